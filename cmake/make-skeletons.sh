@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Compiles every bpf/*.bpf.c and regenerates skel/. Run through `cmake --build ... --target skeletons`.
+# skel/DIGEST names the sources each skeleton was made from; check-skeletons.sh compares.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+clang=${CLANG:-clang-19}
+bpftool=${BPFTOOL:-bpftool}
+for tool in "$clang" "$bpftool"; do
+  command -v "$tool" >/dev/null || {
+    echo "make-skeletons: $tool is missing: apt-get install clang-19 bpftool" >&2; exit 3; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for source in bpf/*.bpf.c; do
+  name=$(basename "$source" .bpf.c)
+  "$clang" -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Ibpf -Wall -Wextra -Wno-unused-parameter -Werror \
+    -c "$source" -o "$work/$name.raw.o"
+  "$bpftool" gen object "$work/$name.o" "$work/$name.raw.o"
+  "$bpftool" gen skeleton "$work/$name.o" name "${name}_bpf" > "$work/$name.skel.h"
+  mv "$work/$name.skel.h" "skel/$name.skel.h"
+  echo "skel/$name.skel.h"
+done
+cmake/skeleton-digest.sh > "$work/DIGEST"
+mv "$work/DIGEST" skel/DIGEST
+chmod 644 skel/*

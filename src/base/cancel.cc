@@ -1,0 +1,80 @@
+#include "base/cancel.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace rose::cancel {
+namespace {
+
+std::atomic<bool> g_requested{false};
+std::atomic<int> g_fd{-1};
+std::atomic<int> g_dump_fd{-1};
+
+void raise_event(int fd) {
+  const std::uint64_t one = 1;
+  if (fd >= 0) [[maybe_unused]] const ssize_t n = ::write(fd, &one, sizeof one);
+}
+
+}  // namespace
+
+Result<void> install(bool dump_signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  if (dump_signal) sigaddset(&set, SIGUSR1);
+  g_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (g_fd < 0) return fail_errno(ErrorKind::environment, "eventfd", errno);
+  if (dump_signal) g_dump_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread([set] {
+    for (;;) {
+      int signal_number = 0;
+      if (::sigwait(&set, &signal_number) != 0) continue;
+      if (signal_number == SIGUSR1)
+        raise_event(g_dump_fd);
+      else
+        request();
+    }
+  }).detach();
+  return {};
+}
+
+bool requested() { return g_requested; }
+
+void request() {
+  g_requested = true;
+  raise_event(g_fd);
+}
+
+int fd() { return g_fd; }
+int dump_fd() { return g_dump_fd; }
+
+Result<void> check() {
+  if (g_requested) return fail(ErrorKind::cancelled, "interrupted");
+  return {};
+}
+
+bool sleep(std::int64_t ns) {
+  const std::int64_t until = monotonic_ns() + ns;
+  while (!g_requested) {
+    const std::int64_t left = until - monotonic_ns();
+    if (left <= 0) return true;
+    pollfd p{g_fd, POLLIN, 0};
+    const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
+    ::ppoll(&p, 1, &ts, nullptr);
+  }
+  return false;
+}
+
+}  // namespace rose::cancel

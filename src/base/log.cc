@@ -1,0 +1,110 @@
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <deque>
+#include <mutex>
+
+namespace rose::log {
+namespace {
+
+constexpr std::size_t kRemembered = 32;
+
+struct State {
+  std::mutex mutex;
+  Level level = Level::normal;
+  bool live_line = false;
+  std::string last_progress;
+  std::deque<std::string> recent;
+};
+
+State& state() {
+  static State instance;
+  return instance;
+}
+
+void write_all(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n <= 0) return;  // stderr is gone; there is nobody left to tell
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+// The caller holds the mutex.
+void emit(State& s, const std::string& line, bool show) {
+  s.recent.push_back(line);
+  if (s.recent.size() > kRemembered) s.recent.pop_front();
+  if (!show) return;
+  std::string out = s.live_line ? "\r\033[K" : "";
+  s.live_line = false;
+  write_all(out + line + "\n");
+}
+
+}  // namespace
+
+void set_level(Level level) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  s.level = level;
+}
+
+Level level() {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.level;
+}
+
+void info(std::string_view text) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  emit(s, fmt::format("rose: {}", text), s.level != Level::quiet);
+}
+
+void warning(std::string_view text) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  emit(s, fmt::format("rose: warning: {}", text), true);
+}
+
+void error(std::string_view text, std::string_view hint) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  std::string line = fmt::format("rose: error: {}", text);
+  if (!hint.empty()) line += fmt::format("\nrose: hint: {}", hint);
+  emit(s, line, true);
+}
+
+void debug(std::string_view text) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  emit(s, fmt::format("rose: {}", text), s.level == Level::verbose);
+}
+
+void progress(std::string_view text) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (s.level == Level::quiet || text == s.last_progress) return;
+  s.last_progress = text;
+  if (::isatty(STDERR_FILENO) == 0) {
+    write_all(fmt::format("rose: {}\n", text));
+    return;
+  }
+  write_all(fmt::format("\r\033[Krose: {}", text));
+  s.live_line = true;
+}
+
+void end_progress() {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (s.live_line) write_all("\n");
+  s.live_line = false;
+}
+
+std::vector<std::string> recent() {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return {s.recent.begin(), s.recent.end()};
+}
+
+}  // namespace rose::log

@@ -1,0 +1,131 @@
+// rose.toml as plain data. Reading refuses unknown keys, wrong types and out-of-range values with
+// file, line and column, the value quoted and the accepted values named.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rose::config {
+
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
+enum class Network { netns, host };
+enum class OracleWhen { end, poll };
+enum class Backend { automatic, override_return, seccomp };
+
+using Command = std::vector<std::string>;  // argv, never a shell line; not empty once parsed
+
+struct Ready {
+  std::optional<std::uint16_t> tcp;      // the node's own address accepts a connection
+  std::optional<std::string> log;        // ECMAScript regex, searched in stdout.log and stderr.log
+  std::optional<Command> command;        // exit 0 means ready
+  std::int64_t timeout_ns = 30 * kSecond;
+};
+
+struct Restart {
+  std::int64_t delay_ns = kSecond;
+  int max = 5;  // restarts a run; 0 means none
+};
+
+// A system started by `setup`; exactly one is set.
+struct Attach {
+  std::optional<std::string> pid_file;   // relative to the run directory
+  std::optional<std::string> container;
+  std::optional<std::string> unit;
+  std::optional<std::string> cgroup;
+};
+
+struct Node {
+  std::string name;
+  std::string ip;              // netns: assigned from the subnet when absent in the file; host: as given or ""
+  Command command;             // empty when attach is set
+  std::map<std::string, std::string> env;
+  std::optional<Ready> ready;
+  std::optional<Restart> restart;
+  std::string user;            // "": as rose
+  std::vector<std::string> binaries;   // resolved against the file; default command[0]
+  std::vector<std::string> sources;
+  std::vector<std::string> functions;  // names or globs
+  std::optional<Attach> attach;
+  int line = 0;                // where [[node]] stands, for later messages
+};
+
+struct Deployment {
+  Network network = Network::netns;
+  std::string subnet = "10.77.0.0/24";
+  std::optional<Command> setup;
+  std::optional<Command> teardown;
+};
+
+struct Workload {
+  Command command;
+  std::int64_t timeout_ns = 60 * kSecond;
+};
+
+struct Oracle {
+  Command command;
+  OracleWhen when = OracleWhen::end;
+  std::int64_t every_ns = kSecond;
+  std::int64_t timeout_ns = 30 * kSecond;
+};
+
+struct ProfileOptions {
+  double infrequent_below = 2.0;  // calls a second
+};
+
+struct TraceOptions {
+  std::uint64_t window = 1'000'000;             // events
+  std::uint64_t memory = std::uint64_t{64} << 20;  // bytes
+  std::int64_t network_delay_ns = 5 * kSecond;
+  std::int64_t pause_ns = 3 * kSecond;
+};
+
+struct DiagnoseOptions {
+  double target_rate = 0.8;
+  int confirm_runs = 10;
+  int syscall_attempts = 50;
+  std::vector<int> levels = {1, 2, 3};
+  int max_runs = 300;
+  int jobs = 1;
+  std::uint64_t seed = 1;
+};
+
+struct InjectOptions {
+  Backend syscall = Backend::automatic;
+};
+
+struct Config {
+  std::filesystem::path file;       // as given
+  std::filesystem::path directory;  // absolute folder of the file: relative paths start here
+  std::string name;
+  Deployment deployment;
+  std::vector<Node> nodes;
+  std::optional<Workload> workload;
+  std::optional<Oracle> oracle;
+  ProfileOptions profile;
+  TraceOptions trace;
+  DiagnoseOptions diagnose;
+  InjectOptions inject;
+
+  [[nodiscard]] const Node* find(std::string_view node) const;
+  [[nodiscard]] std::vector<std::string> node_names() const;
+};
+
+[[nodiscard]] Result<Config> read_config(const std::filesystem::path& path);
+// `name` stands in messages; `directory` is where relative paths start.
+[[nodiscard]] Result<Config> parse_config(std::string_view text, std::string_view name,
+                                          const std::filesystem::path& directory);
+
+// The client's address: the last host address of the subnet (.254 of a /24).
+[[nodiscard]] std::string client_address(const Deployment& deployment);
+// Prefix length of the subnet.
+[[nodiscard]] int prefix_length(const Deployment& deployment);
+
+}  // namespace rose::config

@@ -1,0 +1,142 @@
+// Nodes: namespaces, cgroups, start, readiness, restart, stop; and the commands that run beside
+// them (setup, workload, incident, oracle, teardown). Knows nothing of faults or traces: the rooms
+// above watch through NodeObserver.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "config/config.h"
+
+namespace rose::deploy {
+
+struct NodeInfo {
+  std::string name;
+  std::size_t index = 0;
+  std::string ip;                   // "" in host networks without an address
+  std::filesystem::path dir;        // run_dir/name
+  std::string netns;                // name under /run/netns; "" in host networks
+  std::string bridge_port;          // interface in the client namespace that leads to the node; "" in host networks
+  std::filesystem::path cgroup;     // v2 folder that holds all its processes
+  std::uint64_t cgroup_id = 0;      // its inode, as bpf_get_current_cgroup_id says
+  std::filesystem::path pid_file;
+};
+
+struct EndInfo {
+  pid_t pid = 0;
+  bool signalled = false;
+  int code = 0;         // exit status or signal
+  bool planned = false; // by `rose node`, or because the run ends
+};
+
+// Called from the deployment's own thread (start, end) or the caller of start(); never twice at once for one node.
+class NodeObserver {
+ public:
+  virtual ~NodeObserver() = default;
+  // Syscalls (x86-64 numbers) whose calls by this node are to be notified; asked before each start.
+  // Empty: no seccomp filter at all.
+  virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
+  // The node's new main process has its filter and waits; after this returns it makes its execve
+  // (which is notified too when selected: it is rose's own, not the node's).
+  virtual void on_listener(std::size_t, pid_t, Fd) {}
+  // Just before the main process executes its command; it is in its cgroup and namespace already.
+  virtual void on_start(std::size_t, pid_t) {}
+  virtual void on_end(std::size_t, const EndInfo&) {}
+  // Ends that follow are planned (rose node, end of run) until called with false.
+  virtual void on_planned(std::size_t, bool) {}
+};
+
+// How a command beside the nodes ended.
+struct CommandResult {
+  bool started = true;     // false: could not be executed; `note` says why
+  bool timed_out = false;  // killed with everything it had started
+  bool cancelled = false;
+  bool signalled = false;
+  int code = 0;            // exit status or signal
+  double seconds = 0;
+  std::string note;        // for people: "exited with status 3", "timed out after 30s"
+  [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
+};
+
+// A command that runs in the client namespace and the run directory, in a cgroup of its own so that
+// it ends as one. Destroying it kills what is left.
+class RunningCommand {
+ public:
+  virtual ~RunningCommand() = default;
+  [[nodiscard]] virtual int fd() const = 0;  // a pidfd: readable when its first process has ended
+  // Waits until it ended, `timeout_ns` passed since its start, or cancellation; then ends all that is left of it.
+  virtual CommandResult wait() = 0;
+  virtual bool finished() = 0;
+  virtual CommandResult kill() = 0;
+};
+
+enum class Scope { all, main };
+
+class Deployment {
+ public:
+  // Makes the run directory's folders, cgroups, namespaces and links; nothing runs yet. `run_dir` must exist and be empty.
+  // `observer` may be null and must outlive the deployment.
+  [[nodiscard]] static Result<std::unique_ptr<Deployment>> create(const config::Config& config,
+                                                                  const std::filesystem::path& run_dir,
+                                                                  int run_number, NodeObserver* observer);
+  virtual ~Deployment() = default;  // stop() if that was not done
+
+  [[nodiscard]] virtual const std::vector<NodeInfo>& nodes() const = 0;
+  [[nodiscard]] virtual const std::filesystem::path& run_dir() const = 0;
+  [[nodiscard]] virtual const std::string& client_netns() const = 0;  // name; "" in host networks
+  [[nodiscard]] virtual const std::string& id() const = 0;            // "rose-1f3a9c": names of all it creates begin so
+  [[nodiscard]] virtual int node_netns_fd(std::size_t node) const = 0;  // -1 in host networks
+  [[nodiscard]] virtual int client_netns_fd() const = 0;
+
+  // setup command, then all nodes in file order, then their readiness. Errors are `inconclusive` (a node that does not
+  // get ready, with the tail of its log), `input` (a command that does not exist) or `cancelled`.
+  [[nodiscard]] virtual Result<void> start() = 0;
+
+  // `log_name`: its output goes to run_dir/<log_name>.log ("workload", "oracle", ...), appended.
+  [[nodiscard]] virtual Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command,
+                                                                      std::string_view log_name,
+                                                                      std::int64_t timeout_ns) = 0;
+
+  // 0 when it is down.
+  [[nodiscard]] virtual pid_t main_pid(std::size_t node) const = 0;
+  // Every living process of the node.
+  [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
+  [[nodiscard]] virtual int starts(std::size_t node) const = 0;
+  // Sends `signal`; SIGKILL with Scope::all goes through cgroup.kill and so catches every fork. The restart policy applies afterwards.
+  [[nodiscard]] virtual Result<void> signal(std::size_t node, Scope scope, int signal) = 0;
+  // Freezes or thaws: the whole cgroup, or SIGSTOP/SIGCONT for Scope::main.
+  [[nodiscard]] virtual Result<void> pause(std::size_t node, Scope scope) = 0;
+  [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
+
+  // Ends nodes (SIGTERM, grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
+  // reported as warnings and the rest is still undone.
+  virtual void stop() = 0;
+};
+
+// Runs `work` in a thread inside the network namespace `netns_fd` (here when it is -1) and waits for it.
+void in_netns(int netns_fd, const std::function<void()>& work);
+
+// `rose node`: asks the deployment whose run directory is `run_dir`. The answer is what to print.
+[[nodiscard]] Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action,
+                                               std::string_view node);
+
+struct Healed {
+  std::vector<std::string> undone;  // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
+  std::vector<std::string> alive;   // deployments of living rose processes, left alone
+  std::vector<std::string> failed;
+};
+[[nodiscard]] Result<Healed> heal();
+
+// Where cgroup v2 is mounted ("/sys/fs/cgroup", or ".../unified" in the hybrid layout).
+[[nodiscard]] Result<std::filesystem::path> cgroup2_mount();
+
+}  // namespace rose::deploy

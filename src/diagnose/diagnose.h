@@ -1,0 +1,100 @@
+// The search: traces and a profile in, the schedule that reproduces the failure out. Pure: the
+// world is behind Runner, progress behind Progress. The method is ROSE (EuroSys'26), section 4.4.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "profile/profile.h"
+#include "schedule/outcome.h"
+#include "schedule/rate.h"
+#include "schedule/schedule.h"
+#include "trace/event.h"
+
+namespace rose::diagnose {
+
+struct Inputs {
+  std::vector<trace::Trace> traces;
+  std::optional<profile::Profile> profile;
+  const config::Config* config = nullptr;               // nodes and [diagnose]
+  std::map<std::string, std::string> host_to_node;      // --map
+};
+
+// A fault that the dump suggests.
+struct Candidate {
+  int rank = 0;                 // 1 is tried first
+  schedule::FaultKind kind = schedule::FaultKind::syscall;
+  std::string node;             // of the deployment
+  std::string syscall, error;   // "" where they do not apply
+  std::string path, peer;       // patterns
+  std::uint64_t count = 0;      // events it stands for
+  std::int64_t first_ts = 0;
+  std::string why;              // for people: why it is a candidate and why here
+  schedule::Fault fault;        // level 1's guess
+  bool symptom = false;         // explained by an earlier fault; ranked last
+};
+
+struct Discarded {
+  std::string why;
+  std::uint64_t events = 0;
+};
+
+struct Plan {
+  std::vector<Candidate> candidates;            // by rank
+  std::vector<Discarded> discarded;
+  std::vector<schedule::Schedule> schedules;    // what level 1 would try, in order
+  std::uint64_t failures = 0;                   // SCF, ND and PS events considered
+  double discarded_share = 0;                   // of `failures`
+  std::vector<std::string> notes;               // hosts that could not be matched, lost events, ...
+};
+
+[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs);
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  // One run. Errors end the diagnosis; trouble of one run is an inconclusive RunResult.
+  [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
+};
+
+struct Progress {
+  int level = 1;
+  int schedules = 0;  // tried so far
+  int runs = 0;
+  int runs_left = 0;  // at most
+  double best_rate = 0;
+  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
+};
+
+struct Tried {
+  schedule::Schedule schedule;
+  int level = 1;
+  schedule::Tally tally;
+  std::string note;  // why it was tried and what it showed
+};
+
+struct Diagnosis {
+  schedule::Verdict verdict = schedule::Verdict::inconclusive;
+  bool target_reached = false;
+  int level = 0;
+  int schedules = 0;      // tried before the found one was confirmed, itself included
+  int runs = 0;           // all, confirmation and control run included
+  int confirm_runs = 0;
+  schedule::Tally tally;  // of the found schedule's confirmation
+  std::optional<schedule::Schedule> found;  // the best, also below the target
+  std::string words;      // what must happen, in which order, on which node
+  std::string reason;     // one sentence, also when nothing was found
+  Plan plan;
+  std::vector<Tried> tried;
+};
+
+[[nodiscard]] Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner,
+                                         const std::function<void(const Progress&)>& progress);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,44 @@
+// Conditions and faults of one schedule, armed for one run; always undone. State and order of
+// conditions live in BPF maps, advanced by the thread that meets them; the seccomp supervisor reads that same state.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "deploy/deployment.h"
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::inject {
+
+// Everything about a schedule that can be refused before anything starts: nodes, peers, syscalls, functions
+// (looked up in the nodes' binaries, with suggestions), offsets, fault kinds this machine cannot do.
+// ErrorKind::input or ErrorKind::environment.
+[[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config);
+
+class Injector : public deploy::NodeObserver {
+ public:
+  // Checks, chooses the backend for syscall faults. Nothing is attached yet.
+  [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
+                                                                const config::Config& config);
+
+  // Attaches programs to the created, not yet started deployment. Counting begins here.
+  [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment) = 0;
+  // Time zero of `elapsed`; faults without conditions on processes and the network fire now.
+  virtual void workload_began() = 0;
+  // Heals links, thaws nodes, answers what is pending, detaches. Call before Deployment::stop(); after it nothing fires.
+  virtual void disarm() = 0;
+
+  // One for each fault of the schedule, in its order; final after disarm().
+  [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
+  // True once every fault has fired (or was withdrawn) and ended.
+  [[nodiscard]] virtual bool finished() const = 0;
+  // "seccomp" and why it was chosen; "" when the schedule has no syscall fault or condition.
+  [[nodiscard]] virtual std::string backend() const = 0;
+};
+
+}  // namespace rose::inject

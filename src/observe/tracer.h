@@ -1,0 +1,69 @@
+// The tracer: kernel programs that see what failed, a window that keeps the last of it, and
+// snapshots of that window. Targets are nodes: cgroups or process trees.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+#include "trace/event.h"
+
+namespace rose::observe {
+
+// One node to watch: everything in the cgroups, and the process trees below the pids.
+struct Target {
+  std::string node;
+  std::vector<pid_t> pids;
+  std::vector<std::filesystem::path> cgroups;  // v2 folders; descendants included
+  std::vector<std::string> addresses;          // for the dump's meta; may be empty
+  // Functions to watch in these files, by name or glob, or by source file.
+  std::vector<std::filesystem::path> binaries;
+  std::vector<std::string> functions;
+  std::vector<std::string> sources;
+};
+
+struct TracerOptions {
+  std::uint64_t window = 1'000'000;                // events
+  std::uint64_t memory = std::uint64_t{64} << 20;  // bytes, kernel buffers and paths included
+  std::int64_t network_delay_ns = 5'000'000'000;
+  std::int64_t pause_ns = 3'000'000'000;
+  std::vector<std::string> interfaces;             // watch these instead of the targets' sockets
+  bool count_syscalls = false;                     // profile: count every call (costs a map update a call)
+  double infrequent_below = 0;                     // profile: > 0 counts functions instead of recording them and lets go of hot ones
+  std::string host_node;                           // Meta.node
+};
+
+struct TracerStats {
+  std::uint64_t recorded = 0, lost = 0, suppressed = 0, stored = 0;
+  std::uint64_t memory = 0;  // bytes in use, kernel buffers included
+};
+
+class Tracer {
+ public:
+  // Loads, attaches and begins. ErrorKind::environment names the missing capability and the remedy.
+  // Functions that do not exist are ErrorKind::input with suggestions.
+  [[nodiscard]] static Result<std::unique_ptr<Tracer>> start(const TracerOptions& options,
+                                                             const std::vector<Target>& targets);
+  virtual ~Tracer() = default;  // detaches everything
+
+  // The node's main process is now `pid` (it may have just been forked): its PS events are marked so.
+  virtual void set_main(const std::string& node, pid_t pid) = 0;
+  // PS events of the node that follow are planned, until called with false.
+  virtual void set_planned(const std::string& node, bool planned) = 0;
+
+  // The window as it is now, by timestamp, open silences and pauses included. Does not stop anything; everything
+  // that happened before the call is in it.
+  [[nodiscard]] virtual Result<trace::Trace> snapshot() = 0;
+  // Only with count_syscalls or infrequent_below.
+  [[nodiscard]] virtual profile::RunCounts counts() = 0;
+  [[nodiscard]] virtual TracerStats stats() = 0;
+};
+
+}  // namespace rose::observe

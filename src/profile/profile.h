@@ -1,0 +1,89 @@
+// What is normal: learnt from fault-free runs, compared with dumps. Plain data, its JSON form, and
+// the pure functions that learn it from traces.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/event.h"
+
+namespace rose::profile {
+
+// Numbers in paths (pids, ids, temporary names) become "*", so that runs compare:
+// "/tmp/rose-x1/n1/snapshot.12" -> "/tmp/rose-*/n*/snapshot.*". Hex runs of 6 or more count as numbers.
+[[nodiscard]] std::string path_pattern(std::string_view path);
+// The last `parts` components of a pattern, as a glob: "*/n*/snapshot.*".
+[[nodiscard]] std::string tail_pattern(std::string_view path, int parts = 2);
+
+// A failure, or a state-changing call, that happens without faults.
+struct CallKind {
+  std::string node;      // "*": every node
+  std::string syscall;
+  std::string error;     // "ENOENT"; "" for SYS
+  std::string path;      // pattern; "" none
+  std::string peer;      // "" none; without the ephemeral port
+  std::uint64_t count = 0;   // over all runs
+};
+
+struct FunctionRate {
+  std::string node;
+  std::string function;   // demangled
+  std::string binary;
+  std::uint64_t count = 0;
+  double per_second = 0;
+  bool infrequent = true;
+};
+
+struct ProcessKind {
+  std::string node;
+  std::string state;      // crashed, exited, paused
+  std::string signal;     // "" none
+  int exit_code = -1;
+  bool main = false;
+  std::uint64_t count = 0;
+};
+
+struct Silence {
+  std::string src, dst;   // node names where known, else addresses
+  std::int64_t longest_ms = 0;
+};
+
+struct Profile {
+  std::uint32_t version = 1;
+  std::string name;
+  int runs = 0;
+  double seconds = 0;                     // traced, over all runs
+  double infrequent_below = 2.0;
+  std::vector<CallKind> failures;         // benign
+  std::vector<CallKind> state_changes;    // SYS, with their counts
+  std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
+  std::vector<FunctionRate> functions;
+  std::vector<ProcessKind> processes;
+  std::vector<Silence> silences;
+};
+
+// Numbers that a trace alone does not hold.
+struct RunCounts {
+  double seconds = 0;
+  std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
+  std::vector<FunctionRate> functions;    // counts of this run
+};
+
+// Adds one fault-free run.
+void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
+
+// Is this failure one that happens without faults? Same syscall, errno and path pattern, on any node.
+[[nodiscard]] const CallKind* benign(const Profile& profile, const trace::Trace& trace,
+                                     const trace::Event& event);
+
+[[nodiscard]] std::string to_json(const Profile& profile);
+[[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name);
+[[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path);
+[[nodiscard]] Result<void> write_profile(const Profile& profile, const std::filesystem::path& path);
+
+}  // namespace rose::profile

@@ -1,0 +1,60 @@
+// What one run of a schedule showed. Shared by the room that makes runs (replay) and the one that
+// reasons about them (diagnose).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace rose::schedule {
+
+struct Schedule;
+
+enum class Verdict { reproduced, not_reproduced, inconclusive };
+[[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "not-reproduced"
+
+struct ConditionOutcome {
+  bool met = false;
+  std::int64_t met_ns = 0;  // since the workload began (negative: before)
+  std::uint64_t seen = 0;   // matching calls, entries or lines counted for it
+};
+
+struct FaultOutcome {
+  std::string id;
+  bool armed = false;                        // its `after` were injected and its `when` met
+  bool fired = false;
+  bool withdrawn = false;                    // another of its group fired
+  std::int64_t fired_ns = 0;                 // since the workload began (negative: before)
+  std::int64_t ended_ns = 0;                 // when a pause or partition ended; 0: did not
+  std::uint64_t seen = 0;                    // matching calls seen while armed
+  std::uint64_t injected = 0;                // calls changed, packets dropped, processes signalled
+  int pid = 0, tid = 0;                      // where it fired
+  std::string detail;                        // the call or target in words: "read(/data/snapshot.3)"
+  std::string why_not;                       // when it did not fire: one sentence
+  std::vector<ConditionOutcome> conditions;  // as in `when`
+};
+
+// The oracle's word, before faults are considered.
+enum class OracleAnswer { hit, miss, unknown };
+
+struct RunResult {
+  Verdict verdict = Verdict::inconclusive;
+  std::string reason;  // one sentence: why this verdict
+  OracleAnswer oracle = OracleAnswer::unknown;
+  std::vector<FaultOutcome> faults;
+  trace::Trace trace;
+  double seconds = 0;
+  int number = 0;
+  std::filesystem::path directory;  // empty when it was not kept
+};
+
+// DESIGN 3.6: a hit is `reproduced` if at least one fault fired (or none was planned); a miss is
+// `not-reproduced` only if every planned fault fired (one of each group). Sets verdict and reason
+// from `oracle` and `faults`; `oracle_note` explains an unknown answer.
+void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note);
+
+}  // namespace rose::schedule

@@ -1,0 +1,115 @@
+// A schedule: faults with their contexts. Plain data with a TOML file form that people write by hand.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rose::schedule {
+
+enum class FaultKind { syscall, crash, pause, partition };
+enum class Direction { both, in, out };
+enum class Scope { all, main };
+enum class Effect { none, full, bytes };
+enum class ThenDo { nothing, crash };
+
+// Which calls are meant: all given parts must match.
+struct CallMatch {
+  std::string syscall;                 // a name, or a glob over names ("open*")
+  std::optional<std::string> path;     // glob on the full path; either path of a call with two
+  std::optional<std::string> peer;     // "ip:port" glob
+  std::optional<std::string> local;    // ":2888" or "ip:port" glob
+  std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")
+  std::optional<std::string> process;  // glob on the process's name (comm)
+};
+
+enum class ConditionKind { elapsed, function, syscall, log, process_state };
+
+struct Condition {
+  ConditionKind kind = ConditionKind::elapsed;
+  std::int64_t elapsed_ns = 0;              // elapsed
+  std::string function;                     // function: demangled name, parameters optional
+  std::optional<std::uint64_t> offset;      // function: bytes from its entry
+  CallMatch call;                           // syscall: met when the call returns
+  std::optional<std::string> result;        // syscall: "ok", "error", an errno name or a number
+  std::string log;                          // log: regex on the node's output
+  std::string state;                        // process_state: crashed, exited, paused, started
+  std::string node;                         // "": the fault's own node
+  int count = 1;                            // the nth from when the previous condition was met
+  bool same_thread = false;
+};
+
+struct Fault {
+  std::string id;
+  FaultKind kind = FaultKind::syscall;
+  std::string node;
+  std::vector<std::string> after;           // ids
+  std::string group;                        // "": none
+  std::vector<Condition> when;              // in order
+
+  // syscall
+  CallMatch call;
+  int error = 0;                            // errno; 0: `result` is used
+  std::optional<std::int64_t> result;
+  Effect effect = Effect::none;
+  std::int64_t effect_bytes = 0;
+  std::int64_t delay_ns = 0;
+  int count = 1;                            // the nth matching call
+  std::int64_t times = 1;                   // consecutive calls from there; -1: forever
+  ThenDo then_do = ThenDo::nothing;
+
+  // crash, pause
+  Scope scope = Scope::all;
+  int signal = 9;                           // crash
+  std::optional<CallMatch> before;          // crash, pause: acts instead of (crash) or ahead of (pause) that call
+  int before_count = 1;
+
+  // pause, partition
+  std::int64_t duration_ns = 0;             // 0: `until`, or to the end of the run
+  std::vector<Condition> until;             // partition
+
+  // partition
+  std::vector<std::string> peers;           // empty: all other nodes
+  Direction direction = Direction::both;
+  std::vector<std::uint16_t> ports;
+  std::string protocol;                     // "", "tcp", "udp"
+  double loss = 1.0;                        // 0 < loss <= 1
+  bool reject = false;                      // answer TCP with RST instead of silence
+
+  int line = 0;                             // where [[fault]] stands; 0: not from a file
+};
+
+struct Schedule {
+  std::string name;
+  std::vector<Fault> faults;
+
+  [[nodiscard]] const Fault* find(std::string_view id) const;
+};
+
+[[nodiscard]] Result<Schedule> read_schedule(const std::filesystem::path& path);
+[[nodiscard]] Result<Schedule> parse_schedule(std::string_view text, std::string_view name);
+// The file form; parse_schedule reads back an equal schedule. `comment` (may have several lines)
+// becomes a comment at the top.
+[[nodiscard]] std::string to_toml(const Schedule& schedule, std::string_view comment = {});
+
+// Against a deployment: every node and peer named must exist. Errors name the fault, suggest.
+[[nodiscard]] Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string>& nodes,
+                                       std::string_view file);
+
+// One sentence in plain words: "cut n1 off from n2 and n3 for 12s, 5s after the workload began".
+[[nodiscard]] std::string in_words(const Fault& fault);
+// What must happen, in which order, on which node; one line a fault.
+[[nodiscard]] std::string in_words(const Schedule& schedule);
+
+// Equal for schedules that do the same: the key of a diagnosis record.
+[[nodiscard]] std::string fingerprint(const Schedule& schedule);
+
+[[nodiscard]] std::string_view kind_name(FaultKind kind);  // "syscall"
+
+}  // namespace rose::schedule

@@ -1,0 +1,41 @@
+// ELF and DWARF: functions of a binary or shared library, by name, glob or source file, with the
+// file offsets that uprobes need. Stripped files are looked up in their separate debug files
+// (.gnu_debuglink, build-id under /usr/lib/debug, debugaltlink not needed).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rose::symbols {
+
+struct Function {
+  std::string name;          // demangled, as people write it: "Raft::append(Entry const&)"
+  std::string linkage_name;  // as in the symbol table
+  std::uint64_t address = 0; // virtual address in the file
+  std::uint64_t offset = 0;  // file offset of the entry
+  std::uint64_t size = 0;    // bytes; 0 unknown
+  std::string source;        // path of the source file; "" without DWARF
+};
+
+// All functions with code in the file (FUNC symbols of .symtab, .dynsym and the debug file), by address, aliases once.
+[[nodiscard]] Result<std::vector<Function>> list_functions(const std::filesystem::path& binary,
+                                                           bool with_sources = false);
+
+// Does a name or glob mean this function? Parameters are optional: "Raft::append" and "Raft::*"
+// both match "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
+[[nodiscard]] bool name_matches(std::string_view pattern, const Function& function);
+
+// Functions that match any of the names or globs, or are defined in a source file whose path ends with one of
+// `sources`. A pattern or source that matches nothing is an error that suggests near names.
+[[nodiscard]] Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
+                                                           const std::vector<std::string>& patterns,
+                                                           const std::vector<std::string>& sources);
+
+[[nodiscard]] std::string demangle(std::string_view linkage_name);
+
+}  // namespace rose::symbols

@@ -1,0 +1,119 @@
+// What a trace is: events, their strings, and where they came from. Plain data; the file forms
+// are in dump.h and jsonl.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <deque>
+#include <vector>
+
+namespace rose::trace {
+
+// Index into a StringTable; 0 means "absent" (null in JSON).
+using StringId = std::uint32_t;
+
+class StringTable {
+ public:
+  StringTable();
+  StringTable(const StringTable& other);
+  StringTable& operator=(const StringTable& other);
+  StringTable(StringTable&&) = default;
+  StringTable& operator=(StringTable&&) = default;
+
+  [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is a string of its own
+  // "" for 0 and for ids that do not exist.
+  [[nodiscard]] std::string_view operator[](StringId id) const;
+  [[nodiscard]] std::size_t size() const { return strings_.size(); }
+  // 0 when absent.
+  [[nodiscard]] StringId find(std::string_view text) const;
+
+ private:
+  std::deque<std::string> strings_;  // a deque keeps the addresses that ids_ points into
+  std::unordered_map<std::string_view, StringId> ids_;
+};
+
+enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 };
+enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paused = 3, started = 4 };
+enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
+
+enum EventFlag : std::uint8_t {
+  kPlanned = 1,         // PS: rose node did it
+  kOpen = 2,            // ND, PS paused: still going on when the window was written
+  kMain = 4,            // PS: the node's main process
+  kInjected = 8,        // a fault of rose's own schedule
+  kCoreDumped = 16,     // PS
+  kUnlinked = 32,       // path: the file had no name any more
+  kTruncated = 64,      // path: only the tail is kept
+};
+
+// One trace record. Fields that a type does not have hold the "absent" value given here.
+struct Event {
+  std::int64_t ts_ns = 0;   // wall clock; for events with a duration, their end
+  std::int64_t result = 0;  // SYS: what the call returned
+  StringId node = 0;
+  StringId path = 0;        // SCF, SYS
+  StringId path2 = 0;       // SYS, SCF: second path of a rename, link, symlink
+  StringId peer = 0;        // SCF, SYS: "ip:port" or "[ip6]:port" or "unix:..."
+  StringId function = 0;    // AF
+  StringId src = 0;         // ND: address without port
+  StringId dst = 0;
+  std::int32_t pid = 0;     // tgid; 0: unknown
+  std::int32_t tid = 0;
+  std::int32_t fd = -1;
+  std::int32_t duration_ms = -1;  // ND, PS paused
+  std::int32_t exit_code = -1;    // PS exited
+  std::uint32_t packets = 0;      // ND: seen on the pair before the silence
+  std::uint32_t count = 1;        // equal events that this record stands for
+  std::int16_t syscall = -1;      // SCF, SYS: x86-64 number
+  std::int16_t err = 0;           // SCF: errno, positive
+  std::uint16_t sport = 0;        // ND: 0 unknown
+  std::uint16_t dport = 0;
+  std::uint8_t signal = 0;        // PS: 0 none
+  EventType type = EventType::scf;
+  ProcessState state = ProcessState::none;
+  Protocol protocol = Protocol::none;
+  std::uint8_t flags = 0;         // EventFlag
+  std::uint8_t reserved[7] = {};
+};
+
+// The header of a dump.
+struct Meta {
+  std::uint32_t version = 1;
+  std::string node;          // the tracer's own node or host; "" after a merge of several
+  std::string host;
+  std::string boot_id;
+  std::int64_t wall_base_ns = 0;       // both clocks read at one instant
+  std::int64_t monotonic_base_ns = 0;
+  std::uint64_t window = 0;            // events it could hold
+  std::uint64_t memory = 0;            // bytes it could hold
+  std::uint64_t lost = 0;              // events that happened and are not in the dump
+  std::uint64_t suppressed = 0;        // expected noise, counted and not stored
+  std::int64_t network_delay_ns = 0;   // thresholds it was taken with; 0 unknown
+  std::int64_t pause_ns = 0;
+  std::int64_t workload_ts = 0;        // when the workload began; 0 unknown
+  std::int64_t begin_ns = 0;           // when tracing began; 0 unknown
+  std::int64_t end_ns = 0;             // when the window was written; 0 unknown
+  std::vector<std::string> nodes;      // names seen, in file order
+  // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
+  std::vector<std::string> addresses;
+};
+
+struct Trace {
+  Meta meta;
+  StringTable strings;
+  std::vector<Event> events;  // by timestamp
+
+  [[nodiscard]] std::string_view str(StringId id) const { return strings[id]; }
+};
+
+// Stable sort by timestamp.
+void sort_by_time(Trace& trace);
+// One trace with the events of all, by timestamp; lost and suppressed add up.
+[[nodiscard]] Trace merge(const std::vector<Trace>& traces);
+
+[[nodiscard]] std::string_view type_name(EventType type);        // "scf"
+[[nodiscard]] std::string_view state_name(ProcessState state);   // "crashed"
+
+}  // namespace rose::trace

@@ -1,0 +1,24 @@
+// JSON Lines, the lossless text form of a dump.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "trace/event.h"
+
+namespace rose::trace {
+
+// The meta line, then one line an event; `out` is called with whole lines, newline included.
+void write_jsonl(const Trace& trace, const std::function<void(std::string_view)>& out);
+[[nodiscard]] std::string event_to_json(const Trace& trace, const Event& event);
+[[nodiscard]] std::string meta_to_json(const Meta& meta);
+
+// Absent and null fields are accepted, unknown fields left out with one warning for the file,
+// unknown event types, syscalls, errno names and wrong types refused with file:line.
+[[nodiscard]] Result<Trace> parse_jsonl(std::string_view text, std::string_view name);
+[[nodiscard]] Result<Trace> read_jsonl(const std::filesystem::path& path);
+
+}  // namespace rose::trace
