@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Compiles every bpf/*.bpf.c and regenerates skel/. Run through `cmake --build ... --target skeletons`.
+# With names (`cmake/make-skeletons.sh tracer`) only those are refreshed, and the digest is left stale.
 # skel/DIGEST names the sources each skeleton was made from; check-skeletons.sh compares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,15 +12,17 @@ for tool in "$clang" "$bpftool"; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for source in bpf/*.bpf.c; do
+if [ $# -gt 0 ]; then sources=("${@/%/.bpf.c}"); sources=("${sources[@]/#/bpf/}"); else sources=(bpf/*.bpf.c); fi
+for source in "${sources[@]}"; do
   name=$(basename "$source" .bpf.c)
   "$clang" -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Ibpf -Wall -Wextra -Wno-unused-parameter -Werror \
     -c "$source" -o "$work/$name.raw.o"
   "$bpftool" gen object "$work/$name.o" "$work/$name.raw.o"
-  "$bpftool" gen skeleton "$work/$name.o" name "${name}_bpf" > "$work/$name.skel.h"
+  "$bpftool" gen skeleton "$work/$name.o" name "rose_$name" > "$work/$name.skel.h"
   mv "$work/$name.skel.h" "skel/$name.skel.h"
   echo "skel/$name.skel.h"
 done
+[ $# -eq 0 ] || exit 0
 cmake/skeleton-digest.sh > "$work/DIGEST"
 mv "$work/DIGEST" skel/DIGEST
 chmod 644 skel/*
