@@ -1,0 +1,330 @@
+#include "replay/run.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "inject/injector.h"
+
+namespace rose::replay {
+namespace {
+
+// A pause or partition that is about to end when the workload does is let run out, so that the
+// oracle sees the healed system, as it did in production. Longer ones are not waited for.
+constexpr std::int64_t kLongestRunOutNs = 10 * config::kSecond;
+
+// Hands what the deployment reports to the two rooms that care. The injector comes first: it must
+// have its listener before the node's first instruction.
+class Observers final : public deploy::NodeObserver {
+ public:
+  explicit Observers(const config::Config& config) : config_(config) {}
+
+  void connect(inject::Injector* injector) { injector_ = injector; }
+  void connect(observe::Tracer* tracer) { tracer_ = tracer; }
+
+  std::vector<int> notified_syscalls(std::size_t node) override {
+    return injector_ != nullptr ? injector_->notified_syscalls(node) : std::vector<int>{};
+  }
+  void on_listener(std::size_t node, pid_t pid, Fd listener) override {
+    if (injector_ != nullptr) injector_->on_listener(node, pid, std::move(listener));
+  }
+  void on_start(std::size_t node, pid_t pid) override {
+    if (tracer_ != nullptr) tracer_->set_main(config_.nodes[node].name, pid);
+    if (injector_ != nullptr) injector_->on_start(node, pid);
+  }
+  void on_end(std::size_t node, const deploy::EndInfo& end) override {
+    if (injector_ != nullptr) injector_->on_end(node, end);
+  }
+  void on_planned(std::size_t node, bool planned) override {
+    if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);
+    if (injector_ != nullptr) injector_->on_planned(node, planned);
+  }
+
+ private:
+  const config::Config& config_;
+  inject::Injector* injector_ = nullptr;
+  observe::Tracer* tracer_ = nullptr;
+};
+
+struct Asked {
+  schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
+  std::string note;
+};
+
+// The oracle speaks like grep: 0 is a hit, 1 a miss, everything else means it could not tell.
+Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deployment) {
+  ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
+  const deploy::CommandResult ended = command->wait();
+  if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
+  Asked asked;
+  asked.note = fmt::format("the oracle {}", ended.note);
+  if (!ended.started || ended.timed_out || ended.signalled) return asked;
+  if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
+  if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
+  return asked;
+}
+
+bool wait_readable(int fd, std::int64_t ns) {
+  pollfd watched[2] = {{fd, POLLIN, 0}, {cancel::fd(), POLLIN, 0}};
+  const std::int64_t left = std::max<std::int64_t>(ns, 0);
+  const timespec ts{left / config::kSecond, left % config::kSecond};
+  ::ppoll(watched, cancel::fd() >= 0 ? 2 : 1, &ts, nullptr);
+  return (watched[0].revents & POLLIN) != 0;
+}
+
+class OneRun {
+ public:
+  OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
+      : config_(config), schedule_(schedule), options_(options), observers_(config) {}
+
+  // Whatever happened before, nothing of the run outlives it. The tracer goes last so that its window holds the end.
+  ~OneRun() { undo(); }
+
+  Result<Run> execute() {
+    const std::int64_t began = monotonic_ns();
+    Result<void> driven = drive();
+    finish();
+    run_.result.number = options_.number;
+    run_.result.directory = options_.run_dir;
+    run_.result.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+    if (!driven) {
+      const ErrorKind kind = driven.error().kind;
+      if (kind != ErrorKind::inconclusive) return Unexpected(std::move(driven).error());
+      run_.result.verdict = schedule::Verdict::inconclusive;
+      run_.result.reason = driven.error().message;
+      return std::move(run_);
+    }
+    schedule::judge(run_.result, schedule_, oracle_note_);
+    return std::move(run_);
+  }
+
+ private:
+  Result<void> drive() {
+    ROSE_CHECK(cancel::check());
+    ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
+    if (!schedule_.faults.empty()) {
+      ROSE_TRY(injector_, inject::Injector::create(schedule_, config_));
+      observers_.connect(injector_.get());
+      ROSE_CHECK(injector_->arm(*deployment_));
+      run_.backend = injector_->backend();
+    }
+    if (options_.trace) {
+      const std::vector<observe::Target> targets = targets_of(config_, *deployment_, options_.profile);
+      ROSE_TRY(tracer_, observe::Tracer::start(options_.tracer, targets));
+      observers_.connect(tracer_.get());
+    }
+    ROSE_CHECK(deployment_->start());
+    if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_);
+    return work();
+  }
+
+  Result<void> work() {
+    std::unique_ptr<deploy::RunningCommand> workload;
+    if (config_.workload) {
+      ROSE_TRY(workload,
+               deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
+    }
+    began_wall_ns_ = wall_ns();
+    began_ns_ = monotonic_ns();
+    if (injector_) injector_->workload_began();
+    std::unique_ptr<deploy::RunningCommand> incident;
+    if (options_.incident) {
+      const std::int64_t limit = config_.workload ? config_.workload->timeout_ns : 60 * config::kSecond;
+      ROSE_TRY(incident, deployment_->spawn({"/bin/sh", "-c", *options_.incident}, "incident", limit));
+    }
+
+    bool hit = false;
+    if (workload) {
+      ROSE_TRY(hit, watch(*workload));
+      run_.workload = hit ? workload->kill() : workload->wait();
+    }
+    if (incident) run_.incident = incident->wait();
+    ROSE_CHECK(cancel::check());
+    if (!hit) let_faults_run_out();
+    capture();
+    if (hit) {
+      run_.result.oracle = schedule::OracleAnswer::hit;
+      return {};
+    }
+    if (!config_.oracle) {
+      oracle_note_ = "there is no [oracle] to ask";
+      return {};
+    }
+    ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_));
+    run_.result.oracle = asked.answer;
+    oracle_note_ = asked.note;
+    return {};
+  }
+
+  // Waits for the workload's end; with `when = "poll"` asks the oracle meanwhile. True: it said the bug is there.
+  Result<bool> watch(deploy::RunningCommand& workload) {
+    if (!config_.oracle || config_.oracle->when == config::OracleWhen::end) return false;
+    std::int64_t next = monotonic_ns() + config_.oracle->every_ns;
+    while (!workload.finished()) {
+      ROSE_CHECK(cancel::check());
+      if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
+      if (!wait_readable(workload.fd(), next - monotonic_ns()) && monotonic_ns() >= next) {
+        ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_));
+        if (asked.answer == schedule::OracleAnswer::hit) return true;
+        next = monotonic_ns() + config_.oracle->every_ns;
+      }
+    }
+    return false;
+  }
+
+  void let_faults_run_out() {
+    if (!injector_) return;
+    const std::int64_t limit = monotonic_ns() + kLongestRunOutNs;
+    while (monotonic_ns() < limit) {
+      if (std::none_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const schedule::Fault& fault) {
+            return ends_within(fault, limit);
+          }))
+        return;
+      if (!cancel::sleep(20'000'000)) return;
+    }
+  }
+
+  // Is this fault going on, with a known end before `limit`?
+  bool ends_within(const schedule::Fault& fault, std::int64_t limit) const {
+    if (fault.duration_ns == 0) return false;
+    for (const schedule::FaultOutcome& outcome : injector_->outcomes())
+      if (outcome.id == fault.id)
+        return outcome.fired && outcome.ended_ns == 0 &&
+               began_ns_ + outcome.fired_ns + fault.duration_ns <= limit;
+    return false;
+  }
+
+  // Takes the tracer's window: once, before the oracle's own doings can get into it.
+  void capture() {
+    if (!tracer_ || captured_) return;
+    captured_ = true;
+    Result<trace::Trace> window = tracer_->snapshot();
+    if (!window) {
+      log::warning("the run's trace is missing: {}", window.error().message);
+      return;
+    }
+    run_.result.trace = std::move(*window);
+    run_.result.trace.meta.workload_ts = began_wall_ns_;
+    if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
+  }
+
+  void finish() {
+    capture();
+    if (injector_) {
+      injector_->disarm();
+      run_.result.faults = injector_->outcomes();
+      mark_injected();
+    }
+    undo();
+  }
+
+  // The tracer sees an injected result like any other; every view of the trace says that it was ours.
+  void mark_injected() {
+    trace::Trace& trace = run_.result.trace;
+    for (std::size_t i = 0; i < run_.result.faults.size() && i < schedule_.faults.size(); ++i) {
+      const schedule::FaultOutcome& outcome = run_.result.faults[i];
+      const schedule::Fault& fault = schedule_.faults[i];
+      if (!outcome.fired || began_wall_ns_ == 0) continue;
+      const std::int64_t fired = began_wall_ns_ + outcome.fired_ns;
+      for (trace::Event& event : trace.events) {
+        // A fault with several `times` goes on after its first call.
+        if (event.ts_ns + 1'000'000 < fired) continue;
+        const bool same_node = trace.str(event.node) == fault.node;
+        if (fault.kind == schedule::FaultKind::syscall && event.type == trace::EventType::scf && same_node &&
+            event.err == fault.error && fault.error != 0 &&
+            (outcome.injected > 1 || (event.tid == outcome.tid && event.ts_ns - fired < config::kSecond)))
+          event.flags |= trace::kInjected;
+        if ((fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) && same_node &&
+            event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
+            event.ts_ns - fired < config::kSecond + fault.duration_ns)
+          event.flags |= trace::kInjected;
+      }
+    }
+  }
+
+  void undo() {
+    if (injector_) injector_->disarm();
+    if (deployment_) deployment_->stop();
+    if (tracer_ && options_.tracer_gone) options_.tracer_gone();
+    deployment_.reset();  // its threads call the observers
+    observers_.connect(static_cast<observe::Tracer*>(nullptr));
+    observers_.connect(static_cast<inject::Injector*>(nullptr));
+    injector_.reset();
+    tracer_.reset();
+  }
+
+  const config::Config& config_;
+  const schedule::Schedule& schedule_;
+  const RunOptions& options_;
+  Observers observers_;
+  std::unique_ptr<inject::Injector> injector_;
+  std::unique_ptr<observe::Tracer> tracer_;
+  std::unique_ptr<deploy::Deployment> deployment_;
+  Run run_;
+  std::string oracle_note_;
+  std::int64_t began_wall_ns_ = 0;
+  std::int64_t began_ns_ = 0;
+  bool captured_ = false;
+};
+
+}  // namespace
+
+observe::TracerOptions tracer_options(const config::Config& config) {
+  observe::TracerOptions options;
+  options.window = config.trace.window;
+  options.memory = config.trace.memory;
+  options.network_delay_ns = config.trace.network_delay_ns;
+  options.pause_ns = config.trace.pause_ns;
+  return options;
+}
+
+std::vector<observe::Target> targets_of(const config::Config& config, const deploy::Deployment& deployment,
+                                        const profile::Profile* profile) {
+  std::vector<observe::Target> targets;
+  for (const deploy::NodeInfo& info : deployment.nodes()) {
+    const config::Node& node = config.nodes[info.index];
+    observe::Target target;
+    target.node = info.name;
+    if (!info.cgroup.empty()) target.cgroups = {info.cgroup};
+    if (!info.ip.empty()) target.addresses = {info.ip};
+    if (!node.functions.empty() || !node.sources.empty()) {
+      for (const std::string& binary : node.binaries) target.binaries.emplace_back(binary);
+      target.functions = node.functions;
+      target.sources = node.sources;
+    }
+    if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
+      // The profile has measured them: watch the rare ones by name, forget the patterns.
+      std::set<std::string> rare;
+      for (const profile::FunctionRate& function : profile->functions)
+        if (function.infrequent && (function.node == info.name || function.node == "*")) rare.insert(function.function);
+      target.functions.assign(rare.begin(), rare.end());
+      target.sources.clear();
+      if (rare.empty()) target.binaries.clear();
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Result<Run> run_once(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options) {
+  return OneRun(config, schedule, options).execute();
+}
+
+Result<void> need_workload_and_oracle(const config::Config& config) {
+  if (!config.workload)
+    return fail(ErrorKind::input, fmt::format("{}: there is no [workload]", config.file.string()),
+                "add [workload] with the command that drives the system");
+  if (!config.oracle)
+    return fail(ErrorKind::input, fmt::format("{}: there is no [oracle]", config.file.string()),
+                "add [oracle] with a command that exits 0 when the bug is there and 1 when it is not");
+  return {};
+}
+
+}  // namespace rose::replay

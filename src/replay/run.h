@@ -1,0 +1,58 @@
+// One run: deploy, arm, drive, judge, undo. Rooms above decide which schedule and how often.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "deploy/deployment.h"
+#include "observe/tracer.h"
+#include "profile/profile.h"
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::replay {
+
+struct RunOptions {
+  int number = 1;
+  std::filesystem::path run_dir;               // exists, empty
+  bool trace = true;                           // a tracer watches every node; its window becomes the result's trace
+  bool allow_attached = false;                 // faults on `attach` nodes are allowed
+  observe::TracerOptions tracer;
+  const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
+  std::optional<std::string> incident;         // a /bin/sh command beside the workload (trace -c)
+  // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
+  std::function<void(observe::Tracer&)> tracer_ready;
+  std::function<void()> tracer_gone;
+};
+
+struct Run {
+  schedule::RunResult result;
+  profile::RunCounts counts;            // with tracer.count_syscalls
+  deploy::CommandResult workload;       // reported, never judged
+  std::optional<deploy::CommandResult> incident;
+  std::string backend;                  // how syscall faults were injected and why so; "" without any
+};
+
+// Errors: a bad configuration or schedule (input), a machine that lacks something (environment) or
+// cancellation. Everything else that goes wrong in a run (a node that does not get ready, a failing
+// setup, an oracle that cannot tell) is an inconclusive result with its reason.
+[[nodiscard]] Result<Run> run_once(const config::Config& config, const schedule::Schedule& schedule,
+                                   const RunOptions& options);
+
+// Error (input) unless the configuration has both, which every command that comes to a verdict needs.
+[[nodiscard]] Result<void> need_workload_and_oracle(const config::Config& config);
+
+// What to watch of a deployment's nodes: their cgroups, and the functions the configuration names,
+// without those that `profile` (may be null) calls frequent.
+[[nodiscard]] std::vector<observe::Target> targets_of(const config::Config& config,
+                                                      const deploy::Deployment& deployment,
+                                                      const profile::Profile* profile);
+
+// The tracer options that rose.toml's [trace] asks for.
+[[nodiscard]] observe::TracerOptions tracer_options(const config::Config& config);
+
+}  // namespace rose::replay

@@ -1,0 +1,242 @@
+#include "replay/store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "trace/dump.h"
+
+namespace rose::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRecordName = "record.jsonl";
+
+Json to_json(const schedule::FaultOutcome& fault) {
+  Json conditions = Json::array();
+  for (const schedule::ConditionOutcome& condition : fault.conditions)
+    conditions.push_back({{"met", condition.met}, {"met_ns", condition.met_ns}, {"seen", condition.seen}});
+  return {{"id", fault.id},
+          {"armed", fault.armed},
+          {"fired", fault.fired},
+          {"withdrawn", fault.withdrawn},
+          {"fired_ns", fault.fired_ns},
+          {"ended_ns", fault.ended_ns},
+          {"seen", fault.seen},
+          {"injected", fault.injected},
+          {"pid", fault.pid},
+          {"tid", fault.tid},
+          {"detail", fault.detail},
+          {"why_not", fault.why_not},
+          {"conditions", std::move(conditions)}};
+}
+
+schedule::FaultOutcome fault_from_json(const Json& json) {
+  schedule::FaultOutcome fault;
+  fault.id = json.at("id").get<std::string>();
+  fault.armed = json.at("armed").get<bool>();
+  fault.fired = json.at("fired").get<bool>();
+  fault.withdrawn = json.at("withdrawn").get<bool>();
+  fault.fired_ns = json.at("fired_ns").get<std::int64_t>();
+  fault.ended_ns = json.at("ended_ns").get<std::int64_t>();
+  fault.seen = json.at("seen").get<std::uint64_t>();
+  fault.injected = json.at("injected").get<std::uint64_t>();
+  fault.pid = json.at("pid").get<int>();
+  fault.tid = json.at("tid").get<int>();
+  fault.detail = json.at("detail").get<std::string>();
+  fault.why_not = json.at("why_not").get<std::string>();
+  for (const Json& condition : json.at("conditions"))
+    fault.conditions.push_back({condition.at("met").get<bool>(), condition.at("met_ns").get<std::int64_t>(),
+                                condition.at("seen").get<std::uint64_t>()});
+  return fault;
+}
+
+schedule::Verdict verdict_from(const std::string& name) {
+  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
+    if (name == schedule::verdict_name(verdict)) return verdict;
+  return schedule::Verdict::inconclusive;
+}
+
+std::string_view answer_name(schedule::OracleAnswer answer) {
+  switch (answer) {
+    case schedule::OracleAnswer::hit: return "hit";
+    case schedule::OracleAnswer::miss: return "miss";
+    case schedule::OracleAnswer::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+Json command_json(const deploy::CommandResult& command) {
+  return {{"started", command.started}, {"timed_out", command.timed_out}, {"signalled", command.signalled},
+          {"code", command.code},       {"seconds", command.seconds},     {"note", command.note}};
+}
+
+Json run_json(const Run& run, const schedule::Schedule& schedule) {
+  const schedule::RunResult& result = run.result;
+  Json faults = Json::array();
+  for (const schedule::FaultOutcome& fault : result.faults) faults.push_back(to_json(fault));
+  Json json = {{"number", result.number},
+               {"fingerprint", schedule::fingerprint(schedule)},
+               {"schedule", schedule::to_toml(schedule)},
+               {"verdict", schedule::verdict_name(result.verdict)},
+               {"reason", result.reason},
+               {"oracle", answer_name(result.oracle)},
+               {"seconds", result.seconds},
+               {"backend", run.backend},
+               {"workload", command_json(run.workload)},
+               {"faults", std::move(faults)}};
+  if (run.incident) json["incident"] = command_json(*run.incident);
+  return json;
+}
+
+void remove_tree(const fs::path& directory) {
+  std::error_code ignored;
+  fs::remove_all(directory, ignored);
+}
+
+fs::path trace_name(const fs::path& report, int number) {
+  return report / "traces" / fmt::format("run-{:04}.dump", number);
+}
+
+}  // namespace
+
+Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep_all) {
+  RunStore store;
+  store.keep_all_ = keep_all;
+  if (report) {
+    std::error_code error;
+    store.report_ = fs::absolute(*report);
+    store.folder_ = *store.report_ / "runs";
+    fs::create_directories(store.folder_, error);
+    if (!error) fs::create_directories(*store.report_ / "traces", error);
+    if (error)
+      return fail(ErrorKind::input, fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
+    return store;
+  }
+  const char* base = std::getenv("TMPDIR");
+  std::string name = fmt::format("{}/rose-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", name), errno);
+  // Nodes that run as another user must be able to walk through, not to look around.
+  ::chmod(name.c_str(), 0711);
+  store.folder_ = name;
+  return store;
+}
+
+RunStore::RunStore(RunStore&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})),
+      report_(std::exchange(other.report_, std::nullopt)),
+      keep_all_(other.keep_all_),
+      kept_(std::move(other.kept_)) {}
+
+RunStore::~RunStore() {
+  if (folder_.empty() || report_) return;
+  std::error_code ignored;
+  if (fs::is_empty(folder_, ignored))
+    fs::remove(folder_, ignored);
+  else
+    log::info("run directories kept in {}", folder_.string());
+}
+
+Result<fs::path> RunStore::next(int number) {
+  const fs::path directory = folder_ / fmt::format("run-{:04}", number);
+  remove_tree(directory);  // of an interrupted run that is now made again
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", directory.string(), error.message()));
+  ::chmod(directory.c_str(), 0711);
+  return directory;
+}
+
+void RunStore::abandoned(const fs::path& directory) {
+  if (!keep_all_) remove_tree(directory);
+}
+
+Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
+  const Json json = run_json(run, schedule);
+  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (report_) {
+    // The trace first: a line in the record means that all of its run is there.
+    ROSE_CHECK(trace::write_dump(run.result.trace, trace_name(*report_, run.result.number)));
+    const fs::path record = *report_ / kRecordName;
+    Fd fd(::open(record.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+      return fail_errno(ErrorKind::input, fmt::format("cannot write {}", record.string()), errno);
+  }
+  const fs::path directory = run.result.directory;
+  const bool telling = run.result.verdict != schedule::Verdict::not_reproduced;
+  if (!keep_all_ && !telling) {
+    remove_tree(directory);
+    run.result.directory.clear();
+    return {};
+  }
+  ROSE_CHECK(write_file(directory / "run.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  kept_.push_back(directory);
+  if (!keep_all_ && kept_.size() > kKeptRuns) {
+    remove_tree(kept_.front());
+    kept_.pop_front();
+  }
+  return {};
+}
+
+Result<void> RunStore::start_over() {
+  if (!report_) return {};
+  std::error_code error;
+  fs::remove(*report_ / kRecordName, error);
+  if (error) return fail(ErrorKind::input, fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
+  return {};
+}
+
+Result<std::vector<RunStore::Recorded>> RunStore::recorded() const {
+  std::vector<Recorded> runs;
+  if (!report_) return runs;
+  const fs::path record = *report_ / kRecordName;
+  std::error_code ignored;
+  if (!fs::exists(record, ignored)) return runs;
+  ROSE_TRY(const std::string text, read_file(record));
+  int number = 0;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = text.find('\n', start);
+    ++number;
+    if (end == std::string::npos) break;  // cut short by a kill: that run is made again
+    const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
+                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    start = end + 1;
+    Recorded run;
+    try {
+      run.fingerprint = json.at("fingerprint").get<std::string>();
+      run.result.number = json.at("number").get<int>();
+      run.result.verdict = verdict_from(json.at("verdict").get<std::string>());
+      run.result.reason = json.at("reason").get<std::string>();
+      const std::string answer = json.at("oracle").get<std::string>();
+      for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
+        if (answer == answer_name(known)) run.result.oracle = known;
+      run.result.seconds = json.at("seconds").get<double>();
+      for (const Json& fault : json.at("faults")) run.result.faults.push_back(fault_from_json(fault));
+    } catch (const Json::exception& e) {
+      return fail(ErrorKind::input, fmt::format("{}:{}: not a record of a run: {}", record.string(), number, e.what()),
+                  "remove the file, or diagnose without --resume to start over");
+    }
+    Result<trace::ReadDump> dump = trace::read_dump(trace_name(*report_, run.result.number));
+    if (dump)
+      run.result.trace = std::move(dump->trace);
+    else
+      log::warning("the record has no trace of run {}: {}", run.result.number, dump.error().message);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string run_to_json(const Run& run, const schedule::Schedule& schedule) {
+  return run_json(run, schedule).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace rose::replay

@@ -1,0 +1,59 @@
+// Where runs live on disk: run directories, which of them are kept, and the record of what each
+// run requested and showed.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "replay/run.h"
+
+namespace rose::replay {
+
+// Runs kept although nobody asked: those that reproduced or could not be judged, the last few.
+inline constexpr std::size_t kKeptRuns = 3;
+
+class RunStore {
+ public:
+  // With `report`, runs live below it and the record is written there; else in a fresh folder of the
+  // temporary directory, which is removed when nothing in it is kept.
+  [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all);
+  RunStore(RunStore&& other) noexcept;
+  RunStore& operator=(RunStore&&) = delete;
+  ~RunStore();
+
+  // A fresh, empty directory for run `number`.
+  [[nodiscard]] Result<std::filesystem::path> next(int number);
+  // Decides whether the run's directory stays; writes run.json into it, and a line into the record.
+  // Clears run.result.directory when it was removed.
+  [[nodiscard]] Result<void> done(Run& run, const schedule::Schedule& schedule);
+  // For runs that ended in an error: their directory is kept only with keep_all.
+  void abandoned(const std::filesystem::path& directory);
+
+  // Earlier runs of this report folder, in order (diagnose --resume).
+  struct Recorded {
+    std::string fingerprint;
+    schedule::RunResult result;
+  };
+  [[nodiscard]] Result<std::vector<Recorded>> recorded() const;
+  // Forgets earlier records: a diagnosis that does not resume starts a new one.
+  [[nodiscard]] Result<void> start_over();
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] bool has_report() const { return report_.has_value(); }
+
+ private:
+  RunStore() = default;
+  std::filesystem::path folder_;
+  std::optional<std::filesystem::path> report_;
+  bool keep_all_ = false;
+  std::deque<std::filesystem::path> kept_;
+};
+
+// One run as JSON: what was requested, which conditions were met and when, what fired, the verdict.
+[[nodiscard]] std::string run_to_json(const Run& run, const schedule::Schedule& schedule);
+
+}  // namespace rose::replay
