@@ -1,0 +1,181 @@
+#include "base/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/units.h"
+
+namespace rose {
+namespace {
+
+constexpr std::size_t kKept = std::size_t{1} << 20;
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return fail_errno(ErrorKind::environment, "pipe", errno);
+  Pipe pipe{Fd(fds[0]), Fd(fds[1])};
+  // Only our end: the child's must block, or it would lose output.
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+// A file, not a pipe: the child can read it at its own pace and we need not feed it.
+Result<Fd> make_input(std::string_view input) {
+  if (input.empty()) {
+    Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null) return fail_errno(ErrorKind::environment, "cannot open /dev/null", errno);
+    return null;
+  }
+  Fd file(::memfd_create("rose-input", MFD_CLOEXEC));
+  if (!file) return fail_errno(ErrorKind::environment, "memfd_create", errno);
+  while (!input.empty()) {
+    const ssize_t n = ::write(file.get(), input.data(), input.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(ErrorKind::environment, "cannot write a command's input", errno);
+    input.remove_prefix(static_cast<std::size_t>(n));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+// Reads what is there. What goes past the limit is read and dropped, so that the child never
+// blocks on us. False at the end of the stream.
+bool drain(Fd& fd, std::string& into) {
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN;
+    if (n == 0) return false;
+    into.append(buffer.data(), std::min(static_cast<std::size_t>(n), kKept - into.size()));
+  }
+}
+
+// posix_spawn's attributes and file actions need to be given back.
+struct SpawnPlan {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+  }
+};
+
+Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int err) {
+  SpawnPlan plan;
+  ::posix_spawn_file_actions_adddup2(&plan.actions, in, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, out, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, err, STDERR_FILENO);
+
+  // cancel::install blocks signals and ignores SIGPIPE; a child would inherit both.
+  sigset_t none;
+  sigset_t standard;
+  sigemptyset(&none);
+  sigemptyset(&standard);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) sigaddset(&standard, signal);
+  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&plan.attributes, &standard);
+  // A group of its own: a Ctrl-C at the terminal does not hit the helper that is cleaning up, and
+  // a timeout ends what it started, too.
+  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
+  ::posix_spawnattr_setflags(&plan.attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t pid = 0;
+  const int error =
+      ::posix_spawnp(&pid, argv[0].c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
+  if (error == ENOENT)
+    return fail(ErrorKind::environment, fmt::format("cannot run '{}': it was not found", argv[0]),
+                argv[0].find('/') == std::string::npos
+                    ? fmt::format("install '{}' or add its folder to PATH", argv[0])
+                    : std::string{});
+  if (error != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot run '{}'", argv[0]), error);
+  return pid;
+}
+
+int reap(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Result<Output> run_command(const std::vector<std::string>& argv, std::string_view input,
+                           std::int64_t timeout_ns) {
+  ROSE_ASSERT(!argv.empty());
+  ROSE_TRY(Fd in, make_input(input));
+  ROSE_TRY(Pipe out, make_pipe());
+  ROSE_TRY(Pipe err, make_pipe());
+  const std::int64_t deadline = monotonic_ns() + timeout_ns;
+  ROSE_TRY(const pid_t pid, spawn(argv, in.get(), out.write.get(), err.write.get()));
+  out.write.reset();
+  err.write.reset();
+  in.reset();
+
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) {
+    const int error = errno;
+    ::kill(-pid, SIGKILL);
+    reap(pid);
+    return fail_errno(ErrorKind::environment, "pidfd_open", error);
+  }
+
+  Output output;
+  for (;;) {
+    const std::int64_t left = deadline - monotonic_ns();
+    if (left <= 0) {
+      ::kill(-pid, SIGKILL);
+      ::kill(pid, SIGKILL);  // if it left its group
+      reap(pid);
+      return fail(ErrorKind::inconclusive,
+                  fmt::format("'{}' did not end within {} and was killed", fmt::join(argv, " "),
+                              format_duration(timeout_ns)));
+    }
+    std::array<pollfd, 3> waits{{{process.get(), POLLIN, 0},
+                                 {out.read ? out.read.get() : -1, POLLIN, 0},
+                                 {err.read ? err.read.get() : -1, POLLIN, 0}}};
+    const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
+    if (::ppoll(waits.data(), waits.size(), &ts, nullptr) < 0) continue;
+    if (out.read && waits[1].revents != 0 && !drain(out.read, output.out)) out.read.reset();
+    if (err.read && waits[2].revents != 0 && !drain(err.read, output.err)) err.read.reset();
+    if (waits[0].revents != 0) break;
+  }
+  // It has ended. A daemon that it left behind may hold the pipes open, so take what is there
+  // rather than wait for their end.
+  if (out.read) drain(out.read, output.out);
+  if (err.read) drain(err.read, output.err);
+  output.exit_code = reap(pid);
+  return output;
+}
+
+}  // namespace rose
