@@ -1,0 +1,320 @@
+/* The kernel as rose's BPF programs see it: only the types and fields they use, relocated at load
+ * time (CO-RE) to wherever the running kernel has them. Instead of a megabyte of generated
+ * vmlinux.h: what is not here cannot be depended on by accident.
+ *
+ * Kernel structs may leave out fields and keep any order; names and types must match the kernel's.
+ * Structs that are ABI (sockaddr, __sk_buff) stand below, outside of the relocated part, and are
+ * laid out exactly. Include this first; it includes libbpf's helpers.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_CORE_H
+#define ROSE_CORE_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef signed short __s16;
+typedef unsigned int __u32;
+typedef signed int __s32;
+typedef unsigned long long __u64;
+typedef signed long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef int pid_t;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* ---- bpf(2) ABI: the constants we use ---- */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+	BPF_EXIST = 2,
+};
+enum {
+	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1 << 10,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+	BPF_RB_RING_SIZE = 1,
+};
+enum { XDP_DROP = 1, XDP_PASS = 2 };
+enum { TC_ACT_OK = 0, TC_ACT_SHOT = 2, TCX_NEXT = -1 };
+
+/* The head of the context of socket buffer programs; the fields we read, at their ABI offsets. */
+struct __sk_buff {
+	__u32 len;
+	__u32 pkt_type;
+	__u32 mark;
+	__u32 queue_mapping;
+	__u32 protocol;
+	__u32 vlan_present;
+	__u32 vlan_tci;
+	__u32 vlan_proto;
+	__u32 priority;
+	__u32 ingress_ifindex;
+	__u32 ifindex;
+	__u32 tc_index;
+	__u32 cb[5];
+	__u32 hash;
+	__u32 tc_classid;
+	__u32 data;
+	__u32 data_end;
+};
+struct xdp_md {
+	__u32 data;
+	__u32 data_end;
+	__u32 data_meta;
+	__u32 ingress_ifindex;
+};
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
+/* ---- user space ABI ---- */
+struct in6_addr {
+	__u8 bytes[16];
+};
+struct rose_sockaddr_in {
+	__u16 family;
+	__be16 port;
+	__be32 addr;
+	__u8 pad[8];
+};
+struct rose_sockaddr_in6 {
+	__u16 family;
+	__be16 port;
+	__be32 flowinfo;
+	__u8 addr[16];
+	__u32 scope;
+};
+struct rose_user_msghdr {
+	__u64 name;
+	__u32 namelen;
+	__u32 pad;
+	__u64 iov, iovlen, control, controllen;
+	__u32 flags;
+	__u32 pad2;
+};
+
+enum {
+	AF_UNIX = 1,
+	AF_INET = 2,
+	AF_INET6 = 10,
+	ETH_P_IP = 0x0800,
+	ETH_P_IPV6 = 0x86dd,
+	IPPROTO_TCP = 6,
+	IPPROTO_UDP = 17,
+	AT_FDCWD = -100,
+	TCP_LISTEN = 10, /* sock_common.skc_state */
+	MAX_ERRNO = 4095,
+	SIGNAL_GROUP_EXIT = 4, /* signal_struct.flags */
+	TS_COMPAT = 2,         /* thread_info.status: a 32-bit syscall */
+	PIPEFS_MAGIC = 0x50495045,
+	ANON_INODE_FS_MAGIC = 0x09041934,
+	S_IFMT = 0170000,
+	S_IFSOCK = 0140000,
+	S_IFIFO = 0010000,
+	O_NONBLOCK = 04000,
+};
+
+/* ---- the kernel, relocated ---- */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long sp;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+struct qstr {
+	const unsigned char *name;
+};
+struct super_block {
+	unsigned long s_magic;
+};
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	unsigned int i_nlink;
+};
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+struct file {
+	unsigned int f_flags;
+	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num; /* host order */
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+struct socket {
+	struct sock *sk;
+};
+struct sockaddr_un {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct thread_info {
+	__u32 status;
+};
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+};
+struct task_struct {
+	struct thread_info thread_info;
+	int exit_code;
+	pid_t pid;
+	pid_t tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+struct kernel_siginfo;
+typedef void (*__sighandler_t)(int);
+struct sigaction {
+	__sighandler_t sa_handler;
+};
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+#pragma clang attribute pop
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+
+/* Argument `n` of the system call whose registers these are; also valid at its exit (x86-64). */
+static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
+{
+	switch (n) {
+	case 0: return BPF_CORE_READ(regs, di);
+	case 1: return BPF_CORE_READ(regs, si);
+	case 2: return BPF_CORE_READ(regs, dx);
+	case 3: return BPF_CORE_READ(regs, r10);
+	case 4: return BPF_CORE_READ(regs, r8);
+	case 5: return BPF_CORE_READ(regs, r9);
+	}
+	return 0;
+}
+
+/* The open file behind a descriptor of the current task, or NULL. The table cannot shrink, and we
+ * run in an RCU section, so what is read is at worst just closed, never freed memory. */
+static __always_inline struct file *rose_file_of(struct task_struct *task, __s64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **slots, *file = NULL;
+
+	if (!table || fd < 0 || fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	slots = BPF_CORE_READ(table, fd);
+	if (bpf_core_read(&file, sizeof(file), slots + fd))
+		return NULL;
+	return file;
+}
+
+#endif
