@@ -17,14 +17,16 @@ namespace rose::inject {
 
 // Everything about a schedule that can be refused before anything starts: nodes, peers, syscalls, functions
 // (looked up in the nodes' binaries, with suggestions), offsets, fault kinds this machine cannot do.
-// ErrorKind::input or ErrorKind::environment.
-[[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config);
+// ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless allowed (--allow-attached).
+[[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
+                                 bool allow_attached = false);
 
 class Injector : public deploy::NodeObserver {
  public:
   // Checks, chooses the backend for syscall faults. Nothing is attached yet.
   [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
-                                                                const config::Config& config);
+                                                                const config::Config& config,
+                                                                bool allow_attached = false);
 
   // Attaches programs to the created, not yet started deployment. Counting begins here.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment) = 0;

@@ -110,7 +110,7 @@ class OneRun {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
     if (!schedule_.faults.empty()) {
-      ROSE_TRY(injector_, inject::Injector::create(schedule_, config_));
+      ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached));
       observers_.connect(injector_.get());
       ROSE_CHECK(injector_->arm(*deployment_));
       run_.backend = injector_->backend();
@@ -149,6 +149,7 @@ class OneRun {
     ROSE_CHECK(cancel::check());
     if (!hit) let_faults_run_out();
     capture();
+    run_.completed = true;
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
       return {};

@@ -32,6 +32,7 @@ struct RunOptions {
 struct Run {
   schedule::RunResult result;
   profile::RunCounts counts;            // with tracer.count_syscalls
+  bool completed = false;               // it came as far as the oracle; if not, result.reason says why
   deploy::CommandResult workload;       // reported, never judged
   std::optional<deploy::CommandResult> incident;
   std::string backend;                  // how syscall faults were injected and why so; "" without any

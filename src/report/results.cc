@@ -64,7 +64,7 @@ std::string indented(std::string_view text, std::string_view by) {
 std::vector<FaultCount> ReplayReport::faults() const {
   std::vector<FaultCount> counts;
   for (const schedule::Fault& fault : schedule.faults) {
-    FaultCount count{.id = fault.id, .requested = static_cast<int>(runs.size())};
+    FaultCount count{fault.id, static_cast<int>(runs.size()), 0, {}};
     for (const schedule::RunResult& run : runs) {
       const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
                                         [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });

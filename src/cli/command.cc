@@ -1,0 +1,90 @@
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/units.h"
+#include "trace/dump.h"
+#include "trace/jsonl.h"
+
+namespace rose::cli {
+
+Common& common() {
+  static Common instance;
+  return instance;
+}
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_flag("-v,--verbose", common().verbose, "Say more on stderr");
+  command->add_flag("-q,--quiet", common().quiet, "Say only warnings and errors on stderr");
+  command->add_flag("--json", common().json, "Print the result as one JSON object on stdout");
+  command->set_version_flag("--version", std::string("rose ") + ROSE_VERSION);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void print(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the reader is gone (`rose dump show | head`)
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+Result<std::int64_t> duration_option(const std::string& option, const std::string& text) {
+  Result<std::int64_t> ns = parse_duration_ns(text);
+  if (!ns) return Unexpected(Error{ErrorKind::usage, fmt::format("{}: {}", option, ns.error().message), ns.error().hint});
+  return ns;
+}
+
+Result<trace::Trace> load_trace(const std::filesystem::path& path) {
+  ROSE_TRY(const std::string start, [&]() -> Result<std::string> {
+    std::FILE* file = std::fopen(path.c_str(), "re");
+    if (file == nullptr)
+      return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+    const int first = std::fgetc(file);
+    std::fclose(file);
+    return std::string(1, first == EOF ? '\0' : static_cast<char>(first));
+  }());
+  if (start == "{") return trace::read_jsonl(path);
+  ROSE_TRY(trace::ReadDump dump, trace::read_dump(path));
+  if (dump.damage) {
+    dump.damage->hint = fmt::format("'rose dump show {} --format jsonl' prints the events before the damage; import them "
+                                    "with 'rose dump import'", path.string());
+    return Unexpected(std::move(*dump.damage));
+  }
+  return std::move(dump.trace);
+}
+
+Result<std::optional<profile::Profile>> load_profile(const std::string& path) {
+  if (path.empty()) return std::optional<profile::Profile>{};
+  ROSE_TRY(profile::Profile profile, profile::read_profile(path));
+  return std::optional<profile::Profile>(std::move(profile));
+}
+
+Result<void> need_root(std::string_view command) {
+  if (::geteuid() == 0) return {};
+  return fail(ErrorKind::environment,
+              fmt::format("'rose {}' makes namespaces and cgroups and loads kernel programs: it needs root", command),
+              fmt::format("run it with sudo; 'rose doctor' lists what is missing"));
+}
+
+void export_own_path() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return;
+  ::setenv("ROSE_EXE", self.c_str(), 1);
+  const char* path = std::getenv("PATH");
+  const std::string extended =
+      (path != nullptr && *path != '\0' ? std::string(path) : std::string("/usr/sbin:/usr/bin:/sbin:/bin")) + ":" +
+      self.parent_path().string();
+  ::setenv("PATH", extended.c_str(), 1);
+}
+
+}  // namespace rose::cli

@@ -1,0 +1,76 @@
+// rose: reads the command line, runs one command, prints errors once.
+#include <exception>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace {
+
+using rose::cli::Action;
+
+int report(const rose::Error& error) {
+  rose::log::end_progress();
+  rose::log::error(error.message, error.hint);
+  return rose::exit_code(error.kind);
+}
+
+// What the user typed when CLI11 says that it expected something else.
+std::string suggestion(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (argc < 2) return "one of: " + fmt::format("{}", fmt::join(names, ", "));
+  std::string hint = rose::did_you_mean(argv[1], names);
+  for (const std::string& name : names)
+    if (name == argv[1]) return fmt::format("see 'rose {} --help'", name);
+  return hint.empty() ? fmt::format("the commands are: {}", fmt::join(names, ", ")) : hint;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("rose reproduces failures of distributed systems that something outside them caused.\n"
+               "It watches production, and from the dump of a failure finds and replays the faults that\n"
+               "make it happen again.",
+               "rose");
+  app.set_version_flag("--version", std::string("rose ") + ROSE_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer("Exit codes: 0 done or reproduced, 1 not reproduced, 2 bad usage or input, 3 this machine lacks\n"
+             "what is needed, 4 inconclusive, 70 a bug in rose.\n\n"
+             "Examples:\n  rose profile -c rose.toml\n  rose diagnose --trace dump.bin -c rose.toml --profile profile.json");
+  Action action;
+  rose::cli::add_profile(app, action);
+  rose::cli::add_trace(app, action);
+  rose::cli::add_dump(app, action);
+  rose::cli::add_diagnose(app, action);
+  rose::cli::add_replay(app, action);
+  rose::cli::add_doctor(app, action);
+  rose::cli::add_heal(app, action);
+  rose::cli::add_node(app, action);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {  // --help, --version
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return report({rose::ErrorKind::usage, error.what(), suggestion(app, argc, argv)});
+  }
+  const rose::cli::Common& common = rose::cli::common();
+  if (common.quiet && common.verbose)
+    return report({rose::ErrorKind::usage, "--quiet and --verbose exclude each other", ""});
+  if (common.quiet) rose::log::set_level(rose::log::Level::quiet);
+  if (common.verbose) rose::log::set_level(rose::log::Level::verbose);
+  const rose::Result<int> code = action(common);
+  rose::log::end_progress();
+  return code ? *code : report(code.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    // Rooms return errors as values; what arrives here is out of memory or a mistake of ours.
+    return report({rose::ErrorKind::bug, fmt::format("unexpected: {}", error.what()), "please report this"});
+  }
+}

@@ -1,0 +1,92 @@
+// rose profile: fault-free runs of the test deployment, learnt into a profile.
+#include "base/cancel.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "profile/profile.h"
+#include "replay/repeat.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rose::cli {
+namespace {
+
+struct Options {
+  std::string config = "rose.toml";
+  std::string out = "profile.json";
+  int runs = 1;
+  bool keep = false;
+};
+
+Result<int> run(const Options& options, const Common& common) {
+  ROSE_TRY(const config::Config config, config::read_config(options.config));
+  if (!config.workload)
+    return fail(ErrorKind::input, fmt::format("{}: there is no [workload]", options.config),
+                "add [workload] with the command that drives the system");
+  ROSE_CHECK(need_root("profile"));
+  ROSE_CHECK(cancel::install());
+  export_own_path();
+
+  profile::Profile profile;
+  profile.name = config.name;
+  profile.infrequent_below = config.profile.infrequent_below;
+  const schedule::Schedule no_faults{config.name, {}};
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep));
+  replay::RunOptions run_options;
+  run_options.tracer = replay::tracer_options(config);
+  run_options.tracer.count_syscalls = true;
+  run_options.tracer.infrequent_below = config.profile.infrequent_below;
+  // Shorter silences are of interest here: what is usual must be known well below the threshold.
+  run_options.tracer.network_delay_ns = std::max<std::int64_t>(config.trace.network_delay_ns / 2, 100'000'000);
+  int shown = 0;
+  for (int i = 1; i <= options.runs; ++i) {
+    log::progress(fmt::format("profile: run {} of {}", i, options.runs));
+    run_options.number = i;
+    ROSE_TRY(const replay::Run made, replay::run_in(store, config, no_faults, run_options));
+    if (!made.completed)
+      return fail(ErrorKind::inconclusive, fmt::format("run {} did not come to an end: {}", i, made.result.reason),
+                  made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
+    if (!made.workload.ok()) log::warning("run {}: the workload {}", i, made.workload.note);
+    shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
+    profile::learn(profile, made.result.trace, made.counts);
+  }
+  log::end_progress();
+  if (shown > 0) log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
+  ROSE_CHECK(profile::write_profile(profile, options.out));
+
+  std::uint64_t calls = 0;
+  for (const auto& [node, counts] : profile.syscalls)
+    for (const auto& [name, count] : counts) calls += count;
+  std::size_t rare = 0;
+  for (const profile::FunctionRate& function : profile.functions) rare += function.infrequent ? 1 : 0;
+  if (common.json)
+    print(nlohmann::ordered_json{{"profile", options.out},
+                                 {"runs", profile.runs},
+                                 {"seconds", profile.seconds},
+                                 {"syscalls", calls},
+                                 {"failures", profile.failures.size()},
+                                 {"state_changes", profile.state_changes.size()},
+                                 {"functions", profile.functions.size()},
+                                 {"infrequent_functions", rare}}
+              .dump() + "\n");
+  else
+    print(fmt::format("{}: {} runs, {:.1f} s, {} syscalls; {} kinds of benign failures, {} kinds of state changes, "
+                      "{} of {} functions infrequent\n",
+                      options.out, profile.runs, profile.seconds, calls, profile.failures.size(),
+                      profile.state_changes.size(), rare, profile.functions.size()));
+  return 0;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, "profile", "Learn what is normal from runs without faults",
+                                  "  rose profile -c rose.toml\n  rose profile -c rose.toml -o profile.json --runs 5");
+  command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
+  command->add_option("-o,--output", options->out, "Where the profile is written")->capture_default_str();
+  command->add_option("--runs", options->runs, "How many runs to learn from")->capture_default_str()->check(CLI::Range(1, 1000));
+  command->add_flag("--keep", options->keep, "Keep the run directories");
+  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+}
+
+}  // namespace rose::cli

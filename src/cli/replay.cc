@@ -1,0 +1,122 @@
+// rose replay: runs a schedule again and reports its replay rate.
+#include "base/cancel.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "inject/injector.h"
+#include "replay/repeat.h"
+#include "report/results.h"
+
+namespace rose::cli {
+namespace {
+
+struct Options {
+  std::string schedule;
+  std::string config = "rose.toml";
+  std::optional<int> runs;
+  std::string expect = "bug";
+  std::string junit;
+  std::string report;
+  bool keep = false;
+  bool allow_attached = false;
+};
+
+// DESIGN 3.6: fewer than half of the runs conclusive is no verdict; else the rate decides.
+void conclude(report::ReplayReport& report) {
+  const schedule::Tally& tally = report.tally;
+  std::string first_reason;
+  for (const schedule::RunResult& run : report.runs)
+    if (run.verdict == schedule::Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
+  if (report.expect_fixed && tally.reproduced > 0) {
+    report.verdict = schedule::Verdict::reproduced;
+    report.reason = fmt::format("the bug still shows: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
+  } else if (report.expect_fixed && tally.inconclusive > 0) {
+    report.verdict = schedule::Verdict::inconclusive;
+    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
+  } else if (tally.conclusive() == 0 || 2 * tally.conclusive() < tally.runs()) {
+    report.verdict = schedule::Verdict::inconclusive;
+    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
+  } else if (report.expect_fixed) {
+    report.verdict = schedule::Verdict::not_reproduced;
+    report.reason = "the bug did not show in any run, and every planned fault fired";
+  } else {
+    const bool reached = tally.rate() >= report.target_rate;
+    report.verdict = reached ? schedule::Verdict::reproduced : schedule::Verdict::not_reproduced;
+    report.reason = fmt::format("the rate {:.2f} is {} the wanted {:.2f}", tally.rate(), reached ? "at or above" : "below",
+                                report.target_rate);
+  }
+}
+
+int exit_code_of(const report::ReplayReport& report) {
+  if (report.verdict == schedule::Verdict::inconclusive) return 4;
+  const bool wanted = (report.verdict == schedule::Verdict::reproduced) != report.expect_fixed;
+  return wanted ? 0 : 1;
+}
+
+Result<int> run(const Options& options, const Common& common) {
+  ROSE_TRY(const config::Config config, config::read_config(options.config));
+  ROSE_TRY(const schedule::Schedule schedule, schedule::read_schedule(options.schedule));
+  ROSE_CHECK(schedule::check_nodes(schedule, config.node_names(), options.schedule));
+  ROSE_CHECK(replay::need_workload_and_oracle(config));
+  ROSE_CHECK(need_root("replay"));
+  ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
+  ROSE_CHECK(cancel::install());
+  export_own_path();
+
+  std::optional<std::filesystem::path> folder;
+  if (!options.report.empty()) folder = options.report;
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
+  ROSE_CHECK(store.start_over());
+  replay::RunOptions run_options;
+  run_options.tracer = replay::tracer_options(config);
+  run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without
+  run_options.allow_attached = options.allow_attached;
+  const int runs = options.runs.value_or(config.diagnose.confirm_runs);
+
+  report::ReplayReport report;
+  report.name = config.name;
+  report.schedule = schedule;
+  report.target_rate = config.diagnose.target_rate;
+  report.expect_fixed = options.expect == "fixed";
+  const auto each = [&](const replay::Run& made, const schedule::Tally& tally) {
+    log::progress(fmt::format("replay: run {} of {}: {} ({}); {} reproduced, {} not, {} inconclusive", made.result.number,
+                              runs, schedule::verdict_name(made.result.verdict), made.result.reason, tally.reproduced,
+                              tally.not_reproduced, tally.inconclusive));
+    if (common.verbose) log::debug("faults:\n{}", report::fault_table(schedule, made.result));
+  };
+  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, run_options, store, each));
+  log::end_progress();
+  report.tally = repeated.tally;
+  report.seconds = repeated.seconds;
+  for (replay::Run& made : repeated.runs) {
+    if (!made.backend.empty()) report.backend = made.backend;
+    report.runs.push_back(std::move(made.result));
+  }
+  conclude(report);
+  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report), 0644));
+  if (folder) ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
+  print(common.json ? report::replay_json(report) : report::replay_text(report));
+  return exit_code_of(report);
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, "replay", "Run a schedule again and report its replay rate",
+                                  "  rose replay schedule.toml -c rose.toml --runs 10\n"
+                                  "  rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml");
+  command->add_option("schedule", options->schedule, "The schedule")->required()->type_name("SCHEDULE");
+  command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
+  command->add_option("--runs", options->runs, "How many runs (default: confirm_runs of the configuration)")->check(CLI::Range(1, 100000));
+  command->add_option("--expect", options->expect, "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired")
+      ->capture_default_str()->check(CLI::IsMember({"bug", "fixed"}));
+  command->add_option("--junit", options->junit, "Write a JUnit report, one test case a run");
+  command->add_option("--report", options->report, "Write the record of all runs, their traces and results to this folder");
+  command->add_flag("--keep", options->keep, "Keep all run directories");
+  command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
+  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+}
+
+}  // namespace rose::cli
