@@ -1,0 +1,284 @@
+#include "kernel/attach.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace rose::kernel {
+namespace {
+
+// Newer than Debian 12's <linux/bpf.h>.
+constexpr std::uint32_t kTcxIngress = 46;
+constexpr std::uint32_t kUprobeMulti = 48;
+
+// The part of union bpf_attr that BPF_LINK_CREATE reads, with the members we use; the kernel takes
+// any size whose unknown tail is zero.
+struct LinkCreate {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t target_fd = 0;  // or ifindex
+  std::uint32_t attach_type = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t path = 0;
+  std::uint64_t offsets = 0;
+  std::uint64_t ref_ctr_offsets = 0;
+  std::uint64_t cookies = 0;
+  std::uint32_t count = 0;
+  std::uint32_t multi_flags = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t pad = 0;
+};
+static_assert(sizeof(LinkCreate) == 64);
+
+// -errno, or the link's descriptor (always close-on-exec).
+int link_create(const LinkCreate& attr) {
+  const long fd = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  return fd < 0 ? -errno : static_cast<int>(fd);
+}
+
+int to_log(enum libbpf_print_level level, const char* format, va_list args) {
+  char text[2048];
+  // The format is libbpf's own.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  std::vsnprintf(text, sizeof text, format, args);
+#pragma GCC diagnostic pop
+  std::string_view line(text);
+  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
+  if (level == LIBBPF_DEBUG || line.empty()) return 0;  // pages of relocations
+  log::debug(line);
+  return 0;
+}
+
+std::uint64_t effective_capabilities() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("CapEff:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
+  }
+  return 0;
+}
+
+bool has(std::uint64_t capabilities, int bit) { return ((capabilities >> bit) & 1) != 0; }
+
+// Somewhere harmless to put a probe on.
+[[gnu::noinline, gnu::used]] void probe_here() { asm volatile(""); }
+
+// The file offset of an address in our own text.
+std::uint64_t own_offset(const void* address, std::string& file) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  while (std::getline(maps, line)) {
+    std::uint64_t begin = 0, end = 0, offset = 0;
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %n", &begin, &end, &offset, &name) < 3) continue;
+    if (wanted < begin || wanted >= end) continue;
+    file = line.substr(static_cast<std::size_t>(name));
+    return wanted - begin + offset;
+  }
+  return 0;
+}
+
+bool try_uprobe_multi() {
+  if (const char* mask = std::getenv("ROSE_MASK"); mask != nullptr) {
+    for (const auto& masked : split(mask, ',')) {
+      if (masked == "uprobe_multi") return false;
+    }
+  }
+  route_libbpf_log();
+  // r0 = 0; exit
+  const bpf_insn program[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti);
+  const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rose_probe", "GPL", program, 2, &options));
+  if (!loaded) return false;
+  std::string file;
+  const std::uint64_t offset = own_offset(reinterpret_cast<const void*>(&probe_here), file);
+  const std::uint64_t cookie = 1;
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(loaded.get());
+  attr.attach_type = kUprobeMulti;
+  attr.path = reinterpret_cast<std::uint64_t>(file.c_str());
+  attr.offsets = reinterpret_cast<std::uint64_t>(&offset);
+  attr.cookies = reinterpret_cast<std::uint64_t>(&cookie);
+  attr.count = 1;
+  const Fd link(link_create(attr));
+  log::debug("uprobe_multi links: {}", link.get() >= 0 ? "yes" : std::strerror(-link.get()));
+  return static_cast<bool>(link);
+}
+
+}  // namespace
+
+void route_libbpf_log() {
+  static std::once_flag once;
+  std::call_once(once, [] { libbpf_set_print(to_log); });
+}
+
+Unexpected bpf_failure(std::string_view what, int err) {
+  const std::uint64_t have = effective_capabilities();
+  std::string missing;
+  if (!has(have, 21)) {  // CAP_SYS_ADMIN stands in for all of them
+    const std::pair<int, const char*> needed[] = {
+        {39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {12, "CAP_NET_ADMIN"}};
+    for (const auto& [bit, name] : needed) {
+      if (has(have, bit)) continue;
+      if (!missing.empty()) missing += ", ";
+      missing += name;
+    }
+  }
+  if (!missing.empty() && (err == EPERM || err == EACCES)) {
+    return fail(ErrorKind::environment, fmt::format("{}: not permitted, {} missing", what, missing),
+                "run as root, or give rose CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
+  }
+  std::string hint;
+  switch (err) {
+    case EPERM:
+      hint = "the kernel refuses it even with the right capabilities (lockdown, or a container's seccomp profile); "
+             "'rose doctor' tries each feature";
+      break;
+    case EACCES:
+    case EINVAL:
+    case ENOTSUP:
+    case ENOSYS:
+    case ENOENT:
+    case ESRCH:
+      hint = "this kernel lacks a feature rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
+             "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's words";
+      break;
+    case ENOMEM:
+    case E2BIG:
+      hint = "lower the memory option";
+      break;
+    default:
+      hint = "'rose doctor' tries each feature; --verbose shows the kernel's words";
+  }
+  return fail(ErrorKind::environment, fmt::format("{}: {}", what, std::strerror(err)), hint);
+}
+
+bool has_uprobe_multi() {
+  static const bool answer = try_uprobe_multi();
+  return answer;
+}
+
+void prepare_uprobe(bpf_program* program) {
+  route_libbpf_log();
+  if (has_uprobe_multi()) {
+    bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(kUprobeMulti));
+  }
+}
+
+FunctionLink::FunctionLink(FunctionLink&& other) noexcept
+    : multi_(std::move(other.multi_)), single_(std::exchange(other.single_, {})) {}
+
+FunctionLink& FunctionLink::operator=(FunctionLink&& other) noexcept {
+  if (this != &other) {
+    detach();
+    multi_ = std::move(other.multi_);
+    single_ = std::exchange(other.single_, {});
+  }
+  return *this;
+}
+
+FunctionLink::~FunctionLink() { detach(); }
+
+void FunctionLink::detach() {
+  multi_.reset();
+  for (bpf_link* link : single_) bpf_link__destroy(link);
+  single_.clear();
+}
+
+Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
+                                      const std::vector<ProbePoint>& points) {
+  FunctionLink link;
+  if (points.empty()) return link;
+  std::error_code bad;
+  const auto absolute = std::filesystem::absolute(binary, bad);
+  const std::string path = bad ? binary.string() : absolute.string();
+  const auto what = [&] { return fmt::format("cannot watch {} functions of '{}'", points.size(), binary.string()); };
+
+  if (bpf_program__expected_attach_type(program) == static_cast<bpf_attach_type>(kUprobeMulti)) {
+    std::vector<std::uint64_t> offsets, cookies;
+    for (const auto& point : points) {
+      offsets.push_back(point.offset);
+      cookies.push_back(point.cookie);
+    }
+    LinkCreate attr;
+    attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
+    attr.attach_type = kUprobeMulti;
+    attr.path = reinterpret_cast<std::uint64_t>(path.c_str());
+    attr.offsets = reinterpret_cast<std::uint64_t>(offsets.data());
+    attr.cookies = reinterpret_cast<std::uint64_t>(cookies.data());
+    attr.count = static_cast<std::uint32_t>(points.size());
+    const int fd = link_create(attr);
+    if (fd < 0) return bpf_failure(what(), -fd);
+    link.multi_ = Fd(fd);
+    return link;
+  }
+  for (const auto& point : points) {
+    LIBBPF_OPTS(bpf_uprobe_opts, options);
+    options.bpf_cookie = point.cookie;
+    bpf_link* one = bpf_program__attach_uprobe_opts(program, -1, path.c_str(), point.offset, &options);
+    if (one == nullptr) return bpf_failure(what(), errno);
+    link.single_.push_back(one);
+  }
+  return link;
+}
+
+Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup) {
+  const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return fail_errno(ErrorKind::input, fmt::format("cannot open cgroup '{}'", cgroup.string()), errno);
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
+  attr.target_fd = static_cast<std::uint32_t>(folder.get());
+  attr.attach_type = static_cast<std::uint32_t>(bpf_program__expected_attach_type(program));
+  const int fd = link_create(attr);
+  if (fd < 0) {
+    return bpf_failure(fmt::format("cannot attach {} to cgroup '{}'", bpf_program__name(program), cgroup.string()),
+                       -fd);
+  }
+  return Fd(fd);
+}
+
+Result<Fd> attach_tcx(const bpf_program* program, int ifindex) {
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
+  attr.target_fd = static_cast<std::uint32_t>(ifindex);
+  attr.attach_type = kTcxIngress;
+  const int fd = link_create(attr);
+  if (fd < 0) {
+    return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
+  }
+  return Fd(fd);
+}
+
+Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
+  constexpr std::uint32_t kGeneric = 2;  // XDP_FLAGS_SKB_MODE
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
+  attr.target_fd = static_cast<std::uint32_t>(ifindex);
+  attr.attach_type = BPF_XDP;
+  attr.flags = kGeneric;
+  const int fd = link_create(attr);
+  if (fd < 0) {
+    return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
+  }
+  return Fd(fd);
+}
+
+}  // namespace rose::kernel

@@ -1,0 +1,73 @@
+// Loading and attaching kernel programs: what libbpf 1.1 cannot do yet (uprobe_multi links, TCX),
+// its errors in rose's words, its log lines into rose's. Links are descriptors: they vanish with
+// the process that holds them, nothing is pinned.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+struct bpf_link;
+struct bpf_program;
+
+namespace rose::kernel {
+
+// Sends libbpf's messages to log::debug. Call before the first use of libbpf; repeated calls are free.
+void route_libbpf_log();
+
+// `err` (positive) of loading or attaching BPF objects as ErrorKind::environment: names the missing
+// capability, or the missing kernel feature, and what to do about it.
+[[nodiscard]] Unexpected bpf_failure(std::string_view what, int err);
+
+// Whether a uprobe_multi link really attaches here (Linux 6.6); tried once and remembered.
+// ROSE_MASK=uprobe_multi in the environment answers no, so that the fallback gets tested.
+[[nodiscard]] bool has_uprobe_multi();
+
+// Before an object is loaded: makes `program` (SEC("uprobe")) attachable by attach_functions, whichever way that will go.
+void prepare_uprobe(bpf_program* program);
+
+// One function to attach to: offset in the file, and the number that bpf_get_attach_cookie gives.
+struct ProbePoint {
+  std::uint64_t offset = 0;
+  std::uint64_t cookie = 0;
+};
+
+// Keeps uprobes attached for as long as it lives.
+class FunctionLink {
+ public:
+  FunctionLink() = default;
+  FunctionLink(FunctionLink&&) noexcept;
+  FunctionLink& operator=(FunctionLink&&) noexcept;
+  ~FunctionLink();
+  void detach();
+  [[nodiscard]] bool attached() const { return multi_ || !single_.empty(); }
+
+ private:
+  friend Result<FunctionLink> attach_functions(const bpf_program*, const std::filesystem::path&,
+                                               const std::vector<ProbePoint>&);
+  Fd multi_;
+  std::vector<bpf_link*> single_;
+};
+
+// Attaches a loaded, prepared uprobe program to places of one file (by inode: every process that maps it, now or
+// later). One uprobe_multi link, or one perf event for each place where the kernel has none: there
+// thousands of places are slow to let go of.
+[[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program,
+                                                    const std::filesystem::path& binary,
+                                                    const std::vector<ProbePoint>& points);
+
+// A cgroup_skb program on a v2 cgroup folder, as a link.
+[[nodiscard]] Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup);
+
+// A SEC("tc") program on an interface's ingress as a TCX link (Linux 6.6).
+[[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex);
+// A SEC("xdp") program as a link, generic mode; an interface holds one only.
+[[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
+
+}  // namespace rose::kernel
