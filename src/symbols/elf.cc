@@ -1,0 +1,358 @@
+#include "symbols/elf.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace rose::symbols {
+namespace {
+
+constexpr int kMostDieDepth = 48;             // nesting of scopes that holds functions
+constexpr std::uint64_t kMostDies = 50'000'000;  // looked at in one file
+constexpr std::size_t kMostNameBytes = 65536;
+
+// A file of 0 bytes, a pipe or a folder would make libelf wait or guess.
+Result<Fd> open_regular(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno(ErrorKind::input, path.native(), errno);
+  struct stat status = {};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno(ErrorKind::input, path.native(), errno);
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorKind::input, fmt::format("{}: not a regular file", path.native()),
+                "name an ELF program or shared library");
+  }
+  return fd;
+}
+
+std::vector<std::uint8_t> build_id(Elf* elf) {
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    GElf_Nhdr note;
+    std::size_t name_at = 0;
+    std::size_t desc_at = 0;
+    std::size_t next = 0;
+    for (std::size_t at = 0; (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > at; at = next) {
+      const auto* bytes = static_cast<const std::uint8_t*>(data->d_buf);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz >= 2 && note.n_descsz <= 64 &&
+          std::memcmp(bytes + name_at, "GNU", 4) == 0) {
+        return {bytes + desc_at, bytes + desc_at + note.n_descsz};
+      }
+    }
+  }
+  return {};
+}
+
+struct DebugLink {
+  std::string name;
+  std::uint32_t crc = 0;
+};
+
+DebugLink debug_link(Elf* elf) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return {};
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    if (name == nullptr || std::strcmp(name, ".gnu_debuglink") != 0) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    const auto* text = static_cast<const char*>(data->d_buf);
+    const std::size_t length = ::strnlen(text, data->d_size);
+    const std::size_t crc_at = (length + 4) & ~std::size_t{3};
+    if (length == 0 || crc_at + 4 > data->d_size) return {};
+    DebugLink link;
+    link.name.assign(text, length);
+    // A name with a slash would let a file lead us anywhere.
+    if (link.name.find('/') != std::string::npos || link.name == "." || link.name == "..") return {};
+    std::memcpy(&link.crc, text + crc_at, 4);
+    return link;
+  }
+  return {};
+}
+
+// The CRC-32 of .gnu_debuglink (zlib's polynomial), over a file.
+std::optional<std::uint32_t> file_crc(int fd) {
+  static const std::vector<std::uint32_t> table = [] {
+    std::vector<std::uint32_t> made(256);
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t c = i;
+      for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? 0xedb88320U ^ (c >> 1) : c >> 1;
+      made[i] = c;
+    }
+    return made;
+  }();
+  std::uint32_t crc = 0xffffffffU;
+  std::vector<std::uint8_t> buffer(1 << 16);
+  off_t at = 0;
+  for (;;) {
+    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), at);
+    if (got < 0) return std::nullopt;
+    if (got == 0) return ~crc;
+    for (ssize_t i = 0; i < got; ++i) {
+      crc = table[(crc ^ buffer[static_cast<std::size_t>(i)]) & 0xff] ^ (crc >> 8);
+    }
+    at += got;
+  }
+}
+
+// Collects (entry address, source file) of every subprogram with code.
+class SourceWalk {
+ public:
+  explicit SourceWalk(std::map<std::uint64_t, std::string>& found) : found_(found) {}
+
+  void unit(Dwarf_Die& cu) {
+    cu_ = cu;
+    const char* name = dwarf_diename(&cu);
+    unit_name_ = name != nullptr ? name : "";
+    children(cu, 0);
+  }
+
+ private:
+  void children(Dwarf_Die& parent, int depth) {
+    if (depth > kMostDieDepth) return;
+    Dwarf_Die die;
+    if (dwarf_child(&parent, &die) != 0) return;
+    do {
+      if (++seen_ > kMostDies) return;
+      switch (dwarf_tag(&die)) {
+        case DW_TAG_subprogram:
+          subprogram(die);
+          children(die, depth + 1);  // nested functions, members of local classes
+          break;
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+        case DW_TAG_enumeration_type:  // Rust: impl of an enum
+        case DW_TAG_lexical_block:
+          children(die, depth + 1);
+          break;
+        default:
+          break;
+      }
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  void subprogram(Dwarf_Die& die) {
+    Dwarf_Addr entry = 0;
+    const bool has_entry = dwarf_entrypc(&die, &entry) == 0;
+    // A function split into a hot and a cold part has ranges; the symbols tell which is which.
+    std::vector<Dwarf_Addr> entries;
+    if (has_entry && entry != 0) entries.push_back(entry);
+    Dwarf_Addr base = 0;
+    Dwarf_Addr begin = 0;
+    Dwarf_Addr end = 0;
+    if (dwarf_hasattr(&die, DW_AT_ranges) != 0) {
+      ptrdiff_t at = 0;
+      for (int i = 0; i < 16 && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0; ++i) {
+        if (begin != 0) entries.push_back(begin);
+      }
+    }
+    if (entries.empty()) return;
+    std::string file;
+    if (const char* declared = dwarf_decl_file(&die); declared != nullptr) {
+      file = declared;
+    } else if (Dwarf_Line* line = dwarf_getsrc_die(&cu_, entries.front()); line != nullptr) {
+      const char* source = dwarf_linesrc(line, nullptr, nullptr);
+      if (source != nullptr) file = source;
+    }
+    if (file.empty()) file = unit_name_;
+    if (file.empty() || file.size() > kMostNameBytes) return;
+    for (const Dwarf_Addr address : entries) found_.emplace(address, file);
+  }
+
+  std::map<std::uint64_t, std::string>& found_;
+  Dwarf_Die cu_ = {};
+  std::string unit_name_;
+  std::uint64_t seen_ = 0;
+};
+
+void add_sources(Elf* elf, std::map<std::uint64_t, std::string>& found) {
+  const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
+  if (!dwarf) return;
+  SourceWalk walk(found);
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Half version = 0;
+  std::uint8_t type = 0;
+  Dwarf_Die die;
+  Dwarf_Die sub_die;
+  while (dwarf_get_units(dwarf.get(), unit, &unit, &version, &type, &die, &sub_die) == 0) {
+    if (type == DW_UT_compile || type == DW_UT_partial) {
+      walk.unit(die);
+    } else if (type == DW_UT_skeleton && sub_die.addr != nullptr) {
+      walk.unit(sub_die);
+    }
+  }
+}
+
+}  // namespace
+
+void ElfFile::ElfEnd::operator()(Elf* elf) const { elf_end(elf); }
+
+std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,
+                                                    std::span<const std::uint8_t> build_id,
+                                                    const std::string& link) {
+  const std::filesystem::path root = "/usr/lib/debug";
+  std::vector<std::filesystem::path> candidates;
+  if (build_id.size() >= 2) {
+    std::string hex;
+    for (const std::uint8_t byte : build_id) hex += fmt::format("{:02x}", byte);
+    candidates.push_back(root / ".build-id" / hex.substr(0, 2) / (hex.substr(2) + ".debug"));
+  }
+  std::error_code ignored;
+  std::filesystem::path real = std::filesystem::weakly_canonical(binary, ignored);
+  if (ignored) real = std::filesystem::absolute(binary, ignored);
+  const std::filesystem::path folder = real.parent_path();
+  if (!link.empty()) {
+    candidates.push_back(folder / link);
+    candidates.push_back(folder / ".debug" / link);
+    candidates.push_back(root / folder.relative_path() / link);
+  }
+  candidates.push_back(root / (real.relative_path().native() + ".debug"));
+  return candidates;
+}
+
+Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
+  elf_version(EV_CURRENT);
+  ElfFile file;
+  ROSE_TRY(file.fd_, open_regular(path));
+  // Read, not mapped: a file that shrinks under us must give an error and not SIGBUS.
+  file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
+  GElf_Ehdr header;
+  if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF || gelf_getehdr(file.elf_.get(), &header) == nullptr) {
+    return fail(ErrorKind::input, fmt::format("{}: not an ELF file", path.native()),
+                "functions are looked up in programs and shared libraries; for a script, set `binary` of the node "
+                "to its interpreter or to a .so file");
+  }
+  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64) {
+    return fail(ErrorKind::input, fmt::format("{}: built for another machine (ELF machine {}, class {})",
+                                              path.native(), header.e_machine, header.e_ident[EI_CLASS] * 32),
+                "rose knows 64-bit x86-64 files");
+  }
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
+    return fail(ErrorKind::input,
+                fmt::format("{}: neither a program nor a shared library (ELF type {})", path.native(), header.e_type));
+  }
+  std::size_t count = 0;
+  if (elf_getphdrnum(file.elf_.get(), &count) != 0) {
+    return fail(ErrorKind::input, fmt::format("{}: damaged ELF file: {}", path.native(), elf_errmsg(-1)));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr program;
+    if (gelf_getphdr(file.elf_.get(), static_cast<int>(i), &program) == nullptr) {
+      return fail(ErrorKind::input, fmt::format("{}: damaged ELF file: program header {}: {}", path.native(), i,
+                                                elf_errmsg(-1)));
+    }
+    if (program.p_type != PT_LOAD || (program.p_flags & PF_X) == 0) continue;
+    if (program.p_vaddr + program.p_filesz < program.p_vaddr || program.p_offset + program.p_filesz < program.p_offset) {
+      continue;
+    }
+    file.segments_.push_back({program.p_vaddr, program.p_offset, program.p_filesz});
+  }
+  if (file.segments_.empty()) {
+    return fail(ErrorKind::input, fmt::format("{}: holds no code (no executable segment)", path.native()),
+                "is this a separate debug file? name the program itself");
+  }
+  file.open_debug_file(path);
+  return file;
+}
+
+void ElfFile::open_debug_file(const std::filesystem::path& path) {
+  const std::vector<std::uint8_t> id = build_id(elf_.get());
+  const DebugLink link = debug_link(elf_.get());
+  if (id.empty() && link.name.empty()) return;
+  struct stat own = {};
+  if (::fstat(fd_.get(), &own) != 0) return;
+  for (const std::filesystem::path& candidate : debug_candidates(path, id, link.name)) {
+    auto fd = open_regular(candidate);
+    struct stat other = {};
+    if (!fd || ::fstat(fd->get(), &other) != 0) continue;
+    if (other.st_dev == own.st_dev && other.st_ino == own.st_ino) continue;
+    std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd->get(), ELF_C_READ, nullptr));
+    if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
+    // A debug file of another build would give addresses inside other functions.
+    const std::vector<std::uint8_t> other_id = build_id(elf.get());
+    if (!id.empty() && !other_id.empty() ? id != other_id
+                                         : link.name.empty() || file_crc(fd->get()) != link.crc) {
+      continue;
+    }
+    debug_fd_ = std::move(*fd);
+    debug_ = std::move(elf);
+    debug_path_ = candidate;
+    return;
+  }
+}
+
+std::optional<std::uint64_t> ElfFile::file_offset(std::uint64_t address) const {
+  for (const Segment& segment : segments_) {
+    if (address >= segment.address && address - segment.address < segment.size) {
+      return address - segment.address + segment.offset;
+    }
+  }
+  return std::nullopt;
+}
+
+void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if ((header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) || header.sh_entsize == 0) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);  // checks the size against the file's
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const std::size_t count = std::min<std::size_t>(data->d_size / sizeof(Elf64_Sym), INT32_MAX);
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS) {
+        continue;
+      }
+      const auto offset = file_offset(symbol.st_value);
+      if (!offset) continue;
+      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      if (name == nullptr || *name == '\0') continue;
+      const std::size_t length = ::strnlen(name, kMostNameBytes + 1);
+      if (length > kMostNameBytes) continue;
+      const int binding = GELF_ST_BIND(symbol.st_info);
+      symbols.push_back({std::string(name, length), symbol.st_value, *offset, symbol.st_size,
+                         binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2});
+    }
+  }
+}
+
+std::vector<RawSymbol> ElfFile::functions() const {
+  std::vector<RawSymbol> symbols;
+  add_symbols(elf_.get(), symbols);
+  if (debug_) add_symbols(debug_.get(), symbols);
+  std::sort(symbols.begin(), symbols.end(), [](const RawSymbol& a, const RawSymbol& b) {
+    return std::tie(a.address, a.linkage_name, a.binding) < std::tie(b.address, b.linkage_name, b.binding);
+  });
+  symbols.erase(std::unique(symbols.begin(), symbols.end(),
+                            [](const RawSymbol& a, const RawSymbol& b) {
+                              return a.address == b.address && a.linkage_name == b.linkage_name;
+                            }),
+                symbols.end());
+  return symbols;
+}
+
+std::map<std::uint64_t, std::string> ElfFile::sources() const {
+  std::map<std::uint64_t, std::string> found;
+  add_sources(elf_.get(), found);
+  if (found.empty() && debug_) add_sources(debug_.get(), found);
+  return found;
+}
+
+}  // namespace rose::symbols

@@ -1,0 +1,71 @@
+// One ELF file with its debug file: symbols, segments, and which source file an address comes from.
+// Every file is taken for hostile. Private to this room.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+struct Elf;
+
+namespace rose::symbols {
+
+struct RawSymbol {
+  std::string linkage_name;
+  std::uint64_t address = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  int binding = 0;  // 0 global, 1 weak, 2 local: smaller is better
+};
+
+class ElfFile {
+ public:
+  // ErrorKind::input: missing, not an x86-64 program or shared library, damaged headers.
+  [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path);
+  ElfFile(ElfFile&&) noexcept = default;
+  ElfFile& operator=(ElfFile&&) noexcept = default;
+
+  // FUNC symbols with code in the file, from .symtab, .dynsym and the debug file; by address, equal
+  // (address, name) pairs once.
+  [[nodiscard]] std::vector<RawSymbol> functions() const;
+
+  // Source file of each function entry that DWARF knows; empty without DWARF.
+  [[nodiscard]] std::map<std::uint64_t, std::string> sources() const;
+
+  // The separate debug file in use; "" none.
+  [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }
+
+ private:
+  struct Segment {
+    std::uint64_t address, offset, size;
+  };
+  struct ElfEnd {
+    void operator()(Elf* elf) const;
+  };
+  ElfFile() = default;
+  void add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const;
+  void open_debug_file(const std::filesystem::path& path);
+  [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
+
+  Fd fd_;
+  Fd debug_fd_;
+  std::unique_ptr<Elf, ElfEnd> elf_;
+  std::unique_ptr<Elf, ElfEnd> debug_;
+  std::filesystem::path debug_path_;
+  std::vector<Segment> segments_;
+};
+
+// Where a file's debug file may be, best first; `link` from .gnu_debuglink, may be "".
+[[nodiscard]] std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,
+                                                                  std::span<const std::uint8_t> build_id,
+                                                                  const std::string& link);
+
+}  // namespace rose::symbols

@@ -1,0 +1,318 @@
+#include <catch2/catch.hpp>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "base/file.h"
+#include "symbols/elf.h"
+#include "symbols/symbols.h"
+
+extern char** environ;
+
+namespace fs = std::filesystem;
+using namespace rose::symbols;
+
+namespace {
+
+const fs::path kVictim = fs::path(ROSE_PROGRAMS_DIR) / "symbols_victim";
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "rose-symbols-XXXXXX").native();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+void run(std::vector<std::string> arguments) {
+  CAPTURE(arguments);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  REQUIRE(::posix_spawnp(&pid, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(status == 0);
+}
+
+const Function* named(const std::vector<Function>& functions, const std::string& name) {
+  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
+  return found == functions.end() ? nullptr : &*found;
+}
+
+// Far enough from a compiler's reach that it stays a function with bytes of its own.
+extern "C" __attribute__((noinline, used)) int rose_symbols_landmark(int x) {
+  asm volatile("nop; nop; nop" ::: "memory");
+  return x ^ 0x5a;
+}
+
+std::vector<char> bytes_at(const fs::path& path, std::uint64_t offset, std::size_t count) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> bytes(count);
+  in.seekg(static_cast<std::streamoff>(offset));
+  in.read(bytes.data(), static_cast<std::streamsize>(count));
+  REQUIRE(in.gcount() == static_cast<std::streamsize>(count));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the file offset is where the function's bytes are") {
+  const auto functions = find_functions("/proc/self/exe", {"rose_symbols_landmark"}, {});
+  REQUIRE(functions);
+  REQUIRE(functions->size() == 1);
+  const Function& f = functions->front();
+  REQUIRE(f.size >= 4);
+  const auto bytes = bytes_at("/proc/self/exe", f.offset, f.size);
+  CHECK(std::memcmp(bytes.data(), reinterpret_cast<const void*>(&rose_symbols_landmark), f.size) == 0);
+}
+
+TEST_CASE("the victim's functions are found by name and glob") {
+  const auto all = list_functions(kVictim);
+  REQUIRE(all);
+  for (std::size_t i = 1; i < all->size(); ++i) CHECK((*all)[i - 1].address < (*all)[i].address);
+  CHECK(named(*all, "Raft::append(Entry const&)") != nullptr);
+  CHECK(named(*all, "raft_log_create") != nullptr);
+  CHECK(named(*all, "raft_log_create_alias") == nullptr);  // an alias is shown once
+
+  const auto appends = find_functions(kVictim, {"Raft::append"}, {});
+  REQUIRE(appends);
+  CHECK(appends->size() == 2);  // two overloads, and not the ".part.0"
+  const auto one = find_functions(kVictim, {"Raft::append(std::string const&)"}, {});
+  REQUIRE(one);
+  CHECK(one->size() == 1);
+  const auto alias = find_functions(kVictim, {"raft_log_create_alias"}, {});
+  REQUIRE(alias);
+  REQUIRE(alias->size() == 1);
+  CHECK(alias->front().name == "raft_log_create_alias");
+  const auto both = find_functions(kVictim, {"raft_log_create*"}, {});
+  REQUIRE(both);
+  CHECK(both->size() == 1);  // neither the alias again nor the cold part
+  const auto special = find_functions(kVictim, {"raft_snapshot"}, {});
+  REQUIRE(special);
+  CHECK(special->size() == 1);
+  CHECK(find_functions(kVictim, {"Raft::operator<<"}, {}));
+  CHECK(find_functions(kVictim, {"Queue<int>::push"}, {}));
+  CHECK(find_functions(kVictim, {"largest<int>"}, {}));
+  CHECK(find_functions(kVictim, {"hidden"}, {}));
+}
+
+TEST_CASE("functions by source file") {
+  const auto all = list_functions(kVictim, true);
+  REQUIRE(all);
+  const Function* append = named(*all, "Raft::append(Entry const&)");
+  REQUIRE(append != nullptr);
+  CHECK(fs::path(append->source).filename() == "symbols_victim.cc");
+
+  for (const char* source : {"symbols_victim.cc", "programs/symbols_victim.cc", "./symbols_victim.cc"}) {
+    CAPTURE(source);
+    const auto found = find_functions(kVictim, {}, {source});
+    REQUIRE(found);
+    CHECK(named(*found, "Raft::append(Entry const&)") != nullptr);
+    CHECK(named(*found, "Raft::inline_in_class(int)") != nullptr);
+    CHECK(named(*found, "main") != nullptr);
+    CHECK(named(*found, "raft_log_create.cold") == nullptr);
+    for (const Function& f : *found) CHECK(f.name.find("std::vector") != 0);
+  }
+  const auto part = find_functions(kVictim, {}, {"victim.cc"});
+  REQUIRE_FALSE(part);  // only whole components
+  CHECK(part.error().kind == rose::ErrorKind::input);
+  const auto slip = find_functions(kVictim, {}, {"symbols_victm.cc"});
+  REQUIRE_FALSE(slip);
+  CHECK(slip.error().message.find("symbols_victm.cc") != std::string::npos);
+  CHECK(slip.error().hint == "did you mean 'symbols_victim.cc'?");
+}
+
+TEST_CASE("a name that matches nothing suggests near ones") {
+  struct Row {
+    const char* pattern;
+    const char* hint;
+  };
+  for (const Row& row : {Row{"Raft::apend", "did you mean 'Raft::append'?"}, Row{"append", "did you mean 'Raft::append'?"},
+                         Row{"raft_log_crate", "did you mean 'raft_log_create'?"},
+                         Row{"Queue::push", "did you mean 'Queue<int>::push'?"}}) {
+    CAPTURE(row.pattern);
+    const auto found = find_functions(kVictim, {row.pattern}, {});
+    REQUIRE_FALSE(found);
+    CHECK(found.error().kind == rose::ErrorKind::input);
+    CHECK(found.error().message == "no function of " + kVictim.native() + " matches '" + row.pattern + "'");
+    CHECK(found.error().hint == row.hint);
+  }
+  const auto glob = find_functions(kVictim, {"Rift::*"}, {});
+  REQUIRE_FALSE(glob);
+  CHECK(glob.error().hint.find("nm -C") != std::string::npos);
+}
+
+TEST_CASE("stripped files are looked up in their debug files") {
+  const Folder folder;
+  const fs::path program = folder.path / "victim";
+  const fs::path debug = folder.path / "victim.debug";
+  const fs::path stripped = folder.path / "stripped";
+  fs::copy_file(kVictim, program);
+  run({"objcopy", "--only-keep-debug", program, debug});
+  run({"objcopy", "--strip-all", program, stripped});
+  {
+    const auto found = find_functions(stripped, {"Raft::append"}, {});
+    REQUIRE_FALSE(found);
+    CHECK(found.error().hint.find("stripped") != std::string::npos);
+    const auto sources = find_functions(stripped, {}, {"symbols_victim.cc"});
+    REQUIRE_FALSE(sources);
+    CHECK(sources.error().hint.find("-g") != std::string::npos);
+  }
+  run({"objcopy", "--strip-all", "--add-gnu-debuglink=" + debug.native(), program, stripped});
+  const auto reference = find_functions(kVictim, {"Raft::append"}, {"symbols_victim.cc"});
+  REQUIRE(reference);
+  const auto check_same = [&] {
+    const auto found = find_functions(stripped, {"Raft::append"}, {"symbols_victim.cc"});
+    REQUIRE(found);
+    REQUIRE(found->size() == reference->size());
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      CHECK((*found)[i].name == (*reference)[i].name);
+      CHECK((*found)[i].offset == (*reference)[i].offset);
+    }
+  };
+  check_same();
+  fs::create_directory(folder.path / ".debug");
+  fs::rename(debug, folder.path / ".debug" / "victim.debug");
+  check_same();
+  // Of another build: its addresses would lead into other functions.
+  fs::remove(folder.path / ".debug" / "victim.debug");
+  fs::copy_file("/proc/self/exe", debug);
+  CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
+}
+
+TEST_CASE("debug files are sought where Debian and others put them") {
+  const std::vector<std::uint8_t> id = {0xab, 0xcd, 0xef};
+  const auto paths = debug_candidates("/usr/bin", id, "x.debug");
+  const auto has = [&](const char* path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
+  CHECK(has("/usr/lib/debug/.build-id/ab/cdef.debug"));
+  CHECK(has("/usr/x.debug"));
+  CHECK(has("/usr/.debug/x.debug"));
+  CHECK(has("/usr/lib/debug/usr/x.debug"));
+}
+
+TEST_CASE("non-PIE, static and shared files") {
+  const Folder folder;
+  const fs::path source = folder.path / "small.c";
+  REQUIRE(rose::write_file(source,
+                           "static __attribute__((noinline)) int local_function(int x) { __asm__ volatile(\"\"); return x + 1; }\n"
+                           "int raft_entry(int x) { return local_function(x) * 2; }\n"
+                           "int main(int c, char **v) { (void)v; return raft_entry(c) == 0; }\n"));
+  const std::vector<std::vector<std::string>> ways = {
+      {"-pie", "-fPIE"}, {"-no-pie", "-fno-PIE"}, {"-static"}, {"-shared", "-fPIC"}, {"-no-pie", "-Wl,-Ttext-segment=0x10000000"}};
+  for (const auto& way : ways) {
+    CAPTURE(way);
+    const fs::path out = folder.path / "small";
+    std::vector<std::string> command = {"gcc", "-g", "-O1", "-o", out, source};
+    command.insert(command.end(), way.begin(), way.end());
+    run(command);
+    const auto found = find_functions(out, {"raft_entry", "local_function"}, {"small.c"});
+    REQUIRE(found);
+    CHECK(found->size() == 3);
+    for (const Function& f : *found) CHECK(fs::path(f.source).filename() == "small.c");
+    // The same bytes as objcopy finds in the section that holds the function.
+    const auto entry = find_functions(out, {"raft_entry"}, {});
+    REQUIRE(entry);
+    const fs::path text = folder.path / "text";
+    run({"objcopy", "-O", "binary", "--only-section=.text", out, text});
+    auto whole = rose::read_file(text);
+    REQUIRE(whole);
+    const auto bytes = bytes_at(out, entry->front().offset, entry->front().size);
+    CHECK(whole->find(std::string(bytes.begin(), bytes.end())) != std::string::npos);
+  }
+}
+
+TEST_CASE("the C library, with versions and aliases") {
+  const auto found = find_functions("/lib/x86_64-linux-gnu/libc.so.6", {"fsync", "open64", "open"}, {});
+  REQUIRE(found);
+  CHECK(found->size() == 2);
+  const auto all = list_functions("/lib/x86_64-linux-gnu/libc.so.6");
+  REQUIRE(all);
+  CHECK(all->size() > 1000);
+  for (const Function& f : *all) CHECK(f.name.find('@') == std::string::npos);
+}
+
+TEST_CASE("what is not a program is refused with its name") {
+  const Folder folder;
+  const fs::path file = folder.path / "file";
+  const auto refused = [&](const fs::path& path, const char* says) {
+    CAPTURE(path);
+    const auto listed = list_functions(path);
+    REQUIRE_FALSE(listed);
+    CHECK(listed.error().kind == rose::ErrorKind::input);
+    CHECK(listed.error().message.find(path.native()) == 0);
+    CAPTURE(listed.error().message);
+    CHECK(listed.error().message.find(says) != std::string::npos);
+  };
+  refused(folder.path / "missing", "No such file");
+  refused(folder.path, "not a regular file");
+  refused("/dev/null", "not a regular file");
+  REQUIRE(::mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
+  refused(folder.path / "pipe", "not a regular file");
+  REQUIRE(rose::write_file(file, ""));
+  refused(file, "not an ELF file");
+  REQUIRE(rose::write_file(file, "#!/bin/sh\n"));
+  refused(file, "not an ELF file");
+  REQUIRE(rose::write_file(file, "!<arch>\n"));
+  refused(file, "not an ELF file");
+
+  auto whole = rose::read_file(kVictim);
+  REQUIRE(whole);
+  std::string changed = *whole;
+  changed[EI_CLASS] = ELFCLASS32;
+  REQUIRE(rose::write_file(file, changed));
+  CHECK_FALSE(list_functions(file));
+  changed = *whole;
+  changed[18] = static_cast<char>(EM_AARCH64);
+  REQUIRE(rose::write_file(file, changed));
+  refused(file, "another machine");
+  changed = *whole;
+  changed[16] = ET_REL;
+  REQUIRE(rose::write_file(file, changed));
+  refused(file, "neither a program");
+  run({"objcopy", "--only-keep-debug", kVictim, file});
+  CHECK_FALSE(find_functions(file, {"nothing_at_all"}, {}));
+}
+
+TEST_CASE("truncated and damaged files neither crash nor hang") {
+  const Folder folder;
+  const fs::path file = folder.path / "damaged";
+  auto whole = rose::read_file(kVictim);
+  REQUIRE(whole);
+  const auto look = [&](const std::string& bytes) {
+    REQUIRE(rose::write_file(file, bytes));
+    (void)find_functions(file, {"Raft::append"}, {"symbols_victim.cc"});
+    (void)list_functions(file);
+  };
+  for (std::size_t size = 0; size < 128; size += 3) look(whole->substr(0, size));
+  for (int part = 1; part < 24; ++part) look(whole->substr(0, whole->size() * static_cast<std::size_t>(part) / 24));
+  std::mt19937 random(1);
+  // Headers first: that is where sizes and offsets are.
+  const auto damage = [&](std::size_t begin, std::size_t end, int bytes) {
+    std::string changed = *whole;
+    for (int i = 0; i < bytes; ++i) {
+      changed[begin + random() % (end - begin)] = static_cast<char>(random() % 3 == 0 ? 0xff : random());
+    }
+    look(changed);
+  };
+  Elf64_Ehdr header;
+  std::memcpy(&header, whole->data(), sizeof header);
+  for (int i = 0; i < 60; ++i) damage(4, 64 + 13 * 56, 4);
+  for (int i = 0; i < 60; ++i) damage(header.e_shoff, whole->size(), 6);
+}
