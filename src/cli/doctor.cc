@@ -1,0 +1,39 @@
+// rose doctor: what this machine can do, each capability tried for real.
+#include "cli/command.h"
+#include "kernel/probe.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace rose::cli {
+namespace {
+
+Result<int> run(const Common& common) {
+  const std::vector<kernel::Capability> capabilities = kernel::probe_all();
+  if (common.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const kernel::Capability& c : capabilities)
+      list.push_back({{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}});
+    print(nlohmann::ordered_json{{"capabilities", std::move(list)}}.dump(-1, ' ', false,
+              nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    return 0;
+  }
+  std::size_t width = 0;
+  for (const kernel::Capability& c : capabilities) width = std::max(width, c.name.size());
+  for (const kernel::Capability& c : capabilities) {
+    std::string line = fmt::format("{:<4} {:<{}}  {}", c.ok ? "ok" : "no", c.name, width, c.detail);
+    if (!c.ok && !c.remedy.empty()) line += fmt::format("; to get it: {}", c.remedy);
+    print(line + "\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  CLI::App* command = add_command(app, "doctor", "What this machine can do, each capability tried for real, and how to get what is missing",
+                                  "  rose doctor\n  rose doctor --json");
+  command->callback([&action] { action = [](const Common& c) { return run(c); }; });
+}
+
+}  // namespace rose::cli

@@ -1,0 +1,87 @@
+#include "cli/targets.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+
+#include "deploy/attach.h"
+
+namespace rose::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+observe::Target& node_named(std::vector<observe::Target>& targets, const std::string& name) {
+  const auto found = std::find_if(targets.begin(), targets.end(),
+                                  [&](const observe::Target& target) { return target.node == name; });
+  if (found != targets.end()) return *found;
+  targets.emplace_back().node = name;
+  return targets.back();
+}
+
+Result<void> add_pid(observe::Target& target, const std::string& option, const std::string& text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc{} || end != text.data() + text.size() || pid <= 0)
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a process id", option, text), "a process id is a positive number");
+  if (!fs::exists(fmt::format("/proc/{}", pid)))
+    return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", option, pid));
+  target.pids.push_back(pid);
+  return {};
+}
+
+Result<void> add_attached(observe::Target& target, const std::string& option, const config::Attach& attach) {
+  Result<deploy::Attached> attached = deploy::resolve_attach(attach, {});
+  if (!attached) {
+    Error error = std::move(attached.error());
+    if (error.kind == ErrorKind::input || error.kind == ErrorKind::inconclusive) error.kind = ErrorKind::usage;
+    return Unexpected(std::move(error).in(option));
+  }
+  if (!attached->cgroup.empty())
+    target.cgroups.push_back(attached->cgroup);
+  else
+    target.pids.push_back(attached->pid);
+  return {};
+}
+
+Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind, const std::string& value) {
+  config::Attach attach;
+  if (kind == "pid") return add_pid(target, option, value);
+  if (kind == "cgroup") attach.cgroup = value;
+  if (kind == "unit") attach.unit = value;
+  if (kind == "container") attach.container = value;
+  return add_attached(target, option, attach);
+}
+
+}  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name[0] == '\0' ? "localhost" : name.data();
+}
+
+Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& options) {
+  std::vector<observe::Target> targets;
+  for (const int pid : options.pids) ROSE_CHECK(add_one(node_named(targets, host_name()), "--pid", "pid", std::to_string(pid)));
+  for (const std::string& path : options.cgroups) ROSE_CHECK(add_one(node_named(targets, host_name()), "--cgroup", "cgroup", path));
+  for (const std::string& unit : options.units) ROSE_CHECK(add_one(node_named(targets, host_name()), "--unit", "unit", unit));
+  for (const std::string& id : options.containers) ROSE_CHECK(add_one(node_named(targets, host_name()), "--container", "container", id));
+  for (const std::string& entry : options.nodes) {
+    const std::size_t equals = entry.find('=');
+    const std::size_t colon = entry.find(':', equals == std::string::npos ? 0 : equals);
+    const std::string kind =
+        equals == std::string::npos || colon == std::string::npos ? "" : entry.substr(equals + 1, colon - equals - 1);
+    if (equals == std::string::npos || equals == 0 || colon + 1 >= entry.size() ||
+        (kind != "pid" && kind != "cgroup" && kind != "unit" && kind != "container"))
+      return fail(ErrorKind::usage, fmt::format("--node: '{}' does not name a node and what it is", entry),
+                  "write NAME=pid:PID, NAME=cgroup:PATH, NAME=unit:UNIT or NAME=container:ID");
+    ROSE_CHECK(add_one(node_named(targets, entry.substr(0, equals)), "--node", kind, entry.substr(colon + 1)));
+  }
+  return targets;
+}
+
+}  // namespace rose::cli
