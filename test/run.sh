@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
+# victims) and cluster (small real deployments), and the pure ones once more under ASan and UBSan.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "test/run.sh: run me as root: the kernel and cluster tests make namespaces and load programs" >&2
+  exit 3
+fi
+
+cmake/install-packages.sh cmake/deps.txt test/deps.txt
+
+cmake --preset release >/dev/null
+cmake --build --preset release
+cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF >/dev/null
+cmake --build --preset asan-ubsan --target pure-tests
+
+status=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+ctest --preset release 2>&1 | tee "$log" || status=1
+echo "== the pure tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+ctest --preset asan-ubsan -L pure -E skeletons_fresh 2>&1 | tee -a "$log" || status=1
+
+echo
+echo "skipped, and why:"
+grep -h '^SKIPPED:' "$log" | sort -u || echo "  none"
+passed=$(grep -c ' Passed ' "$log" || true)
+failed=$(grep -cE '\*\*\*(Failed|Timeout|Exception|Not Run)' "$log" || true)
+skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
+echo "$passed passed, $failed failed, $skipped skipped"
+exit $status
