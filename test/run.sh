@@ -25,7 +25,7 @@ ctest --preset asan-ubsan -L pure -E skeletons_fresh 2>&1 | tee -a "$log" || sta
 
 echo
 echo "skipped, and why:"
-grep -h '^SKIPPED:' "$log" | sort -u || echo "  none"
+grep -h '^SKIPPED:' build/release/Testing/Temporary/LastTest.log build/asan-ubsan/Testing/Temporary/LastTest.log | sort -u || echo "  none"
 passed=$(grep -c ' Passed ' "$log" || true)
 failed=$(grep -cE '\*\*\*(Failed|Timeout|Exception|Not Run)' "$log" || true)
 skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
