@@ -136,6 +136,11 @@ class Rust {
         ++muted_;
         path(in_value);
         --muted_;
+        // "raft::Log::append", as the legacy scheme and people write methods of a named type.
+        if (tag == 'M' && names_type()) {
+          type();
+          break;
+        }
         print("<");
         type();
         if (tag == 'X') {
@@ -164,6 +169,17 @@ class Rust {
         fail();
     }
     --depth_;
+  }
+
+  // Is the type at this place a path ("raft::Log"), perhaps by reference?
+  [[nodiscard]] bool names_type() {
+    if (peek() != 'B') return peek() == 'C' || peek() == 'N' || peek() == 'I';
+    const std::size_t saved = at_;
+    ++at_;
+    const std::uint64_t target = base62();
+    const char tag = target < saved ? text_[target] : '\0';
+    at_ = saved;
+    return tag == 'C' || tag == 'N' || tag == 'I';
   }
 
   template <typename Parse>

@@ -315,4 +315,7 @@ TEST_CASE("truncated and damaged files neither crash nor hang") {
   std::memcpy(&header, whole->data(), sizeof header);
   for (int i = 0; i < 60; ++i) damage(4, 64 + 13 * 56, 4);
   for (int i = 0; i < 60; ++i) damage(header.e_shoff, whole->size(), 6);
+  // Anywhere: symbols, strings, notes, DWARF. ROSE_FUZZ_ROUNDS for a longer look.
+  const char* rounds = std::getenv("ROSE_FUZZ_ROUNDS");
+  for (int i = 0; i < (rounds != nullptr ? std::atoi(rounds) : 40); ++i) damage(64, whole->size(), 200);
 }
