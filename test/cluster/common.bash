@@ -1,0 +1,64 @@
+# Sourced by the cluster tests: checks, a scratch folder, and what this machine holds of rose's.
+set -euo pipefail
+rose=$1
+build=$2
+here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
+name=$(basename "${BASH_SOURCE[1]}" .sh)
+work=$(mktemp -d "${TMPDIR:-/tmp}/rosetest-XXXXXX")
+chmod 711 "$work"
+failures=0
+
+skip() { echo "SKIPPED: cluster_$name: $*"; exit 77; }
+[ "$(id -u)" -eq 0 ] || skip "needs root (namespaces, cgroups, BPF)"
+
+finish() {
+  local status=$?
+  if [ $status -eq 0 ] && [ $failures -gt 0 ]; then status=1; fi
+  if [ $status -eq 0 ]; then rm -rf "$work"; else echo "kept: $work"; fi
+  trap - EXIT
+  exit $status
+}
+trap finish EXIT
+
+fail() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
+
+# expect STATUS COMMAND...: runs it, output in $work/out and $work/err.
+expect() {
+  local wanted=$1 status=0
+  shift
+  "$@" >"$work/out" 2>"$work/err" || status=$?
+  if [ $status -ne "$wanted" ]; then
+    fail "exit $status instead of $wanted: $*"
+    sed 's/^/  out: /' "$work/out" | tail -20 >&2
+    sed 's/^/  err: /' "$work/err" | tail -20 >&2
+  fi
+}
+
+# says FILE PATTERN: the last command's out or err has it.
+says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$work/$1" | sed 's/^/  /' >&2; }; }
+
+# json EXPRESSION: of the object `j` that the last command printed, evaluated by Python.
+json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$work/out" "$1"; }
+json_is() { local got; got=$(json "$1") || got="(no JSON)"; [ "$got" = "$2" ] || fail "$1 is $got, not $2"; }
+
+cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+
+# Everything of rose's that the system holds, one line each.
+leftovers() {
+  ls -d "$cgroup2"/rose-* 2>/dev/null || true
+  ls -d /run/netns/rose-* 2>/dev/null || true
+  ls -d /run/rose/rose-*.lock 2>/dev/null || true
+  ip -o link 2>/dev/null | grep -o ' rose[^:@]*' || true
+  command -v bpftool >/dev/null && { bpftool prog show 2>/dev/null | grep -o 'name rose[^ ]*' || true; }
+  return 0
+}
+
+# until_true SECONDS COMMAND...: waits for a condition, never for time alone.
+until_true() {
+  local deadline=$((SECONDS + $1))
+  shift
+  while ! "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $deadline ] || { fail "never came true: $*"; return 1; }
+    sleep 0.05
+  done
+}

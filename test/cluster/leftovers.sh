@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Nothing stays: after fifty runs, after Ctrl-C, after SIGTERM; and `rose heal` undoes a killed rose.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+[ -z "$(leftovers)" ] || skip "another rose is at work here: $(leftovers | head -3)"
+
+cat > rose.toml <<'TOML'
+name = "leftovers"
+[[node]]
+name = "a"
+command = ["/bin/sh", "-c", "sleep 1000 & echo up; while :; do : > state; sleep 0.05; done"]
+ready = { log = "up" }
+restart = { delay = "10ms", max = 100 }
+[[node]]
+name = "b"
+command = ["/bin/sh", "-c", "echo up; exec sleep 1000"]
+ready = { log = "up" }
+[workload]
+command = ["/bin/sh", "-c", "sleep ${WORKLOAD:-0.1}"]
+timeout = "60s"
+[oracle]
+command = ["true"]
+TOML
+sed -i 's/\${WORKLOAD:-0.1}/$WORKLOAD/' rose.toml
+cat > schedule.toml <<'TOML'
+version = 1
+name = "all-kinds"
+[[fault]]
+id = "fail"
+kind = "syscall"
+node = "a"
+syscall = "openat"
+path = "*/state"
+error = "EIO"
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "a"
+duration = "20ms"
+[[fault]]
+id = "stop"
+kind = "pause"
+node = "b"
+duration = "20ms"
+[[fault]]
+id = "kill"
+kind = "crash"
+node = "a"
+after = ["cut"]
+TOML
+export WORKLOAD=0.2
+
+count() {
+  echo "processes: $(ps -e -o comm= | grep -cxE 'sleep|rose' || true)"
+  echo "namespaces: $(ls /run/netns 2>/dev/null | wc -l) $(lsns -t net -n 2>/dev/null | wc -l)"
+  echo "cgroups: $(find "$cgroup2" -type d | wc -l)"
+  echo "links: $(ip -o link | wc -l)"
+  echo "qdiscs: $(tc qdisc show | wc -l)"
+  command -v bpftool >/dev/null && echo "programs: $(bpftool prog show | grep -c '^[0-9]' || true) maps: $(bpftool map show | grep -c '^[0-9]' || true)"
+  echo "files: $(ls -d "${TMPDIR:-/tmp}"/rose-* 2>/dev/null | wc -l)"
+}
+
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1  # what is made once and kept (caches) is made now
+rm -rf "${TMPDIR:-/tmp}"/rose-*
+before=$(count)
+"$rose" replay schedule.toml -c rose.toml --runs 50 --json >"$work/out" 2>"$work/err" &
+pid=$!
+descriptors=()
+while kill -0 $pid 2>/dev/null; do
+  descriptors+=("$(ls /proc/$pid/fd 2>/dev/null | wc -l)")
+  sleep 0.3
+done
+wait $pid || fail "fifty runs: exit $?"
+json_is 'j["runs"], j["reproduced"], [f["fired"] for f in j["faults"]]' "(50, 50, [50, 50, 50, 50])"
+rm -rf "${TMPDIR:-/tmp}"/rose-*
+sync
+sleep 0.2  # links and programs go with a grace period of the kernel's
+after=$(count)
+[ "$before" = "$after" ] || fail "fifty runs left something behind:
+before: $before
+after:  $after"
+# Descriptors: the most seen late is not above the most seen early.
+half=$((${#descriptors[@]} / 2))
+early=$(printf '%s\n' "${descriptors[@]:0:half}" | sort -n | tail -1)
+late=$(printf '%s\n' "${descriptors[@]:half}" | sort -n | tail -1)
+[ "$late" -le $((early + 2)) ] || fail "descriptors grow: $early early, $late late"
+
+# interrupted SIGNAL: a replay in the middle of its workload.
+interrupted() {
+  WORKLOAD=50 setsid "$rose" replay schedule.toml -c rose.toml --runs 3 >"$work/out" 2>"$work/err" &
+  pid=$!
+  until_true 20 sh -c "ls $cgroup2/rose-*/rose-commands* || ls -d $cgroup2/rose-*/*" || return
+  until_true 20 sh -c "pgrep -f '^sleep 50'" || return
+  kill -"$1" $pid
+  status=0
+  wait $pid || status=$?
+}
+interrupted INT
+[ $status -eq 4 ] || fail "Ctrl-C: exit $status instead of 4"
+[ -z "$(leftovers)" ] || fail "after Ctrl-C: $(leftovers)"
+interrupted TERM
+[ $status -eq 4 ] || fail "SIGTERM: exit $status instead of 4"
+[ -z "$(leftovers)" ] || fail "after SIGTERM: $(leftovers)"
+interrupted KILL
+[ -n "$(leftovers)" ] || fail "kill -9 left nothing, so heal was not tested"
+expect 0 "$rose" heal
+[ -z "$(leftovers)" ] || fail "after heal: $(leftovers)"
+expect 0 "$rose" heal
+says out 'nothing to heal'
+pgrep -f '^sleep (50|1000)' >/dev/null && fail "processes survived heal: $(pgrep -af '^sleep (50|1000)')"
+true

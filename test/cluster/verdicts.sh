@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Verdicts and exit codes: a fault that never fires, oracles that cannot tell, bugs without faults.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+
+# config NAME ORACLE [WORKLOAD]: two nodes that each append to a file, ten times a second.
+config() {
+  cat > "$1" <<TOML
+name = "verdicts"
+[[node]]
+name = "a"
+command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
+ready = { command = ["test", "-s", "a/log"], timeout = "10s" }
+[[node]]
+name = "b"
+command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
+[workload]
+command = ["${3:-/bin/true}"]
+timeout = "10s"
+[oracle]
+command = [$2]
+timeout = "1s"
+TOML
+}
+config hit.toml '"/bin/true"'
+config miss.toml '"/bin/false"'
+config unsure.toml '"/bin/sh", "-c", "exit 2"'
+config hang.toml '"/bin/sleep", "100"'
+config missing.toml '"/nonexistent/oracle"'
+
+cat > never.toml <<'TOML'
+version = 1
+name = "never"
+[[fault]]
+id = "unreached"
+kind = "syscall"
+node = "a"
+syscall = "openat"
+path = "*/no/such/file"
+error = "EIO"
+TOML
+cat > crash.toml <<'TOML'
+version = 1
+name = "crash"
+[[fault]]
+id = "kill"
+kind = "crash"
+node = "b"
+TOML
+
+# The fault never fires and the bug does not show: inconclusive, and it says which fault and why.
+expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --json
+json_is 'j["verdict"]' inconclusive
+json_is 'j["faults"][0]["id"], j["faults"][0]["requested"], j["faults"][0]["fired"]' "('unreached', 2, 0)"
+expect 4 "$rose" replay never.toml -c miss.toml --runs 1
+says out unreached
+# It never fires but the bug shows: it shows without faults, which is no reproduction.
+expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
+json_is 'j["run_results"][0]["verdict"]' inconclusive
+# Oracles that cannot tell are never a verdict.
+for oracle in unsure hang; do
+  expect 4 "$rose" replay crash.toml -c $oracle.toml --runs 1 --json
+  json_is 'j["reproduced"], j["not_reproduced"], j["inconclusive"]' "(0, 0, 1)"
+done
+"$rose" replay crash.toml -c missing.toml --runs 1 >out 2>err && status=0 || status=$?
+[ $status -eq 4 ] || [ $status -eq 2 ] || fail "a missing oracle gave exit $status"
+# The two verdicts, and the patched build.
+expect 0 "$rose" replay crash.toml -c hit.toml --runs 3 --json
+json_is 'j["verdict"], j["rate"], j["reproduced"], j["faults"][0]["fired"]' "('reproduced', 1.0, 3, 3)"
+expect 1 "$rose" replay crash.toml -c miss.toml --runs 3
+expect 0 "$rose" replay crash.toml -c miss.toml --runs 3 --expect fixed --junit junit.xml --json
+json_is 'round(j["rate_upper_bound"], 2)' 0.63
+python3 -c 'import xml.dom.minidom,sys; xml.dom.minidom.parse("junit.xml")' || fail "junit.xml is not XML"
+expect 1 "$rose" replay crash.toml -c hit.toml --runs 2 --expect fixed
+expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --expect fixed
+# A workload's failure is reported, never judged.
+config false.toml '"/bin/true"' /bin/false
+expect 0 "$rose" replay crash.toml -c false.toml --runs 1
+# A node that does not get ready, and a command that does not exist.
+sed 's#"test", "-s", "a/log"#"false"#; s/10s/300ms/' miss.toml > unready.toml
+expect 4 "$rose" replay crash.toml -c unready.toml --runs 1
+says out 'a'
+sed '0,/"\/bin\/sh"/s//"\/nonexistent\/server"/' miss.toml > nocommand.toml
+expect 2 "$rose" replay crash.toml -c nocommand.toml --runs 1
+says err nonexistent/server
+# Refused before anything starts.
+sed 's/node = "b"/node = "c"/' crash.toml > badnode.toml
+expect 2 "$rose" replay badnode.toml -c miss.toml
+says err "'c'"
+# trace -c: no fault planned, the oracle alone decides; the dump is always written.
+for pair in hit:0 miss:1 unsure:4; do
+  rm -f dump.bin
+  expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin --json
+  [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
+done
+expect 0 "$rose" dump show dump.bin --type ps --node b
+says out SIGKILL
+[ -z "$(leftovers)" ] || fail "left behind: $(leftovers)"
