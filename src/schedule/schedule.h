@@ -27,6 +27,8 @@ struct CallMatch {
   std::optional<std::string> local;    // ":2888" or "ip:port" glob
   std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")
   std::optional<std::string> process;  // glob on the process's name (comm)
+
+  friend bool operator==(const CallMatch&, const CallMatch&) = default;
 };
 
 enum class ConditionKind { elapsed, function, syscall, log, process_state };
@@ -43,6 +45,8 @@ struct Condition {
   std::string node;                         // "": the fault's own node
   int count = 1;                            // the nth from when the previous condition was met
   bool same_thread = false;
+
+  friend bool operator==(const Condition&, const Condition&) = default;
 };
 
 struct Fault {
@@ -83,6 +87,8 @@ struct Fault {
   bool reject = false;                      // answer TCP with RST instead of silence
 
   int line = 0;                             // where [[fault]] stands; 0: not from a file
+
+  friend bool operator==(const Fault&, const Fault&) = default;  // `line` included
 };
 
 struct Schedule {
@@ -90,6 +96,7 @@ struct Schedule {
   std::vector<Fault> faults;
 
   [[nodiscard]] const Fault* find(std::string_view id) const;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
 [[nodiscard]] Result<Schedule> read_schedule(const std::filesystem::path& path);

@@ -1,0 +1,569 @@
+#include "config/config.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/toml.h"
+
+namespace rose::config {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kHour = 3600 * kSecond;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::size_t kMostNodes = 1024;
+constexpr std::size_t kMostName = 32;
+
+bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Folders, variables, namespaces and cgroups carry it.
+std::string name_problem(const std::string& name) {
+  const bool shape = name.size() <= kMostName && (letter(name[0]) || digit(name[0])) &&
+                     std::all_of(name.begin(), name.end(), [](char c) {
+                       return letter(c) || digit(c) || c == '_' || c == '.' || c == '-';
+                     });
+  if (!shape)
+    return fmt::format("{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
+                       "letter or digit",
+                       toml::quoted(name), kMostName);
+  if (name == "client") return "'client' is the name of rose's own namespace, another one is needed";
+  return {};
+}
+
+// --- placeholders
+
+enum class Where { node, run };  // a node's own command and env, or what runs beside the nodes
+
+const std::vector<std::string>& placeholders(Where where) {
+  static const std::vector<std::string> node{"node", "ip", "ips", "dir", "run_dir", "config_dir"};
+  static const std::vector<std::string> run{"ips", "run_dir", "config_dir"};
+  return where == Where::node ? node : run;
+}
+
+// "" when every ${...} in `text` is known.
+struct PlaceholderProblem {
+  std::string what;
+  std::string hint;
+};
+
+std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where) {
+  const std::vector<std::string>& known = placeholders(where);
+  for (std::size_t i = text.find("${"); i != std::string_view::npos; i = text.find("${", i + 2)) {
+    const std::size_t end = text.find('}', i);
+    const std::string name(text.substr(i + 2, end == std::string_view::npos ? 0 : end - i - 2));
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string accepted;
+    for (const std::string& one : known) accepted += fmt::format("{}${{{}}}", accepted.empty() ? "" : ", ", one);
+    if (end == std::string_view::npos)
+      return PlaceholderProblem{fmt::format("{} has a '${{' without '}}', accepted placeholders are {}",
+                                            toml::quoted(text), accepted),
+                                "for a shell's variable write $NAME"};
+    const std::vector<std::string>& all = placeholders(Where::node);
+    if (std::find(all.begin(), all.end(), name) != all.end())
+      return PlaceholderProblem{
+          fmt::format("'${{{}}}' has a value only in a node's command, ready command and env, accepted here are {}",
+                      name, accepted),
+          {}};
+    const std::string near = closest(name, known);
+    return PlaceholderProblem{
+        fmt::format("{} is an unknown placeholder, accepted are {}", toml::quoted("${" + name + "}"), accepted),
+        near.empty() ? "for a shell's variable write $NAME" : fmt::format("did you mean '${{{}}}'?", near)};
+  }
+  return std::nullopt;
+}
+
+bool read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
+  Command command;
+  if (!table.command(key, command)) return false;
+  const toml::Value& list = *table.get(key);
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (auto problem = placeholder_problem(command[i], where)) {
+      table.problems().add(list.items[i].place, fmt::format("{}: {}", table.path(key), problem->what),
+                           std::move(problem->hint));
+      return false;
+    }
+  }
+  into = std::move(command);
+  return true;
+}
+
+bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into) {
+  Command command;
+  if (!read_command(table, key, where, command)) return false;
+  into = std::move(command);
+  return true;
+}
+
+// --- addresses
+
+std::optional<std::uint32_t> ipv4(const std::string& text) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
+  return ntohl(address.s_addr);
+}
+
+std::string ipv4_text(std::uint32_t address) {
+  return fmt::format("{}.{}.{}.{}", address >> 24, (address >> 16) & 255, (address >> 8) & 255, address & 255);
+}
+
+bool ip_literal(const std::string& text) {
+  in6_addr address{};
+  return ipv4(text).has_value() || ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+struct Subnet {
+  std::uint32_t network = 0;
+  int prefix = 0;
+  [[nodiscard]] std::uint32_t broadcast() const { return network | (0xffffffffU >> prefix); }
+  [[nodiscard]] std::uint32_t client() const { return broadcast() - 1; }
+  [[nodiscard]] bool contains(std::uint32_t address) const { return address >= network && address <= broadcast(); }
+};
+
+constexpr int kLeastPrefix = 8;
+constexpr int kMostPrefix = 29;
+
+// What is wrong with it, or the subnet.
+tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
+  const std::string accepted = fmt::format("an IPv4 network with a prefix of {} to {} such as \"10.77.0.0/24\"",
+                                           kLeastPrefix, kMostPrefix);
+  const std::size_t slash = text.find('/');
+  const auto address = ipv4(text.substr(0, slash));
+  const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
+  if (!address || digits.empty() || digits.size() > 2 || !std::all_of(digits.begin(), digits.end(), digit))
+    return tl::unexpected(fmt::format("{} is not {}", toml::quoted(text), accepted));
+  Subnet subnet{*address, std::stoi(digits)};
+  if (subnet.prefix < kLeastPrefix || subnet.prefix > kMostPrefix)
+    return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), subnet.prefix, accepted));
+  const std::uint32_t network = *address & ~(0xffffffffU >> subnet.prefix);
+  if (network != *address)
+    return tl::unexpected(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
+                                      ipv4_text(network), subnet.prefix));
+  return subnet;
+}
+
+Subnet subnet_of(const Deployment& deployment) {
+  const auto subnet = parse_subnet(deployment.subnet);
+  ROSE_ASSERT(subnet.has_value());
+  return *subnet;
+}
+
+// --- the file
+
+class Reader {
+ public:
+  Reader(const toml::Value& root, std::string_view file, const std::filesystem::path& directory)
+      : problems_(file), root_(root, "", problems_) {
+    config_.file = std::string(file);
+    std::error_code error;
+    config_.directory = std::filesystem::absolute(directory.empty() ? "." : directory, error).lexically_normal();
+    if (!config_.directory.has_filename() && config_.directory.has_parent_path())
+      config_.directory = config_.directory.parent_path();  // "/x/" and "/x" are one
+    config_.name = config_.directory.filename().string();
+  }
+
+  Result<Config> read() {
+    root_.string("name", config_.name);
+    read_deployment();
+    read_nodes();
+    read_workload();
+    read_oracle();
+    read_options();
+    root_.finish();
+    ROSE_CHECK(problems_.result());
+    return std::move(config_);
+  }
+
+ private:
+  // Where a node's keys stand, for checks across nodes.
+  struct NodePlaces {
+    toml::Place name;
+    toml::Place ip;
+  };
+
+  void read_deployment();
+  void read_nodes();
+  void read_node(toml::Table& table);
+  void read_ready(toml::Table& table, Node& node);
+  void read_attach(toml::Table& table, Node& node);
+  void read_binaries(toml::Table& table, Node& node);
+  void read_env(toml::Table& table, Node& node);
+  void check_names();
+  void assign_addresses();
+  void read_workload();
+  void read_oracle();
+  void read_options();
+
+  Config config_;
+  toml::Problems problems_;
+  toml::Table root_;
+  std::vector<NodePlaces> places_;
+  toml::Place subnet_place_;
+};
+
+void Reader::read_deployment() {
+  auto table = root_.table("deployment");
+  subnet_place_ = {1, 1};
+  if (!table) return;
+  subnet_place_ = table->place("subnet");
+  std::size_t network = 0;
+  if (table->one_of("network", {"netns", "host"}, network))
+    config_.deployment.network = network == 0 ? Network::netns : Network::host;
+  std::string subnet;
+  if (table->string("subnet", subnet)) {
+    if (const auto parsed = parse_subnet(subnet); !parsed) {
+      table->wrong("subnet", parsed.error());
+    } else {
+      config_.deployment.subnet = subnet;
+      if (config_.deployment.network == Network::host && !problems_.any())
+        log::warning("{}:{}:{}: deployment.subnet has no use in \"host\" networks", problems_.file(),
+                     subnet_place_.line, subnet_place_.column);
+    }
+  }
+  read_command(*table, "setup", Where::run, config_.deployment.setup);
+  read_command(*table, "teardown", Where::run, config_.deployment.teardown);
+  table->finish();
+}
+
+void Reader::read_nodes() {
+  std::vector<toml::Table> tables = root_.tables("node", "a list of tables ([[node]])");
+  if (tables.size() > kMostNodes) {
+    problems_.add(tables[kMostNodes].place(),
+                  fmt::format("node: {} nodes are configured, up to {} are accepted", tables.size(), kMostNodes));
+    return;
+  }
+  if (!root_.has("node")) {
+    root_.require("node", "describe each node in a [[node]] table with a name and a command");
+    return;
+  }
+  if (tables.empty()) {
+    if (!problems_.any()) problems_.add(root_.place("node"), "node: the list is empty, one node or more is needed");
+    return;
+  }
+  for (toml::Table& table : tables) read_node(table);
+  if (problems_.any()) return;
+  check_names();
+  if (config_.deployment.network == Network::netns && !problems_.any()) assign_addresses();
+}
+
+void Reader::read_node(toml::Table& table) {
+  Node node;
+  node.line = table.place().line;
+  table.require("name");
+  if (table.string("name", node.name))
+    if (const std::string problem = name_problem(node.name); !problem.empty()) table.wrong("name", problem);
+
+  const bool has_command = table.has("command");
+  const bool has_attach = table.has("attach");
+  read_command(table, "command", Where::node, node.command);
+  read_attach(table, node);
+  if (has_command && has_attach)
+    table.wrong("attach", "'command' and 'attach' were both found, exactly one is needed");
+  else if (!has_command && !has_attach)
+    problems_.add_missing(table.place(), "node: 'command' is missing",
+                          "a node has a command, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
+                          "a system started by setup");
+
+  if (table.string("ip", node.ip) && !ip_literal(node.ip))
+    table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
+  read_env(table, node);
+  read_ready(table, node);
+  if (auto restart = table.table("restart")) {
+    Restart policy;
+    restart->duration("delay", policy.delay_ns, 0, kHour);
+    restart->integer("max", policy.max, 0, 1'000'000);
+    restart->finish();
+    node.restart = policy;
+  }
+  if (table.string("user", node.user)) {
+    const bool shape = node.user.size() <= 32 && (letter(node.user[0]) || node.user[0] == '_') &&
+                       std::all_of(node.user.begin(), node.user.end(), [](char c) {
+                         return letter(c) || digit(c) || c == '_' || c == '.' || c == '-';
+                       });
+    if (!shape) table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
+  }
+  if (has_attach)
+    for (const std::string_view key : {"env", "restart", "user"})
+      if (table.has(key))
+        table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
+  read_binaries(table, node);
+  table.strings("sources", node.sources);
+  table.strings("functions", node.functions);
+  table.finish();
+  places_.push_back({table.place("name"), table.place("ip")});
+  config_.nodes.push_back(std::move(node));
+}
+
+void Reader::read_env(toml::Table& table, Node& node) {
+  auto env = table.table("env");
+  if (!env) return;
+  for (const toml::Member& member : table.get("env")->members) {
+    const std::string& key = member.key;
+    const std::string path = env->path(key);
+    const bool shape = !key.empty() && !digit(key[0]) &&
+                       std::all_of(key.begin(), key.end(), [](char c) { return letter(c) || digit(c) || c == '_'; });
+    if (!shape) {
+      problems_.add(member.place, fmt::format("node.env: {} is not a variable's name: letters, digits and '_' are "
+                                              "accepted, the first not a digit",
+                                              toml::quoted(key)));
+    } else if (member.value.type != toml::Type::string) {
+      problems_.add(member.value.place, fmt::format("{}: {} was found, a string is needed", path, toml::quoted(member.value)),
+                    "values of variables are strings: write them in quotes");
+    } else if (member.value.text.find('\0') != std::string::npos) {
+      problems_.add(member.value.place, fmt::format("{}: {} contains a NUL character, which is not accepted", path,
+                                                    toml::quoted(member.value)));
+    } else if (auto problem = placeholder_problem(member.value.text, Where::node)) {
+      problems_.add(member.value.place, fmt::format("{}: {}", path, problem->what), std::move(problem->hint));
+    } else {
+      node.env[key] = member.value.text;
+    }
+  }
+}
+
+void Reader::read_ready(toml::Table& table, Node& node) {
+  auto ready_table = table.table("ready");
+  if (!ready_table) return;
+  Ready ready;
+  std::uint16_t port = 0;
+  if (ready_table->integer("tcp", port, 1, 65535)) ready.tcp = port;
+  if (ready_table->string("log", ready.log))
+    if (const std::string problem = regex_problem(*ready.log); !problem.empty())
+      ready_table->wrong("log", fmt::format("{} is not a regular expression (ECMAScript): {}",
+                                            toml::quoted(*ready.log), problem));
+  read_command(*ready_table, "command", Where::node, ready.command);
+  ready_table->duration("timeout", ready.timeout_ns, kMs, kDay);
+  ready_table->finish();
+  std::vector<std::string_view> found;
+  for (const std::string_view key : {"tcp", "log", "command"})
+    if (ready_table->has(key)) found.push_back(key);
+  if (found.empty())
+    problems_.add_missing(ready_table->place(), "node.ready: one of 'tcp', 'log', 'command' is missing");
+  else if (found.size() > 1)
+    problems_.add(ready_table->place(),
+                  fmt::format("node.ready: '{}' and '{}' were both found, exactly one of 'tcp', 'log', 'command' is needed",
+                              found[0], found[1]));
+  node.ready = std::move(ready);
+}
+
+void Reader::read_attach(toml::Table& table, Node& node) {
+  auto attach_table = table.table("attach");
+  if (!attach_table) return;
+  Attach attach;
+  attach_table->string("pid_file", attach.pid_file);
+  attach_table->string("container", attach.container);
+  attach_table->string("unit", attach.unit);
+  attach_table->string("cgroup", attach.cgroup);
+  attach_table->finish();
+  std::vector<std::string_view> found;
+  for (const std::string_view key : {"pid_file", "container", "unit", "cgroup"})
+    if (attach_table->has(key)) found.push_back(key);
+  if (found.empty())
+    problems_.add_missing(attach_table->place(),
+                          "node.attach: one of 'pid_file', 'container', 'unit', 'cgroup' is missing");
+  else if (found.size() > 1)
+    problems_.add(attach_table->place(),
+                  fmt::format("node.attach: '{}' and '{}' were both found, exactly one of 'pid_file', 'container', "
+                              "'unit', 'cgroup' is needed",
+                              found[0], found[1]));
+  node.attach = std::move(attach);
+}
+
+void Reader::read_binaries(toml::Table& table, Node& node) {
+  const toml::Value* value = table.get("binary");
+  std::vector<std::string> names;
+  if (value == nullptr) {
+    if (!node.command.empty()) names.push_back(node.command.front());
+  } else if (value->type == toml::Type::array) {
+    table.strings("binary", names);
+  } else {
+    std::string name;
+    if (table.string("binary", name)) names.push_back(std::move(name));
+  }
+  for (std::string& name : names) {
+    constexpr std::string_view kConfigDir = "${config_dir}";
+    for (std::size_t at = name.find(kConfigDir); at != std::string::npos; at = name.find(kConfigDir, at)) {
+      name.replace(at, kConfigDir.size(), config_.directory.string());
+      at += config_.directory.string().size();
+    }
+    if (name.find("${") != std::string::npos) {
+      // A program that exists only in the run cannot be looked into beforehand.
+      if (value != nullptr)
+        table.wrong("binary", fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
+      continue;
+    }
+    if (name.find('/') != std::string::npos) name = (config_.directory / name).lexically_normal().string();
+    node.binaries.push_back(name);
+  }
+}
+
+void Reader::check_names() {
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+    const std::string& name = config_.nodes[i].name;
+    const auto [it, fresh] = seen.emplace(variable_name(name), i);
+    if (fresh) continue;
+    const Node& other = config_.nodes[it->second];
+    if (other.name == name)
+      problems_.add(places_[i].name, fmt::format("node.name: '{}' is taken by the node in line {}, names must differ",
+                                                 name, other.line));
+    else
+      problems_.add(places_[i].name, fmt::format("node.name: '{}' and '{}' (line {}) give one variable, ROSE_IP_{}; "
+                                                 "names must differ in more than '-' and '_'",
+                                                 name, other.name, other.line, it->first));
+  }
+}
+
+void Reader::assign_addresses() {
+  const Subnet subnet = subnet_of(config_.deployment);
+  const auto fixed = [](const Node& node) { return node.attach.has_value(); };  // lives where it lives
+  std::map<std::uint32_t, const Node*> taken;
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+    Node& node = config_.nodes[i];
+    if (fixed(node)) continue;
+    ++wanted;
+    if (node.ip.empty()) continue;
+    const auto address = ipv4(node.ip);
+    const auto wrong = [&](std::string_view why) {
+      problems_.add(places_[i].ip, fmt::format("node.ip: '{}' {}", node.ip, why));
+    };
+    const std::string range = fmt::format("{} to {} are accepted", ipv4_text(subnet.network + 1),
+                                          ipv4_text(subnet.client() - 1));
+    if (!address || !subnet.contains(*address))
+      wrong(fmt::format("is not in the subnet {}, {}", config_.deployment.subnet, range));
+    else if (*address == subnet.network || *address == subnet.broadcast())
+      wrong(fmt::format("is the {} address of {}, {}", *address == subnet.network ? "network" : "broadcast",
+                        config_.deployment.subnet, range));
+    else if (*address == subnet.client())
+      wrong(fmt::format("is the client's address, {}", range));
+    else if (const auto [it, fresh] = taken.emplace(*address, &node); !fresh)
+      wrong(fmt::format("is taken by node '{}', addresses must differ", it->second->name));
+  }
+  if (problems_.any()) return;
+  const std::size_t room = subnet.broadcast() - subnet.network - 2;  // not the network, broadcast and client's
+  if (wanted > room) {
+    problems_.add(subnet_place_, fmt::format("deployment.subnet: '{}' has room for {} nodes, {} are configured",
+                                             config_.deployment.subnet, room, wanted),
+                  "give a larger subnet, such as \"10.77.0.0/16\"");
+    return;
+  }
+  std::uint32_t next = subnet.network + 1;
+  for (Node& node : config_.nodes) {
+    if (fixed(node) || !node.ip.empty()) continue;
+    while (taken.contains(next)) ++next;
+    taken.emplace(next, &node);
+    node.ip = ipv4_text(next);
+  }
+}
+
+void Reader::read_workload() {
+  auto table = root_.table("workload");
+  if (!table) return;
+  Workload workload;
+  table->require("command");
+  read_command(*table, "command", Where::run, workload.command);
+  table->duration("timeout", workload.timeout_ns, kMs, kDay);
+  table->finish();
+  config_.workload = std::move(workload);
+}
+
+void Reader::read_oracle() {
+  auto table = root_.table("oracle");
+  if (!table) return;
+  Oracle oracle;
+  table->require("command");
+  read_command(*table, "command", Where::run, oracle.command);
+  std::size_t when = 0;
+  if (table->one_of("when", {"end", "poll"}, when)) oracle.when = when == 0 ? OracleWhen::end : OracleWhen::poll;
+  table->duration("every", oracle.every_ns, 10 * kMs, kHour);
+  table->duration("timeout", oracle.timeout_ns, kMs, kDay);
+  table->finish();
+  config_.oracle = std::move(oracle);
+}
+
+void Reader::read_options() {
+  if (auto table = root_.table("profile")) {
+    table->real("infrequent_below", config_.profile.infrequent_below, 0, 1'000'000);
+    table->finish();
+  }
+  if (auto table = root_.table("trace")) {
+    TraceOptions& trace = config_.trace;
+    table->integer("window", trace.window, 1000, 100'000'000);
+    table->size("memory", trace.memory, std::uint64_t{1} << 20, std::uint64_t{64} << 30);
+    table->duration("network_delay", trace.network_delay_ns, 10 * kMs, kHour);
+    table->duration("pause", trace.pause_ns, 10 * kMs, kHour);
+    table->finish();
+  }
+  if (auto table = root_.table("diagnose")) {
+    DiagnoseOptions& diagnose = config_.diagnose;
+    table->real("target_rate", diagnose.target_rate, 0, 1);
+    table->integer("confirm_runs", diagnose.confirm_runs, 1, 1000);
+    table->integer("syscall_attempts", diagnose.syscall_attempts, 1, 10'000);
+    table->integer("max_runs", diagnose.max_runs, 1, 100'000);
+    table->integer("jobs", diagnose.jobs, 1, 64);
+    table->integer("seed", diagnose.seed, 0, std::numeric_limits<std::int64_t>::max());
+    const std::string_view levels = "a list of the levels 1, 2, 3 such as [1, 2]";
+    if (const toml::Value* list = table->get("levels", toml::Type::array, levels)) {
+      std::vector<int> chosen;
+      if (list->items.empty()) table->wrong("levels", fmt::format("the list is empty, {} is needed", levels));
+      for (const toml::Value& item : list->items) {
+        if (item.type != toml::Type::integer || item.integer < 1 || item.integer > 3) {
+          problems_.add(item.place, fmt::format("diagnose.levels: {} was found, {} is needed", toml::quoted(item), levels));
+          break;
+        }
+        if (std::find(chosen.begin(), chosen.end(), item.integer) != chosen.end()) {
+          problems_.add(item.place, fmt::format("diagnose.levels: '{}' is there twice", item.integer));
+          break;
+        }
+        chosen.push_back(static_cast<int>(item.integer));
+      }
+      diagnose.levels = std::move(chosen);
+    }
+    table->finish();
+  }
+  if (auto table = root_.table("inject")) {
+    std::size_t backend = 0;
+    if (table->one_of("syscall", {"auto", "override", "seccomp"}, backend))
+      config_.inject.syscall =
+          std::array{Backend::automatic, Backend::override_return, Backend::seccomp}[backend];
+    table->finish();
+  }
+}
+
+}  // namespace
+
+const Node* Config::find(std::string_view node) const {
+  const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == node; });
+  return it == nodes.end() ? nullptr : &*it;
+}
+
+std::vector<std::string> Config::node_names() const {
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const Node& node : nodes) names.push_back(node.name);
+  return names;
+}
+
+Result<Config> read_config(const std::filesystem::path& path) {
+  ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));
+  ROSE_TRY(Config config, parse_config(text, path.string(), path.parent_path()));
+  config.file = path;
+  return config;
+}
+
+Result<Config> parse_config(std::string_view text, std::string_view name, const std::filesystem::path& directory) {
+  ROSE_TRY(const toml::Value root, toml::parse(text, name));
+  return Reader(root, name, directory).read();
+}
+
+std::string client_address(const Deployment& deployment) { return ipv4_text(subnet_of(deployment).client()); }
+
+int prefix_length(const Deployment& deployment) { return subnet_of(deployment).prefix; }
+
+}  // namespace rose::config

@@ -1,0 +1,657 @@
+#include "schedule/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/toml.h"
+#include "kernel/syscalls.h"
+
+namespace rose::schedule {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1'000'000'000;
+constexpr std::int64_t kMostCount = 1'000'000'000;
+constexpr std::size_t kMostFaults = 4096;
+constexpr std::size_t kMostConditions = 64;  // in one `when` or `until`
+constexpr std::size_t kMostName = 64;
+
+const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition"};
+const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
+
+// Ids, groups and nodes.
+bool name_shape(std::string_view name) {
+  return name.size() <= kMostName && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+                  c == '-' || c == ':';
+         });
+}
+
+std::optional<std::int64_t> decimal(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+class Reader {
+ public:
+  Reader(const toml::Value& root, std::string_view file) : problems_(file), root_(root, "", problems_) {}
+
+  Result<Schedule> read() {
+    root_.require("version", "write version = 1 at the top");
+    if (const toml::Value* version = root_.get("version", toml::Type::integer, "an integer"))
+      if (version->integer != kVersion)
+        root_.wrong("version", fmt::format("found version {}, this rose reads version {}", version->integer, kVersion));
+    root_.string("name", schedule_.name);
+    std::vector<toml::Table> tables = root_.tables("fault", "a list of tables ([[fault]])");
+    root_.finish();
+    if (tables.size() > kMostFaults) {
+      problems_.add(tables[kMostFaults].place(),
+                    fmt::format("fault: {} faults were found, up to {} are accepted", tables.size(), kMostFaults));
+      tables.clear();
+    }
+    for (toml::Table& table : tables) read_fault(table);
+    if (!problems_.any()) check_ids();
+    if (!problems_.any()) check_after();
+    if (!problems_.any()) check_cycles();
+    ROSE_CHECK(problems_.result());
+    return std::move(schedule_);
+  }
+
+ private:
+  struct Places {
+    toml::Place id;
+    std::vector<toml::Place> after;
+  };
+
+  void read_fault(toml::Table& table);
+  void refuse_foreign_keys(toml::Table& table, FaultKind kind);
+  void read_syscall_fault(toml::Table& table, Fault& fault);
+  void read_process_fault(toml::Table& table, Fault& fault);
+  void read_partition(toml::Table& table, Fault& fault);
+  void read_effect(toml::Table& table, Fault& fault);
+  bool read_name(toml::Table& table, std::string_view key, std::string& into);
+  void read_call(toml::Table& table, CallMatch& call);
+  void read_syscall_name(toml::Table& table, CallMatch& call);
+  void read_args(toml::Table& table, CallMatch& call);
+  void read_conditions(toml::Table& table, std::string_view key, const Fault& fault, std::vector<Condition>& into);
+  void read_condition(toml::Table& table, const Fault& fault, const Condition* previous, Condition& condition);
+  void read_result_condition(toml::Table& table, Condition& condition);
+  void check_ids();
+  void check_after();
+  void check_cycles();
+
+  Schedule schedule_;
+  toml::Problems problems_;
+  toml::Table root_;
+  std::vector<Places> places_;
+};
+
+struct Owner {
+  std::string_view key;
+  std::vector<FaultKind> kinds;
+};
+
+const std::vector<Owner>& owners() {
+  using enum FaultKind;
+  static const std::vector<Owner> list{
+      {"syscall", {FaultKind::syscall}}, {"error", {FaultKind::syscall}},  {"result", {FaultKind::syscall}},
+      {"effect", {FaultKind::syscall}},  {"delay", {FaultKind::syscall}},  {"path", {FaultKind::syscall}},
+      {"peer", {FaultKind::syscall}},    {"local", {FaultKind::syscall}},  {"args", {FaultKind::syscall}},
+      {"process", {FaultKind::syscall}}, {"count", {FaultKind::syscall}},  {"times", {FaultKind::syscall}},
+      {"then", {FaultKind::syscall}},    {"signal", {crash}},              {"scope", {crash, pause}},
+      {"before", {crash, pause}},        {"duration", {pause, partition}}, {"until", {partition}},
+      {"peers", {partition}},            {"direction", {partition}},       {"ports", {partition}},
+      {"protocol", {partition}},         {"loss", {partition}},            {"reject", {partition}}};
+  return list;
+}
+
+bool Reader::read_name(toml::Table& table, std::string_view key, std::string& into) {
+  std::string name;
+  if (!table.string(key, name)) return false;
+  if (!name_shape(name)) {
+    table.wrong(key, fmt::format("{} is not a name: up to {} letters, digits, '_', '.', '-', ':' are accepted",
+                                 toml::quoted(name), kMostName));
+    return false;
+  }
+  into = std::move(name);
+  return true;
+}
+
+void Reader::read_fault(toml::Table& table) {
+  Fault fault;
+  Places places;
+  fault.line = table.place().line;
+  table.require("id", "each fault has an id of its own, such as id = \"cut\"");
+  table.require("kind", "one of \"syscall\", \"crash\", \"pause\", \"partition\"");
+  table.require("node", "the name of the node that the fault hits");
+  read_name(table, "id", fault.id);
+  places.id = table.place("id");
+  std::size_t kind = 0;
+  const bool known_kind = table.one_of("kind", kKinds, kind);
+  fault.kind = static_cast<FaultKind>(kind);
+  read_name(table, "node", fault.node);
+  if (table.strings("after", fault.after))
+    for (const toml::Value& item : table.get("after")->items) places.after.push_back(item.place);
+  read_name(table, "group", fault.group);
+  read_conditions(table, "when", fault, fault.when);
+  if (!known_kind) {
+    // Without a kind nobody can say which other keys belong here; but a misspelt one is worth saying.
+    for (const Owner& owner : owners()) table.get(owner.key);
+    table.finish();
+    return;
+  }
+  refuse_foreign_keys(table, fault.kind);
+  switch (fault.kind) {
+    case FaultKind::syscall: read_syscall_fault(table, fault); break;
+    case FaultKind::crash:
+    case FaultKind::pause: read_process_fault(table, fault); break;
+    case FaultKind::partition: read_partition(table, fault); break;
+  }
+  table.finish();
+  places_.push_back(std::move(places));
+  schedule_.faults.push_back(std::move(fault));
+}
+
+// A key of another kind is no slip of the pen: say whose it is.
+void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
+  for (const Owner& owner : owners()) {
+    if (!table.has(owner.key) || std::find(owner.kinds.begin(), owner.kinds.end(), kind) != owner.kinds.end()) continue;
+    std::string whose;
+    for (const FaultKind one : owner.kinds) whose += fmt::format("{}{}", whose.empty() ? "" : " and ", kind_name(one));
+    table.get(owner.key);  // known, though not here
+    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is a {} fault", owner.key, whose, kind_name(kind)));
+  }
+}
+
+void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
+  table.require("syscall", "the name of the call to change, such as syscall = \"read\"");
+  read_call(table, fault.call);
+  std::string error;
+  if (table.string("error", error)) {
+    const auto number = kernel::errno_number(error);
+    if (!number || *number < 1 || *number > 4095)
+      table.wrong("error", fmt::format("unknown error {}, a name such as \"EIO\" is needed", toml::quoted(error)),
+                  did_you_mean(error, kernel::errno_names()));
+    else
+      fault.error = *number;
+  }
+  std::int64_t result = 0;
+  if (const toml::Value* value = table.get("result");
+      value != nullptr && value->type == toml::Type::integer && value->integer < 0)
+    table.wrong("result", fmt::format("'{}' is out of range, an integer from 0 up is needed", value->integer),
+                "to make a call fail, write error = \"EIO\"");
+  else if (table.integer("result", result, 0, std::numeric_limits<std::int64_t>::max()))
+    fault.result = result;
+  read_effect(table, fault);
+  table.duration("delay", fault.delay_ns, kMs, kDay);
+  table.integer("count", fault.count, 1, kMostCount);
+
+  const std::string_view times = "a number from 1 up or \"forever\"";
+  if (const toml::Value* value = table.get("times")) {
+    if (value->type == toml::Type::string && value->text == "forever")
+      fault.times = -1;
+    else if (value->type == toml::Type::integer && value->integer >= 1 && value->integer <= kMostCount)
+      fault.times = value->integer;
+    else
+      table.wrong("times", fmt::format("{} was found, {} is needed", toml::quoted(*value), times));
+  }
+  std::size_t then = 0;
+  if (table.one_of("then", {"crash"}, then)) fault.then_do = ThenDo::crash;
+
+  if (table.has("error") && table.has("result"))
+    table.wrong("result", "'error' and 'result' were both found, exactly one is needed");
+  else if (!table.has("error") && !table.has("result") && !table.has("delay"))
+    problems_.add_missing(table.place(), "fault: one of 'error', 'result', 'delay' is missing",
+                          "say what the call does: error = \"EIO\", result = 0 or delay = \"200ms\"");
+  else if (table.has("effect") && !table.has("error") && !table.has("result"))
+    table.wrong("effect", "'effect' goes with 'error' or 'result', neither was found");
+}
+
+void Reader::read_effect(toml::Table& table, Fault& fault) {
+  const toml::Value* value = table.get("effect");
+  if (value == nullptr) return;
+  const std::string_view what = "\"none\", \"full\" or { bytes = N }";
+  if (value->type == toml::Type::table) {
+    toml::Table effect(*value, table.path("effect"), problems_);
+    effect.require("bytes");
+    if (effect.integer("bytes", fault.effect_bytes, 1, std::int64_t{1} << 40)) fault.effect = Effect::bytes;
+    effect.finish();
+  } else if (value->type == toml::Type::string && value->text == "full") {
+    fault.effect = Effect::full;
+  } else if (value->type != toml::Type::string || value->text != "none") {
+    table.wrong("effect", fmt::format("{} is not one of {}", toml::quoted(*value), what),
+                value->type == toml::Type::string ? did_you_mean(value->text, {"none", "full"}) : std::string{});
+  }
+}
+
+void Reader::read_process_fault(toml::Table& table, Fault& fault) {
+  std::size_t scope = 0;
+  if (table.one_of("scope", {"all", "main"}, scope)) fault.scope = scope == 0 ? Scope::all : Scope::main;
+  if (fault.kind == FaultKind::crash) {
+    std::string name;
+    if (table.string("signal", name)) {
+      const auto number = kernel::signal_number(name);
+      static const std::vector<std::string> usual{"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT",
+                                                  "SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE",
+                                                  "SIGPIPE", "SIGUSR1", "SIGUSR2", "SIGALRM"};
+      static const std::vector<std::string> harmless{"SIGSTOP", "SIGCONT", "SIGTSTP", "SIGTTIN",
+                                                     "SIGTTOU", "SIGCHLD", "SIGURG",  "SIGWINCH"};
+      if (!number)
+        table.wrong("signal", fmt::format("unknown signal {}, a name such as \"SIGKILL\" is needed", toml::quoted(name)),
+                    did_you_mean(name, usual));
+      else if (std::find(harmless.begin(), harmless.end(), name) != harmless.end())
+        table.wrong("signal", fmt::format("'{}' does not end a process, a signal such as \"SIGKILL\" is needed", name));
+      else
+        fault.signal = *number;
+    }
+  } else {
+    table.require("duration", "how long the node stands still, such as duration = \"3s\"");
+    table.duration("duration", fault.duration_ns, kMs, kDay);
+  }
+  if (auto before = table.table("before")) {
+    CallMatch call;
+    before->require("syscall");
+    read_call(*before, call);
+    before->integer("count", fault.before_count, 1, kMostCount);
+    before->finish();
+    fault.before = std::move(call);
+  }
+}
+
+void Reader::read_partition(toml::Table& table, Fault& fault) {
+  if (table.strings("peers", fault.peers)) {
+    const toml::Value& list = *table.get("peers");
+    for (std::size_t i = 0; i < fault.peers.size(); ++i) {
+      const std::string& peer = fault.peers[i];
+      std::string problem;
+      if (!name_shape(peer))
+        problem = fmt::format("{} is not a node's name", toml::quoted(peer));
+      else if (peer == fault.node)
+        problem = fmt::format("'{}' is the fault's own node, other nodes are needed", peer);
+      else if (std::find(fault.peers.begin(), fault.peers.begin() + static_cast<std::ptrdiff_t>(i), peer) !=
+               fault.peers.begin() + static_cast<std::ptrdiff_t>(i))
+        problem = fmt::format("'{}' is there twice", peer);
+      if (problem.empty()) continue;
+      problems_.add(list.items[i].place, fmt::format("{}: {}", table.path("peers"), problem));
+      break;
+    }
+  }
+  std::size_t direction = 0;
+  if (table.one_of("direction", {"both", "in", "out"}, direction)) fault.direction = static_cast<Direction>(direction);
+
+  const std::string_view ports = "a list of ports from 1 to 65535 such as [7000]";
+  if (const toml::Value* list = table.get("ports", toml::Type::array, ports)) {
+    if (list->items.empty()) table.wrong("ports", fmt::format("the list is empty, {} is needed", ports));
+    std::unordered_set<std::int64_t> seen;
+    for (const toml::Value& item : list->items) {
+      std::string problem;
+      if (item.type != toml::Type::integer || item.integer < 1 || item.integer > 65535)
+        problem = fmt::format("{} was found, {} is needed", toml::quoted(item), ports);
+      else if (!seen.insert(item.integer).second)
+        problem = fmt::format("'{}' is there twice", item.integer);
+      if (!problem.empty()) {
+        problems_.add(item.place, fmt::format("{}: {}", table.path("ports"), problem));
+        break;
+      }
+      fault.ports.push_back(static_cast<std::uint16_t>(item.integer));
+    }
+  }
+  std::size_t protocol = 0;
+  if (table.one_of("protocol", {"tcp", "udp"}, protocol)) fault.protocol = protocol == 0 ? "tcp" : "udp";
+  table.real("loss", fault.loss, 0, 1);
+  if (table.boolean("reject", fault.reject) && fault.reject && fault.protocol == "udp")
+    table.wrong("reject", "'reject' answers TCP with a reset, but protocol is \"udp\"");
+  table.duration("duration", fault.duration_ns, kMs, kDay);
+  read_conditions(table, "until", fault, fault.until);
+  if (table.has("duration") && table.has("until"))
+    table.wrong("until", "'duration' and 'until' were both found, at most one is accepted");
+}
+
+void Reader::read_call(toml::Table& table, CallMatch& call) {
+  read_syscall_name(table, call);
+  table.string("path", call.path);
+  table.string("peer", call.peer);
+  table.string("local", call.local);
+  for (const std::string_view key : {"peer", "local"}) {
+    const std::optional<std::string>& address = key == "peer" ? call.peer : call.local;
+    if (address && address->find_first_of(":*") == std::string::npos)
+      table.wrong(key, fmt::format("{} has no port, \"ip:port\" is needed", toml::quoted(*address)),
+                  address->size() < kMostName ? fmt::format("for any port write \"{}:*\"", *address) : std::string{});
+  }
+  read_args(table, call);
+  table.string("process", call.process);
+  if (call.syscall.empty()) return;
+  // What can never match would wait for ever.
+  bool has_path = false;
+  bool has_socket = false;
+  for (const kernel::SyscallInfo& info : kernel::all_syscalls()) {
+    if (!glob_match(call.syscall, info.name)) continue;
+    has_path = has_path || info.path >= 0 || info.path2 >= 0 || info.fd >= 0 || info.dirfd >= 0;
+    has_socket = has_socket || info.fd >= 0 || info.sockaddr >= 0;
+  }
+  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_socket = true;  // newer than the table: nobody knows
+  if (call.path && !has_path)
+    table.wrong("path", fmt::format("'{}' works on no path and no descriptor, so no path can match", call.syscall));
+  for (const std::string_view key : {"peer", "local"})
+    if (table.has(key) && !has_socket)
+      table.wrong(key, fmt::format("'{}' works on no socket, so no address can match", call.syscall));
+}
+
+void Reader::read_syscall_name(toml::Table& table, CallMatch& call) {
+  std::string name;
+  if (!table.string("syscall", name)) return;
+  static const std::vector<std::string> names = kernel::syscall_names();
+  if (name.find_first_of("*?") != std::string::npos) {
+    if (std::none_of(names.begin(), names.end(), [&](const std::string& one) { return glob_match(name, one); })) {
+      table.wrong("syscall", fmt::format("{} matches no syscall", toml::quoted(name)));
+      return;
+    }
+  } else if (!kernel::syscall_number(name)) {
+    table.wrong("syscall", fmt::format("unknown syscall {}", toml::quoted(name)), did_you_mean(name, names));
+    return;
+  }
+  call.syscall = std::move(name);
+}
+
+bool argument_shape(std::string_view text) {
+  for (const std::string& part : split(text, '|')) {
+    if (part.empty()) return false;
+    const std::string_view digits = part.rfind("0x", 0) == 0 ? std::string_view(part).substr(2) : std::string_view(part);
+    const bool hex = digits.size() != part.size();
+    const bool number = !digits.empty() && digits.size() <= 18 &&
+                        digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "0123456789") == std::string::npos;
+    const bool name = part[0] >= 'A' && part[0] <= 'Z' &&
+                      part.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+    if (!number && !name) return false;
+  }
+  return true;
+}
+
+void Reader::read_args(toml::Table& table, CallMatch& call) {
+  auto args = table.table("args");
+  if (!args) return;
+  const toml::Value& value = *table.get("args");
+  if (value.members.empty())
+    table.wrong("args", "the table is empty, arguments such as { 1 = \"O_CREAT|O_TRUNC\" } are needed");
+  for (const toml::Member& member : value.members) {
+    const auto index = decimal(member.key);
+    if (!index || *index < 0 || *index > 5 || member.key.size() != 1) {
+      problems_.add(member.place, fmt::format("{}: {} is not an argument's index, 0 to 5 are accepted", args->path(),
+                                              toml::quoted(member.key)));
+      continue;
+    }
+    const toml::Value& wanted = member.value;
+    if (wanted.type == toml::Type::integer) {
+      call.args[static_cast<int>(*index)] = std::to_string(wanted.integer);
+    } else if (wanted.type == toml::Type::string && (argument_shape(wanted.text) || decimal(wanted.text))) {
+      call.args[static_cast<int>(*index)] = wanted.text;
+    } else {
+      problems_.add(wanted.place, fmt::format("{}: {} was found, a number or flag names such as \"O_CREAT|O_TRUNC\" are needed",
+                                              args->path(member.key), toml::quoted(wanted)));
+    }
+  }
+}
+
+void Reader::read_conditions(toml::Table& table, std::string_view key, const Fault& fault,
+                             std::vector<Condition>& into) {
+  const std::string_view what = "a list of conditions such as [ { elapsed = \"5s\" } ]";
+  std::vector<toml::Table> tables = table.tables(key, what);
+  if (const toml::Value* list = table.get(key); list != nullptr && list->type == toml::Type::array && list->items.empty()) {
+    table.wrong(key, fmt::format("the list is empty, {} is needed", what));
+    return;
+  }
+  if (tables.size() > kMostConditions) {
+    problems_.add(tables[kMostConditions].place(), fmt::format("{}: {} conditions were found, up to {} are accepted",
+                                                               table.path(key), tables.size(), kMostConditions));
+    return;
+  }
+  into.reserve(tables.size());  // `previous` below points into it
+  for (toml::Table& one : tables) {
+    Condition condition;
+    read_condition(one, fault, into.empty() ? nullptr : &into.back(), condition);
+    into.push_back(std::move(condition));
+  }
+}
+
+void Reader::read_condition(toml::Table& table, const Fault& fault, const Condition* previous, Condition& condition) {
+  struct Form {
+    ConditionKind kind;
+    std::string_view key;
+    std::vector<std::string_view> others;
+  };
+  static const std::vector<Form> forms{
+      {ConditionKind::elapsed, "elapsed", {}},
+      {ConditionKind::function, "function", {"offset", "count", "same_thread", "node"}},
+      {ConditionKind::syscall, "syscall",
+       {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
+      {ConditionKind::log, "log", {"node", "count"}},
+      {ConditionKind::process_state, "state", {"node"}}};
+  const Form* form = nullptr;
+  for (const Form& one : forms) {
+    if (!table.has(one.key)) continue;
+    if (form != nullptr) {
+      table.wrong(one.key, fmt::format("'{}' and '{}' were both found, a condition has exactly one of 'elapsed', "
+                                       "'function', 'syscall', 'log', 'state'",
+                                       form->key, one.key));
+      return;
+    }
+    form = &one;
+  }
+  if (form == nullptr) {
+    for (const Form& one : forms) table.get(one.key);
+    for (const Form& one : forms)
+      for (const std::string_view key : one.others) table.get(key);
+    table.finish();  // a misspelt key is the likelier reason
+    problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
+                                                     "'log', 'state'",
+                                                     table.path()));
+    return;
+  }
+  for (const Form& other : forms)
+    for (const std::string_view key : other.others)
+      if (table.has(key) && std::find(form->others.begin(), form->others.end(), key) == form->others.end()) {
+        table.wrong(key, fmt::format("'{}' does not belong to a condition on '{}'", key, form->key),
+                    form->others.empty() ? std::string{}
+                                         : fmt::format("accepted beside it: {}", fmt::join(form->others, ", ")));
+        return;
+      }
+
+  condition.kind = form->kind;
+  switch (form->kind) {
+    case ConditionKind::elapsed: table.duration("elapsed", condition.elapsed_ns, 0, kDay); break;
+    case ConditionKind::function: {
+      table.string("function", condition.function);
+      std::uint64_t offset = 0;
+      if (table.integer("offset", offset, 0, std::int64_t{1} << 30)) condition.offset = offset;
+      break;
+    }
+    case ConditionKind::syscall:
+      read_call(table, condition.call);
+      read_result_condition(table, condition);
+      break;
+    case ConditionKind::log:
+      if (table.string("log", condition.log))
+        if (const std::string problem = regex_problem(condition.log); !problem.empty())
+          table.wrong("log", fmt::format("{} is not a regular expression (ECMAScript): {}",
+                                         toml::quoted(condition.log), problem));
+      break;
+    case ConditionKind::process_state: {
+      std::size_t state = 0;
+      if (table.one_of("state", kStates, state)) condition.state = kStates[state];
+      break;
+    }
+  }
+  const auto takes = [&](std::string_view key) {
+    return std::find(form->others.begin(), form->others.end(), key) != form->others.end();
+  };
+  if (takes("node")) read_name(table, "node", condition.node);
+  if (takes("count")) table.integer("count", condition.count, 1, kMostCount);
+  if (takes("same_thread") && table.boolean("same_thread", condition.same_thread) && condition.same_thread) {
+    const auto node = [&](const Condition& one) { return one.node.empty() ? fault.node : one.node; };
+    if (previous == nullptr ||
+        (previous->kind != ConditionKind::function && previous->kind != ConditionKind::syscall) ||
+        node(*previous) != node(condition))
+      table.wrong("same_thread", "'same_thread' needs a condition on 'function' or 'syscall' of the same node right before it");
+  }
+  table.finish();
+}
+
+void Reader::read_result_condition(toml::Table& table, Condition& condition) {
+  const std::string_view what = "\"ok\", \"error\", an error's name such as \"ENOENT\" or a number";
+  const toml::Value* value = table.get("result");
+  if (value == nullptr) return;
+  if (value->type == toml::Type::integer) {
+    condition.result = std::to_string(value->integer);
+  } else if (value->type == toml::Type::string &&
+             (value->text == "ok" || value->text == "error" || kernel::errno_number(value->text) || decimal(value->text))) {
+    condition.result = value->text;
+  } else {
+    std::vector<std::string> names = kernel::errno_names();
+    names.insert(names.end(), {"ok", "error"});
+    table.wrong("result", fmt::format("{} was found, {} is needed", toml::quoted(*value), what),
+                value->type == toml::Type::string ? did_you_mean(value->text, names) : std::string{});
+  }
+}
+
+void Reader::check_ids() {
+  std::unordered_map<std::string_view, std::size_t> seen;
+  for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
+    const auto [it, fresh] = seen.emplace(schedule_.faults[i].id, i);
+    if (!fresh)
+      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the fault in line {}, ids must differ",
+                                               schedule_.faults[i].id, schedule_.faults[it->second].line));
+  }
+}
+
+void Reader::check_after() {
+  std::unordered_map<std::string_view, const Fault*> by_id;
+  std::vector<std::string> ids;
+  for (const Fault& fault : schedule_.faults) {
+    by_id.emplace(fault.id, &fault);
+    ids.push_back(fault.id);
+  }
+  for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
+    const Fault& fault = schedule_.faults[i];
+    std::unordered_set<std::string_view> seen;
+    for (std::size_t k = 0; k < fault.after.size(); ++k) {
+      const std::string& id = fault.after[k];
+      std::string problem;
+      std::string hint;
+      const auto other = by_id.find(id);
+      if (id == fault.id) {
+        problem = fmt::format("'{}' waits for itself", id);
+      } else if (other == by_id.end()) {
+        problem = fmt::format("no fault has the id {}", toml::quoted(id));
+        hint = did_you_mean(id, ids);
+      } else if (!seen.insert(id).second) {
+        problem = fmt::format("'{}' is there twice", id);
+      } else if (!fault.group.empty() && other->second->group == fault.group) {
+        problem = fmt::format("'{}' is an alternative in the same group '{}': when it fires, '{}' is withdrawn", id,
+                              fault.group, fault.id);
+      }
+      if (problem.empty()) continue;
+      problems_.add(places_[i].after[k], fmt::format("fault.after: {}", problem), std::move(hint));
+      return;
+    }
+  }
+}
+
+void Reader::check_cycles() {
+  // Depth first without recursion: a chain may be as long as the schedule.
+  const std::vector<Fault>& faults = schedule_.faults;
+  std::unordered_map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < faults.size(); ++i) index.emplace(faults[i].id, i);
+  enum class State : char { fresh, open, done };
+  std::vector<State> states(faults.size(), State::fresh);
+  struct Step {
+    std::size_t fault;
+    std::size_t next;
+  };
+  for (std::size_t start = 0; start < faults.size(); ++start) {
+    if (states[start] != State::fresh) continue;
+    std::vector<Step> stack{{start, 0}};
+    states[start] = State::open;
+    while (!stack.empty()) {
+      const std::size_t here = stack.back().fault;
+      if (stack.back().next == faults[here].after.size()) {
+        states[here] = State::done;
+        stack.pop_back();
+        continue;
+      }
+      const std::size_t place = stack.back().next++;
+      const std::size_t other = index.at(faults[here].after[place]);
+      if (states[other] == State::open) {
+        std::string circle;
+        auto from = std::find_if(stack.begin(), stack.end(), [&](const Step& step) { return step.fault == other; });
+        for (; from != stack.end(); ++from) circle += fmt::format("'{}' waits for ", faults[from->fault].id);
+        problems_.add(places_[here].after[place],
+                      fmt::format("fault.after: faults wait for each other in a circle: {}'{}'", circle, faults[other].id));
+        return;
+      }
+      if (states[other] == State::fresh) {
+        states[other] = State::open;
+        stack.push_back({other, 0});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const Fault* Schedule::find(std::string_view id) const {
+  const auto it = std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.id == id; });
+  return it == faults.end() ? nullptr : &*it;
+}
+
+std::string_view kind_name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::syscall: return "syscall";
+    case FaultKind::crash: return "crash";
+    case FaultKind::pause: return "pause";
+    case FaultKind::partition: return "partition";
+  }
+  return "";
+}
+
+Result<Schedule> read_schedule(const std::filesystem::path& path) {
+  ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));
+  return parse_schedule(text, path.string());
+}
+
+Result<Schedule> parse_schedule(std::string_view text, std::string_view name) {
+  ROSE_TRY(const toml::Value root, toml::parse(text, name));
+  return Reader(root, name).read();
+}
+
+Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string>& nodes, std::string_view file) {
+  for (const Fault& fault : schedule.faults) {
+    const std::string where = fault.line > 0 ? fmt::format("{}:{}", file, fault.line) : std::string(file);
+    const auto check = [&](const std::string& node, std::string_view what) -> Result<void> {
+      if (node.empty() || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
+      std::string hint = did_you_mean(node, nodes);
+      if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(nodes, ", "));
+      return fail(ErrorKind::input,
+                  fmt::format("{}: fault '{}': {} {} is not in the deployment", where, fault.id, what, toml::quoted(node)),
+                  std::move(hint));
+    };
+    ROSE_CHECK(check(fault.node, "node"));
+    for (const std::string& peer : fault.peers) ROSE_CHECK(check(peer, "peer"));
+    for (const Condition& condition : fault.when) ROSE_CHECK(check(condition.node, "node"));
+    for (const Condition& condition : fault.until) ROSE_CHECK(check(condition.node, "node"));
+    if (fault.kind == FaultKind::partition && nodes.size() < 2)
+      return fail(ErrorKind::input, fmt::format("{}: fault '{}': a partition needs two nodes or more, the deployment has {}",
+                                                where, fault.id, nodes.size()));
+  }
+  return {};
+}
+
+}  // namespace rose::schedule

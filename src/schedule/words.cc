@@ -1,0 +1,245 @@
+// Schedules in plain English, for reports.
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "kernel/syscalls.h"
+#include "schedule/schedule.h"
+
+namespace rose::schedule {
+namespace {
+
+using NameFault = std::function<std::string(const std::string& id)>;
+
+std::string ordinal(std::int64_t n) {
+  const std::int64_t tens = n % 100;
+  const char* suffix = "th";
+  if (tens < 11 || tens > 13) {
+    if (n % 10 == 1) suffix = "st";
+    if (n % 10 == 2) suffix = "nd";
+    if (n % 10 == 3) suffix = "rd";
+  }
+  return fmt::format("{}{}", n, suffix);
+}
+
+std::string enumerate(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+// " of */snapshot.* to 10.77.0.2:7000": what follows the call's name.
+std::string call_details(const CallMatch& call) {
+  std::string text;
+  if (call.path) text += fmt::format(" of {}", *call.path);
+  if (call.peer) text += fmt::format(" with peer {}", *call.peer);
+  if (call.local) text += fmt::format(" on local address {}", *call.local);
+  for (const auto& [index, value] : call.args) text += fmt::format(" with argument {} = {}", index, value);
+  if (call.process) text += fmt::format(" by processes named {}", *call.process);
+  return text;
+}
+
+std::string condition_words(const Condition& condition, const std::string& own_node) {
+  const std::string& node = condition.node.empty() ? own_node : condition.node;
+  const std::string times = condition.count > 1 ? fmt::format(" for the {} time", ordinal(condition.count)) : "";
+  const std::string thread = condition.same_thread ? " in the same thread" : "";
+  switch (condition.kind) {
+    case ConditionKind::elapsed: return fmt::format("{} have passed", format_duration(condition.elapsed_ns));
+    case ConditionKind::function:
+      if (condition.offset && *condition.offset != 0)
+        return fmt::format("{} has reached {}+{:#x}{}{}", node, condition.function, *condition.offset, times, thread);
+      return fmt::format("{} has entered {}{}{}", node, condition.function, times, thread);
+    case ConditionKind::syscall: {
+      std::string result;
+      if (condition.result == "ok")
+        result = ", successfully";
+      else if (condition.result == "error")
+        result = " and it failed";
+      else if (condition.result && kernel::errno_number(*condition.result))
+        result = fmt::format(" and it failed with {}", *condition.result);
+      else if (condition.result)
+        result = fmt::format(" and it returned {}", *condition.result);
+      return fmt::format("{} has made its {} {}{}{}{}", node, ordinal(condition.count), condition.call.syscall,
+                         call_details(condition.call), thread, result);
+    }
+    case ConditionKind::log: return fmt::format("{} has logged \"{}\"{}", node, condition.log, times);
+    case ConditionKind::process_state:
+      if (condition.state == "paused") return fmt::format("{} was paused", node);
+      return fmt::format("{} has {}", node, condition.state);
+  }
+  return {};
+}
+
+std::string conditions_words(const std::vector<Condition>& conditions, const std::string& node) {
+  std::string text;
+  for (const Condition& condition : conditions)
+    text += fmt::format("{}{}", text.empty() ? "" : ", then ", condition_words(condition, node));
+  return text;
+}
+
+std::string whom(const Fault& fault) {
+  return fault.scope == Scope::main ? fmt::format("the main process of {}", fault.node)
+                                    : fmt::format("{} (all its processes)", fault.node);
+}
+
+std::string syscall_words(const Fault& fault) {
+  const std::string call = fault.call.syscall + call_details(fault.call);
+  std::string which;
+  if (fault.times < 0)
+    which = fault.count == 1 ? fmt::format("every {}", call) : fmt::format("every {} from the {} on", call, ordinal(fault.count));
+  else if (fault.times == 1)
+    which = fmt::format("the {} {}", ordinal(fault.count), call);
+  else
+    which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal(fault.count), call);
+  which += fmt::format(" on {}", fault.node);
+
+  std::string text;
+  if (fault.error != 0)
+    text = fmt::format("fail {} with {}", which, kernel::errno_name(fault.error));
+  else if (fault.result)
+    text = fmt::format("let {} return {}", which, *fault.result);
+  else
+    text = fmt::format("delay {} by {}", which, format_duration(fault.delay_ns));
+  const bool changed = fault.error != 0 || fault.result;
+  if (changed && fault.effect == Effect::full) text += " although it was carried out";
+  if (changed && fault.effect == Effect::bytes) text += fmt::format(" after {} bytes of it were done", fault.effect_bytes);
+  if (fault.result && fault.effect == Effect::none) text += " without doing anything";
+  if (changed && fault.delay_ns != 0) text += fmt::format(", {} late", format_duration(fault.delay_ns));
+  if (fault.then_do == ThenDo::crash) text += fmt::format(", and kill {} right then", fault.node);
+  return text;
+}
+
+std::string process_words(const Fault& fault) {
+  std::string text;
+  if (fault.kind == FaultKind::pause)
+    text = fmt::format("pause {} for {}", whom(fault), format_duration(fault.duration_ns));
+  else if (fault.signal == 9)
+    text = fmt::format("kill {}", whom(fault));
+  else
+    text = fmt::format("send {} to {}", kernel::signal_name(fault.signal), whom(fault));
+  if (fault.before)
+    text += fmt::format(" {} the {} {}{}", fault.kind == FaultKind::crash ? "instead of" : "just before",
+                        ordinal(fault.before_count), fault.before->syscall, call_details(*fault.before));
+  return text;
+}
+
+std::string partition_words(const Fault& fault) {
+  const std::string peers = fault.peers.empty() ? "all other nodes" : enumerate(fault.peers);
+  std::string text;
+  if (fault.loss < 1.0) {
+    const std::string share = fmt::format("{:.4g}% of the packets", fault.loss * 100);
+    if (fault.direction == Direction::both)
+      text = fmt::format("drop {} between {} and {}, in both directions", share, fault.node, peers);
+    else if (fault.direction == Direction::in)
+      text = fmt::format("drop {} that {} receives from {}", share, fault.node, peers);
+    else
+      text = fmt::format("drop {} that {} sends to {}", share, fault.node, peers);
+  } else if (fault.direction == Direction::both) {
+    text = fmt::format("cut {} off from {} in both directions", fault.node, peers);
+  } else if (fault.direction == Direction::in) {
+    text = fmt::format("cut {} off from {} for what it receives", fault.node, peers);
+  } else {
+    text = fmt::format("cut {} off from {} for what it sends", fault.node, peers);
+  }
+  std::string which = fault.protocol;
+  std::transform(which.begin(), which.end(), which.begin(), [](char c) { return static_cast<char>(c & ~0x20); });
+  if (!fault.ports.empty())
+    which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
+  if (!which.empty()) text += fmt::format(" ({} only)", which);
+  if (fault.reject) text += ", answering TCP with resets,";
+  if (fault.duration_ns != 0)
+    text += fmt::format(" for {}", format_duration(fault.duration_ns));
+  else if (!fault.until.empty())
+    text += fmt::format(" until {}", conditions_words(fault.until, fault.node));
+  else
+    text += " to the end of the run";
+  return text;
+}
+
+// When it happens; starts with its own separator.
+std::string trigger_words(const Fault& fault, const NameFault& name) {
+  std::vector<std::string> others;
+  for (const std::string& id : fault.after) others.push_back(name(id));
+  const std::string begun = fault.after.empty() ? "the workload began" : enumerate(others) + " began";
+  const bool long_action = fault.kind == FaultKind::pause || fault.kind == FaultKind::partition;
+  const std::string comma = long_action ? ", " : " ";
+
+  if (fault.when.empty()) {
+    if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + " has begun");
+    if (fault.kind == FaultKind::syscall || fault.before) return "";
+    return comma + "when the workload begins";
+  }
+  std::vector<Condition> rest = fault.when;
+  std::string text;
+  if (rest.front().kind == ConditionKind::elapsed) {
+    text = fmt::format("{}{} after {}", comma, format_duration(rest.front().elapsed_ns), begun);
+    rest.erase(rest.begin());
+    if (!rest.empty()) text += fmt::format(" and once {}", conditions_words(rest, fault.node));
+    return text;
+  }
+  if (!fault.after.empty()) return fmt::format(", once {} has begun, then {}", enumerate(others), conditions_words(rest, fault.node));
+  return fmt::format(", once {}", conditions_words(rest, fault.node));
+}
+
+std::string words(const Fault& fault, const NameFault& name) {
+  std::string text;
+  switch (fault.kind) {
+    case FaultKind::syscall: text = syscall_words(fault); break;
+    case FaultKind::crash:
+    case FaultKind::pause: text = process_words(fault); break;
+    case FaultKind::partition: text = partition_words(fault); break;
+  }
+  text += trigger_words(fault, name);
+  if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);
+  return text;
+}
+
+// Faults behind those they wait for, otherwise as in the file.
+std::vector<std::size_t> order(const Schedule& schedule) {
+  std::vector<std::size_t> result;
+  std::vector<bool> placed(schedule.faults.size(), false);
+  const auto ready = [&](const Fault& fault) {
+    return std::all_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
+      const Fault* other = schedule.find(id);
+      return other == nullptr || placed[static_cast<std::size_t>(other - schedule.faults.data())];
+    });
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+      if (placed[i] || !ready(schedule.faults[i])) continue;
+      placed[i] = moved = true;
+      result.push_back(i);
+    }
+  }
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    if (!placed[i]) result.push_back(i);  // a circle; parsing refuses it
+  return result;
+}
+
+}  // namespace
+
+std::string in_words(const Fault& fault) {
+  return words(fault, [](const std::string& id) { return fmt::format("'{}'", id); });
+}
+
+std::string in_words(const Schedule& schedule) {
+  if (schedule.faults.empty()) return "no fault";
+  const std::vector<std::size_t> steps = order(schedule);
+  if (steps.size() == 1) return in_words(schedule.faults.front());
+  const auto step_of = [&](const std::string& id) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (schedule.faults[steps[i]].id == id) return fmt::format("step {}", i + 1);
+    return fmt::format("'{}'", id);
+  };
+  std::string text;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    text += fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, words(schedule.faults[steps[i]], step_of));
+  return text;
+}
+
+}  // namespace rose::schedule

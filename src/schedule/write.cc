@@ -1,0 +1,193 @@
+// A schedule as a file that reads as if a person had written it, and the key made from it.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "base/toml.h"
+#include "base/units.h"
+#include "kernel/syscalls.h"
+#include "schedule/schedule.h"
+
+namespace rose::schedule {
+namespace {
+
+using toml::literal;
+
+// Short where that is exact (format_duration rounds to milliseconds).
+std::string duration(std::int64_t ns) {
+  std::string text = format_duration(ns);
+  const auto back = parse_duration_ns(text);
+  return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);
+}
+
+// One line of "key = value", or one part of an inline table.
+using Parts = std::vector<std::pair<std::string, std::string>>;
+
+std::string inline_table(const Parts& parts) {
+  std::string text = "{ ";
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", parts[i].first, parts[i].second);
+  return text + " }";
+}
+
+std::string list(const std::vector<std::string>& words) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < words.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", literal(words[i]));
+  return text + "]";
+}
+
+void add_call(Parts& parts, const CallMatch& call) {
+  parts.emplace_back("syscall", literal(call.syscall));
+  if (call.path) parts.emplace_back("path", literal(*call.path));
+  if (call.peer) parts.emplace_back("peer", literal(*call.peer));
+  if (call.local) parts.emplace_back("local", literal(*call.local));
+  if (!call.args.empty()) {
+    Parts args;
+    for (const auto& [index, value] : call.args) args.emplace_back(std::to_string(index), literal(value));
+    parts.emplace_back("args", inline_table(args));
+  }
+  if (call.process) parts.emplace_back("process", literal(*call.process));
+}
+
+std::string condition_text(const Condition& condition) {
+  Parts parts;
+  switch (condition.kind) {
+    case ConditionKind::elapsed: parts.emplace_back("elapsed", literal(duration(condition.elapsed_ns))); break;
+    case ConditionKind::function:
+      parts.emplace_back("function", literal(condition.function));
+      if (condition.offset) parts.emplace_back("offset", fmt::format("{:#x}", *condition.offset));
+      break;
+    case ConditionKind::syscall:
+      add_call(parts, condition.call);
+      if (condition.result) parts.emplace_back("result", literal(*condition.result));
+      break;
+    case ConditionKind::log: parts.emplace_back("log", literal(condition.log)); break;
+    case ConditionKind::process_state: parts.emplace_back("state", literal(condition.state)); break;
+  }
+  if (condition.count != 1) parts.emplace_back("count", std::to_string(condition.count));
+  if (condition.same_thread) parts.emplace_back("same_thread", "true");
+  if (!condition.node.empty()) parts.emplace_back("node", literal(condition.node));
+  return inline_table(parts);
+}
+
+std::string conditions_text(const std::vector<Condition>& conditions) {
+  if (conditions.size() == 1) return fmt::format("[ {} ]", condition_text(conditions.front()));
+  std::string text = "[\n";
+  for (const Condition& condition : conditions) text += fmt::format("  {},\n", condition_text(condition));
+  return text + "]";
+}
+
+void add_syscall(Parts& parts, const Fault& fault) {
+  add_call(parts, fault.call);
+  if (fault.error != 0) parts.emplace_back("error", literal(kernel::errno_name(fault.error)));
+  if (fault.result) parts.emplace_back("result", std::to_string(*fault.result));
+  if (fault.effect == Effect::full) parts.emplace_back("effect", "\"full\"");
+  if (fault.effect == Effect::bytes) parts.emplace_back("effect", fmt::format("{{ bytes = {} }}", fault.effect_bytes));
+  if (fault.delay_ns != 0) parts.emplace_back("delay", literal(duration(fault.delay_ns)));
+  if (fault.count != 1) parts.emplace_back("count", std::to_string(fault.count));
+  if (fault.times != 1) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
+  if (fault.then_do == ThenDo::crash) parts.emplace_back("then", "\"crash\"");
+}
+
+void add_process(Parts& parts, const Fault& fault) {
+  if (fault.scope == Scope::main) parts.emplace_back("scope", "\"main\"");
+  if (fault.kind == FaultKind::crash && fault.signal != 9)
+    parts.emplace_back("signal", literal(kernel::signal_name(fault.signal)));
+  if (fault.before) {
+    Parts before;
+    add_call(before, *fault.before);
+    if (fault.before_count != 1) before.emplace_back("count", std::to_string(fault.before_count));
+    parts.emplace_back("before", inline_table(before));
+  }
+  if (fault.kind == FaultKind::pause) parts.emplace_back("duration", literal(duration(fault.duration_ns)));
+}
+
+void add_partition(Parts& parts, const Fault& fault) {
+  if (!fault.peers.empty()) parts.emplace_back("peers", list(fault.peers));
+  if (fault.direction != Direction::both)
+    parts.emplace_back("direction", fault.direction == Direction::in ? "\"in\"" : "\"out\"");
+  if (!fault.ports.empty()) parts.emplace_back("ports", fmt::format("[{}]", fmt::join(fault.ports, ", ")));
+  if (!fault.protocol.empty()) parts.emplace_back("protocol", literal(fault.protocol));
+  if (fault.loss != 1.0) parts.emplace_back("loss", fmt::format("{}", fault.loss));
+  if (fault.reject) parts.emplace_back("reject", "true");
+  if (fault.duration_ns != 0) parts.emplace_back("duration", literal(duration(fault.duration_ns)));
+  if (!fault.until.empty()) parts.emplace_back("until", conditions_text(fault.until));
+}
+
+}  // namespace
+
+std::string to_toml(const Schedule& schedule, std::string_view comment) {
+  std::string text;
+  if (!comment.empty()) {
+    for (const std::string& line : split(comment, '\n')) {
+      // As literal() does it, without the quotes: a comment may hold no control character either.
+      const std::string safe = literal(line);
+      text += line.empty() ? "#\n" : "# ";
+      for (std::size_t i = 1; !line.empty() && i + 1 < safe.size(); ++i) {
+        if (safe[i] == '\\' && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+        text += safe[i];
+      }
+      if (!line.empty()) text += '\n';
+    }
+    text += '\n';
+  }
+  text += "version = 1\n";
+  if (!schedule.name.empty()) text += fmt::format("name = {}\n", literal(schedule.name));
+  for (const Fault& fault : schedule.faults) {
+    Parts parts;
+    parts.emplace_back("id", literal(fault.id));
+    parts.emplace_back("kind", literal(kind_name(fault.kind)));
+    parts.emplace_back("node", literal(fault.node));
+    switch (fault.kind) {
+      case FaultKind::syscall: add_syscall(parts, fault); break;
+      case FaultKind::crash:
+      case FaultKind::pause: add_process(parts, fault); break;
+      case FaultKind::partition: add_partition(parts, fault); break;
+    }
+    if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
+    if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));
+    if (!fault.when.empty()) parts.emplace_back("when", conditions_text(fault.when));
+    std::size_t width = 0;
+    for (const auto& [key, value] : parts) width = std::max(width, key.size());
+    text += "\n[[fault]]\n";
+    for (const auto& [key, value] : parts) text += fmt::format("{:<{}} = {}\n", key, width, value);
+  }
+  return text;
+}
+
+std::string fingerprint(const Schedule& schedule) {
+  // Names are for people: the same faults under other ids are the same schedule.
+  Schedule plain = schedule;
+  plain.name.clear();
+  std::map<std::string, std::string> ids;
+  std::map<std::string, std::string> groups;
+  for (const Fault& fault : plain.faults) {
+    ids.emplace(fault.id, fmt::format("f{}", ids.size()));
+    if (!fault.group.empty()) groups.emplace(fault.group, fmt::format("g{}", groups.size()));
+  }
+  for (Fault& fault : plain.faults) {
+    fault.id = ids.at(fault.id);
+    if (!fault.group.empty()) fault.group = groups.at(fault.group);
+    for (std::string& id : fault.after)
+      if (const auto it = ids.find(id); it != ids.end()) id = it->second;
+    std::sort(fault.after.begin(), fault.after.end());
+    std::sort(fault.peers.begin(), fault.peers.end());
+    std::sort(fault.ports.begin(), fault.ports.end());
+    for (Condition& condition : fault.when)
+      if (condition.node == fault.node) condition.node.clear();
+    for (Condition& condition : fault.until)
+      if (condition.node == fault.node) condition.node.clear();
+  }
+  // FNV-1a twice, from two starting points: 128 bits are plenty for the few hundred schedules of a record.
+  const std::string text = to_toml(plain);
+  std::uint64_t first = 0xcbf29ce484222325;
+  std::uint64_t second = 0x9e3779b97f4a7c15;
+  for (const char c : text) {
+    first = (first ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    second = (second ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    second ^= second >> 29;
+  }
+  return fmt::format("{:016x}{:016x}", first, second);
+}
+
+}  // namespace rose::schedule
