@@ -7,7 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "deploy/attach.h"
+#include "deploy/processes.h"
 
 namespace rose::cli {
 namespace {
@@ -33,8 +33,21 @@ Result<void> add_pid(observe::Target& target, const std::string& option, const s
   return {};
 }
 
+// A v2 folder, also an empty one: its processes may come later. "/x.slice", as /proc/PID/cgroup says it, will do.
+Result<void> add_cgroup(observe::Target& target, const std::string& option, const std::string& name) {
+  ROSE_TRY(const fs::path mount, deploy::cgroup2_mount());
+  for (const fs::path& folder : {fs::path(name), mount / fs::path(name).relative_path()}) {
+    std::error_code error;
+    if (!fs::exists(folder / "cgroup.procs", error)) continue;
+    target.cgroups.push_back(fs::canonical(folder, error));
+    return {};
+  }
+  return fail(ErrorKind::usage, fmt::format("{}: there is no cgroup '{}'", option, name),
+              fmt::format("name a folder below {}", mount.string()));
+}
+
 Result<void> add_attached(observe::Target& target, const std::string& option, const config::Attach& attach) {
-  Result<deploy::Attached> attached = deploy::resolve_attach(attach, {});
+  Result<deploy::Attached> attached = deploy::find_attached(attach, {});
   if (!attached) {
     Error error = std::move(attached.error());
     if (error.kind == ErrorKind::input || error.kind == ErrorKind::inconclusive) error.kind = ErrorKind::usage;
@@ -50,7 +63,7 @@ Result<void> add_attached(observe::Target& target, const std::string& option, co
 Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind, const std::string& value) {
   config::Attach attach;
   if (kind == "pid") return add_pid(target, option, value);
-  if (kind == "cgroup") attach.cgroup = value;
+  if (kind == "cgroup") return add_cgroup(target, option, value);
   if (kind == "unit") attach.unit = value;
   if (kind == "container") attach.container = value;
   return add_attached(target, option, attach);
