@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "trace/event.h"
@@ -13,8 +15,12 @@ namespace rose::trace {
 
 inline constexpr std::uint32_t kDumpVersion = 1;
 
-// Written beside and renamed, 0600.
+// Written beside and renamed, 0600. Events that no reader would accept (a bug of whoever made them)
+// are left out with a warning and counted as lost: the others must still be saved.
 [[nodiscard]] Result<void> write_dump(const Trace& trace, const std::filesystem::path& path);
+
+// The same into memory.
+[[nodiscard]] Result<std::string> dump_to_bytes(const Trace& trace);
 
 struct ReadDump {
   Trace trace;                  // everything before the damage

@@ -113,6 +113,10 @@ void sort_by_time(Trace& trace);
 // One trace with the events of all, by timestamp; lost and suppressed add up.
 [[nodiscard]] Trace merge(const std::vector<Trace>& traces);
 
+// Every node the trace speaks of: those the header lists, then others in the order their first
+// events come. Events without a node count for meta.node.
+[[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
+
 [[nodiscard]] std::string_view type_name(EventType type);        // "scf"
 [[nodiscard]] std::string_view state_name(ProcessState state);   // "crashed"
 
