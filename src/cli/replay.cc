@@ -15,6 +15,7 @@ struct Options {
   std::string schedule;
   std::string config = "rose.toml";
   std::optional<int> runs;
+  std::optional<int> jobs;
   std::string expect = "bug";
   std::string junit;
   std::string report;
@@ -85,7 +86,8 @@ Result<int> run(const Options& options, const Common& common) {
                               tally.not_reproduced, tally.inconclusive));
     if (common.verbose) log::debug("faults:\n{}", report::fault_table(schedule, made.result));
   };
-  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, run_options, store, each));
+  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, options.jobs.value_or(config.diagnose.jobs), run_options,
+                                                    store, each));
   log::end_progress();
   report.tally = repeated.tally;
   report.seconds = repeated.seconds;
@@ -110,6 +112,7 @@ void add_replay(CLI::App& app, Action& action) {
   command->add_option("schedule", options->schedule, "The schedule")->required()->type_name("SCHEDULE");
   command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
   command->add_option("--runs", options->runs, "How many runs (default: confirm_runs of the configuration)")->check(CLI::Range(1, 100000));
+  command->add_option("--jobs", options->jobs, "Runs side by side (default: jobs of the configuration)")->check(CLI::Range(1, 64));
   command->add_option("--expect", options->expect, "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired")
       ->capture_default_str()->check(CLI::IsMember({"bug", "fixed"}));
   command->add_option("--junit", options->junit, "Write a JUnit report, one test case a run");

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "deploy/deployment.h"
 #include "deploy/processes.h"
 
 namespace rose::cli {

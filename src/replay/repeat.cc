@@ -1,5 +1,9 @@
 #include "replay/repeat.h"
 
+#include <algorithm>
+#include <optional>
+#include <thread>
+
 #include "base/clock.h"
 
 namespace rose::replay {
@@ -16,17 +20,41 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
   return run;
 }
 
-Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs, RunOptions options,
-                        RunStore& store, const std::function<void(const Run&, const schedule::Tally&)>& each) {
+Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
+                                          const schedule::Schedule& schedule, const RunOptions& options, int count) {
+  std::vector<std::optional<Result<Run>>> made(static_cast<std::size_t>(count));
+  const auto one = [&](int i) {
+    RunOptions own = options;
+    own.number = options.number + i;
+    made[static_cast<std::size_t>(i)] = run_in(store, config, schedule, std::move(own));
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < count; ++i) others.emplace_back(one, i);
+  one(0);
+  for (std::thread& other : others) other.join();
+  std::vector<Run> runs;
+  for (std::optional<Result<Run>>& run : made) {
+    if (!*run) return Unexpected(std::move(*run).error());
+    runs.push_back(std::move(**run));
+  }
+  return runs;
+}
+
+Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs, int jobs,
+                        RunOptions options, RunStore& store,
+                        const std::function<void(const Run&, const schedule::Tally&)>& each) {
   Repeated repeated;
   const std::int64_t began = monotonic_ns();
-  for (int i = 0; i < runs; ++i) {
-    options.number = i + 1;
-    ROSE_TRY(Run run, run_in(store, config, schedule, options));
-    repeated.tally.add(run.result.verdict);
-    run.result.trace = {};
-    each(run, repeated.tally);
-    repeated.runs.push_back(std::move(run));
+  for (int next = 1; next <= runs; next += jobs) {
+    options.number = next;
+    ROSE_TRY(std::vector<Run> batch,
+             run_side_by_side(store, config, schedule, options, std::min(jobs, runs - next + 1)));
+    for (Run& run : batch) {
+      repeated.tally.add(run.result.verdict);
+      run.result.trace = {};
+      each(run, repeated.tally);
+      repeated.runs.push_back(std::move(run));
+    }
   }
   repeated.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   return repeated;

@@ -15,10 +15,15 @@ struct Repeated {
   double seconds = 0;
 };
 
-// `runs` runs of the schedule, one after the other; `each` is called after every run.
+// `runs` runs of the schedule, up to `jobs` side by side; `each` is called after every run, in the order of their numbers.
 [[nodiscard]] Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs,
-                                      RunOptions options, RunStore& store,
+                                      int jobs, RunOptions options, RunStore& store,
                                       const std::function<void(const Run&, const schedule::Tally&)>& each);
+
+// `count` runs at once, numbered from options.number on. The first error of any is the error of all.
+[[nodiscard]] Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
+                                                        const schedule::Schedule& schedule, const RunOptions& options,
+                                                        int count);
 
 // Makes one run in a directory of `store` and records it.
 [[nodiscard]] Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,

@@ -134,6 +134,7 @@ RunStore::RunStore(RunStore&& other) noexcept
     : folder_(std::exchange(other.folder_, {})),
       report_(std::exchange(other.report_, std::nullopt)),
       keep_all_(other.keep_all_),
+      mutex_(std::move(other.mutex_)),
       kept_(std::move(other.kept_)) {}
 
 RunStore::~RunStore() {
@@ -162,6 +163,7 @@ void RunStore::abandoned(const fs::path& directory) {
 Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   const Json json = run_json(run, schedule);
   const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::lock_guard lock(*mutex_);
   if (report_) {
     // The trace first: a line in the record means that all of its run is there.
     ROSE_CHECK(trace::write_dump(run.result.trace, trace_name(*report_, run.result.number)));

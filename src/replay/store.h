@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ namespace rose::replay {
 // Runs kept although nobody asked: those that reproduced or could not be judged, the last few.
 inline constexpr std::size_t kKeptRuns = 3;
 
+// Safe to use from several runs at once.
 class RunStore {
  public:
   // With `report`, runs live below it and the record is written there; else in a fresh folder of the
@@ -50,6 +53,7 @@ class RunStore {
   std::filesystem::path folder_;
   std::optional<std::filesystem::path> report_;
   bool keep_all_ = false;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // for the record and kept_
   std::deque<std::filesystem::path> kept_;
 };
 
