@@ -1,0 +1,72 @@
+// The replicated log: in memory for reading, in one append-only file for keeps. Entries that a
+// snapshot covers can be dropped from its front; the last dropped one is the base.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base.h"
+#include "storage.h"
+
+namespace kv {
+
+struct Entry {
+  Index index = 0;
+  Term term = 0;
+  std::string command;  // empty: a new leader's first entry, which changes nothing
+};
+
+// Everything but sync() is called under one mutex, Raft's. A log that can't be written is fatal.
+class Log {
+ public:
+  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut off: nobody was
+  // told that it is safe.
+  void open(const std::filesystem::path& path);
+
+  Index base() const { return base_; }
+  Index last() const { return base_ + entries_.size(); }
+  Term last_term() const { return term_at(last()); }
+  // 0 outside of base()..last().
+  Term term_at(Index index) const;
+  const Entry& at(Index index) const { return entries_[index - base_ - 1].entry; }
+  // From `from` on, up to about `most_bytes` and at least one.
+  std::vector<Entry> read(Index from, std::size_t most_bytes) const;
+
+  // Written, but safe only after sync().
+  void append(const Entry& entry);
+  // Makes everything up to `index` durable. Called without the mutex: callers that wait for the disk at the same time
+  // share one fdatasync. Returns the last durable index.
+  Index sync(Index index);
+  // Drops `from` and all after it: they conflict with the leader's.
+  void truncate(Index from);
+  // Drops everything up to `upto`, which becomes the base. Rewrites the file: costly.
+  void compact(Index upto);
+  // Forgets all; the log goes on after `base`, which a snapshot covers.
+  void reset(Index base, Term base_term);
+
+ private:
+  struct Stored {
+    Entry entry;
+    std::uint64_t offset = 0;  // where its record begins in the file
+  };
+  void rewrite();
+  void open_file();
+
+  std::filesystem::path path_;
+  Index base_ = 0;
+  Term base_term_ = 0;
+  std::deque<Stored> entries_;
+  std::uint64_t size_ = 0;  // of the file
+  std::atomic<Index> written_ = 0;
+
+  std::mutex sync_mutex_;  // guards what follows; taken after Raft's mutex, never before it
+  Fd file_;
+  Index durable_ = 0;
+};
+
+}  // namespace kv

@@ -1,0 +1,476 @@
+#include "raft.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace kv {
+namespace {
+
+// Time is counted in ticks that really passed here: a machine that stood still does not start elections.
+constexpr Millis kTick{50};
+constexpr Millis kHeartbeat{100};
+constexpr int kElectionTicks = 20;          // and up to half as many again
+constexpr int kFirstElectionTicks = 6;      // of the first node; the others give it time
+constexpr int kFirstElectionStep = 60;
+constexpr Millis kPeerTimeout{2000};        // a session whose request is not answered is given up
+constexpr Millis kDialTimeout{1000};
+constexpr Millis kRedial{200};
+constexpr std::size_t kBatchBytes = 64 * 1024;
+
+enum class Op : std::uint8_t { put = 1, add = 2 };
+
+std::int64_t to_number(const std::string& text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::string encode_put(std::string_view key, std::string_view value) {
+  Writer out;
+  out.u8(static_cast<std::uint8_t>(Op::put));
+  out.string(key);
+  out.string(value);
+  return out.take();
+}
+
+std::string encode_add(std::string_view key, std::int64_t amount) {
+  Writer out;
+  out.u8(static_cast<std::uint8_t>(Op::add));
+  out.string(key);
+  out.u64(static_cast<std::uint64_t>(amount));
+  return out.take();
+}
+
+Raft::Raft(Options options) : options_(std::move(options)), random_(std::random_device{}()) {
+  for (std::size_t i = 0; i < options_.cluster.size(); ++i) {
+    const int id = static_cast<int>(i) + 1;
+    if (id == options_.id) continue;
+    auto peer = std::make_unique<Peer>();
+    peer->id = id;
+    peer->address = options_.cluster[i];
+    peers_.push_back(std::move(peer));
+  }
+}
+
+void Raft::start() {
+  recover();
+  started_ = true;
+  ticker_ = std::thread([this] { tick_loop(); });
+  snapshotter_ = std::thread([this] { snapshot_loop(); });
+  for (const auto& peer : peers_) peer->thread = std::thread([this, &peer = *peer] { peer_loop(peer); });
+}
+
+void Raft::stop() {
+  if (!started_) return;
+  started_ = false;
+  stop_.request();
+  {
+    const std::lock_guard lock(mutex_);
+    work_.notify_all();
+    applied_signal_.notify_all();
+    snapshot_signal_.notify_all();
+  }
+  ticker_.join();
+  snapshotter_.join();
+  for (const auto& peer : peers_) peer->thread.join();
+
+  const std::lock_guard lock(mutex_);
+  log_.sync(log_.last());
+  if (snapshot_index_ > log_.base()) log_.compact(snapshot_index_);
+  info("stopped at entry %lu, log begins after %lu", log_.last(), log_.base());
+}
+
+void Raft::recover() {
+  const std::lock_guard lock(mutex_);
+  std::filesystem::create_directories(options_.data);
+  ballot_ = read_ballot(options_.data / "ballot");
+  snapshots_.open(options_.data / "snapshots");
+  Snapshot snapshot = snapshots_.load();
+  log_.open(options_.data / "log");
+  if (log_.last() < snapshot.index) log_.reset(snapshot.index, snapshot.term);
+  durable_ = log_.last();
+
+  // The log begins where the snapshot ends; what follows is applied once the leader says that it is committed.
+  state_ = std::move(snapshot.state);
+  snapshot_index_ = snapshot.index;
+  applied_ = commit_ = log_.base();
+
+  // At first, nodes wait for the one before them, so that a new cluster does not begin with a split vote.
+  timeout_ticks_ = kFirstElectionTicks + (options_.id - 1) * kFirstElectionStep;
+  info("recovered: term %lu, snapshot of entry %lu, log %lu to %lu", ballot_.term, snapshot_index_, log_.base() + 1,
+       log_.last());
+}
+
+// ---- Elections ------------------------------------------------------------------------------------
+
+void Raft::tick_loop() {
+  while (!stop_.wait(kTick)) {
+    std::unique_lock lock(mutex_);
+    if (role_ == Role::leader) {
+      sync_log(lock);
+      advance_commit();
+      continue;
+    }
+    // While our disk is busy with the leader's entries, the leader is not silent: we are slow.
+    if (syncing_ > 0) continue;
+    if (++quiet_ticks_ >= timeout_ticks_) start_election();
+  }
+}
+
+void Raft::reset_timer() {
+  quiet_ticks_ = 0;
+  timeout_ticks_ = kElectionTicks + static_cast<int>(random_() % (kElectionTicks / 2));
+}
+
+void Raft::start_election() {
+  role_ = Role::candidate;
+  leader_ = 0;
+  votes_ = 1;
+  ballot_ = {ballot_.term + 1, options_.id};
+  write_ballot(options_.data / "ballot", ballot_);
+  reset_timer();
+  info("no leader heard, asking for votes in term %lu", ballot_.term);
+  if (votes_ > static_cast<int>(options_.cluster.size()) / 2) become_leader();
+  work_.notify_all();
+}
+
+void Raft::become_leader() {
+  role_ = Role::leader;
+  leader_ = options_.id;
+  for (const auto& peer : peers_) {
+    peer->next = log_.last() + 1;
+    peer->match = 0;
+    peer->wants_snapshot = false;
+  }
+  // Entries of earlier terms are committed only together with one of this term.
+  log_.append({log_.last() + 1, ballot_.term, ""});
+  info("leader of term %lu, log ends at %lu", ballot_.term, log_.last());
+  work_.notify_all();
+}
+
+void Raft::follow(Term term, int leader) {
+  if (term > ballot_.term) {
+    ballot_ = {term, 0};
+    write_ballot(options_.data / "ballot", ballot_);
+  }
+  if (role_ == Role::leader) info("steps down, term %lu has begun", term);
+  if (leader != 0 && leader != leader_) info("follows n%d in term %lu", leader, term);
+  if (role_ != Role::follower) reset_timer();
+  role_ = Role::follower;
+  leader_ = leader;
+  applied_signal_.notify_all();  // clients that wait for a commit we can't give any more
+}
+
+Reply Raft::serve_vote(const VoteRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (request.term > ballot_.term) follow(request.term, 0);
+  Reply reply{ballot_.term, false, false, 0};
+  if (request.term < ballot_.term) return reply;
+  const bool up_to_date = request.last_term > log_.last_term() ||
+                          (request.last_term == log_.last_term() && request.last_index >= log_.last());
+  if (!up_to_date || (ballot_.voted_for != 0 && ballot_.voted_for != request.candidate)) return reply;
+  if (ballot_.voted_for == 0) {
+    ballot_.voted_for = request.candidate;
+    write_ballot(options_.data / "ballot", ballot_);
+  }
+  reset_timer();
+  reply.ok = true;
+  return reply;
+}
+
+// ---- Replication: the leader's side ---------------------------------------------------------------
+
+void Raft::peer_loop(Peer& peer) {
+  Connection session;
+  while (!stop_.requested()) {
+    if (!session.open()) {
+      session = Connection::dial(peer.address, kPeerPort, kDialTimeout, stop_);
+      if (!session.open()) {
+        stop_.wait(kRedial);
+        continue;
+      }
+    }
+    const Request request = next_request(peer);
+    if (stop_.requested()) return;
+    std::optional<Connection::Frame> frame;
+    if (!session.stale() &&
+        session.send_frame(static_cast<std::uint8_t>(request.kind), request.body, kPeerTimeout, stop_)) {
+      frame = session.read_frame(kPeerTimeout, stop_);
+    }
+    const std::optional<Reply> reply = frame ? Reply::decode(frame->body) : std::nullopt;
+    {
+      const std::lock_guard lock(mutex_);
+      set_connected(peer, reply.has_value());
+      if (reply) handle_reply(peer, request, *reply);
+    }
+    if (!reply) session.close();
+    // A peer that could not keep the state won't at once.
+    if (reply && !reply->ok && request.kind == Kind::snapshot) stop_.wait(kRedial);
+  }
+}
+
+// What to tell the peer now; waits up to a heartbeat's time for something new.
+Raft::Request Raft::next_request(Peer& peer) {
+  std::unique_lock lock(mutex_);
+  work_.wait_for(lock, kHeartbeat, [&] {
+    if (stop_.requested()) return true;
+    if (role_ == Role::candidate) return peer.voted_in < ballot_.term;
+    return role_ == Role::leader && (peer.next <= log_.last() || peer.wants_snapshot);
+  });
+
+  if (role_ == Role::candidate && peer.voted_in < ballot_.term) {
+    const VoteRequest vote{ballot_.term, options_.id, log_.last(), log_.last_term()};
+    return {Kind::vote, ballot_.term, vote.encode()};
+  }
+  if (role_ != Role::leader) return {Kind::ping, ballot_.term, ""};
+  if (peer.wants_snapshot || peer.next <= log_.base()) {
+    const Snapshot now{applied_, log_.term_at(applied_), state_};
+    info("sends n%d the state as of entry %lu", peer.id, applied_);
+    return {Kind::snapshot, ballot_.term, SnapshotRequest{ballot_.term, options_.id, now.encode()}.encode()};
+  }
+  AppendRequest append{ballot_.term, options_.id, peer.next - 1, log_.term_at(peer.next - 1), commit_, {}};
+  append.entries = log_.read(peer.next, kBatchBytes);
+  return {Kind::append, ballot_.term, append.encode()};
+}
+
+void Raft::handle_reply(Peer& peer, const Request& request, const Reply& reply) {
+  if (reply.term > ballot_.term) {
+    follow(reply.term, 0);
+    return;
+  }
+  if (request.term != ballot_.term) return;  // of an earlier time
+  if (request.kind == Kind::vote && role_ == Role::candidate) {
+    peer.voted_in = ballot_.term;
+    if (reply.ok && ++votes_ > static_cast<int>(options_.cluster.size()) / 2) become_leader();
+  } else if ((request.kind == Kind::append || request.kind == Kind::snapshot) && role_ == Role::leader) {
+    peer.wants_snapshot = reply.wants_snapshot;
+    if (reply.ok) {
+      peer.match = std::max(peer.match, reply.match);
+      peer.next = peer.match + 1;
+      advance_commit();
+    } else {
+      peer.next = std::max<Index>(1, std::min(peer.next - 1, reply.match + 1));
+    }
+  }
+}
+
+void Raft::set_connected(Peer& peer, bool connected) {
+  if (peer.connected != connected && !stop_.requested()) {
+    info(connected ? "session with n%d" : "no session with n%d", peer.id);
+  }
+  peer.connected = connected;
+}
+
+// Commits what a majority has stored.
+void Raft::advance_commit() {
+  if (role_ != Role::leader) return;
+  std::vector<Index> stored = {durable_};
+  for (const auto& peer : peers_) {
+    if (peer->connected) stored.push_back(peer->match);
+  }
+  std::sort(stored.begin(), stored.end(), std::greater<>());
+  const Index majority = stored[stored.size() / 2];
+  if (majority > commit_ && log_.term_at(majority) == ballot_.term) {
+    commit_ = majority;
+    apply_committed();
+    work_.notify_all();
+  }
+}
+
+// ---- Replication: the follower's side -------------------------------------------------------------
+
+std::optional<std::string> Raft::serve(Kind kind, std::string_view body) {
+  switch (kind) {
+    case Kind::ping: {
+      const std::lock_guard lock(mutex_);
+      return Reply{ballot_.term, true, false, 0}.encode();
+    }
+    case Kind::vote:
+      if (const auto request = VoteRequest::decode(body)) return serve_vote(*request).encode();
+      break;
+    case Kind::append:
+      if (const auto request = AppendRequest::decode(body)) return serve_append(*request).encode();
+      break;
+    case Kind::snapshot:
+      if (const auto request = SnapshotRequest::decode(body)) return serve_snapshot(*request).encode();
+      break;
+  }
+  warning("a peer sent a request that makes no sense");
+  return std::nullopt;
+}
+
+Reply Raft::serve_append(const AppendRequest& request) {
+  std::unique_lock lock(mutex_);
+  if (request.term < ballot_.term) return {ballot_.term, false, false, log_.last()};
+  if (request.term > ballot_.term || role_ != Role::follower || leader_ != request.leader) {
+    follow(request.term, request.leader);
+  }
+  reset_timer();
+
+  Reply reply{ballot_.term, false, false, log_.last()};
+  if (request.previous_index > log_.last()) return reply;
+  if (request.previous_index > log_.base() && log_.term_at(request.previous_index) != request.previous_term) {
+    reply.match = request.previous_index - 1;
+    // What we have applied can't be taken back entry by entry.
+    reply.wants_snapshot = request.previous_index <= applied_;
+    return reply;
+  }
+  for (const Entry& entry : request.entries) {
+    if (entry.index <= log_.base()) continue;
+    if (entry.index <= log_.last()) {
+      if (log_.term_at(entry.index) == entry.term) continue;
+      if (entry.index <= applied_) {
+        reply.match = entry.index - 1;
+        reply.wants_snapshot = true;
+        return reply;
+      }
+      info("drops entries %lu to %lu of an earlier leader", entry.index, log_.last());
+      log_.truncate(entry.index);
+      durable_ = std::min(durable_, log_.last());
+    }
+    log_.append(entry);
+  }
+
+  const Index last = request.previous_index + request.entries.size();
+  sync_log(lock);
+  if (ballot_.term != request.term) return {ballot_.term, false, false, log_.last()};
+  reset_timer();
+  commit_ = std::max(commit_, std::min(request.commit, last));
+  apply_committed();
+  reply.ok = true;
+  reply.match = last;
+  return reply;
+}
+
+Reply Raft::serve_snapshot(const SnapshotRequest& request) {
+  std::optional<Snapshot> snapshot = Snapshot::decode(request.snapshot);
+  const std::lock_guard lock(mutex_);
+  if (request.term < ballot_.term || !snapshot) return {ballot_.term, false, false, log_.last()};
+  follow(request.term, request.leader);
+  reset_timer();
+  if (Status done = snapshots_.save(*snapshot); !done) {
+    warning("the leader's snapshot of entry %lu was not saved: %s", snapshot->index, done.message().c_str());
+    return {ballot_.term, false, true, log_.last()};
+  }
+  log_.reset(snapshot->index, snapshot->term);
+  state_ = std::move(snapshot->state);
+  durable_ = commit_ = applied_ = snapshot_index_ = snapshot->index;
+  reset_timer();
+  info("installed the leader's state as of entry %lu", applied_);
+  return {ballot_.term, true, false, applied_};
+}
+
+// ---- Log, state and snapshots ---------------------------------------------------------------------
+
+// Waits for the disk without holding up the others.
+void Raft::sync_log(std::unique_lock<std::mutex>& lock) {
+  const Index last = log_.last();
+  if (durable_ >= last) return;
+  const Term term = ballot_.term;
+  ++syncing_;
+  lock.unlock();
+  const Index durable = log_.sync(last);
+  lock.lock();
+  --syncing_;
+  // In another term those entries may have been replaced; then the one who did that syncs.
+  if (ballot_.term == term) durable_ = std::max(durable_, std::min(durable, log_.last()));
+}
+
+void Raft::apply_committed() {
+  if (applied_ >= commit_) return;
+  while (applied_ < commit_) {
+    const Entry& entry = log_.at(++applied_);
+    std::string value = apply(entry);
+    const auto waiter = waiters_.find(entry.index);
+    if (waiter != waiters_.end() && waiter->second->term == entry.term) {
+      waiter->second->done = true;
+      waiter->second->value = std::move(value);
+    }
+  }
+  applied_signal_.notify_all();
+  snapshot_signal_.notify_all();
+}
+
+std::string Raft::apply(const Entry& entry) {
+  if (entry.command.empty()) return {};
+  Reader in(entry.command);
+  const Op op = static_cast<Op>(in.u8());
+  const std::string key = in.string();
+  std::string& value = state_[key];
+  if (op == Op::put) {
+    value = in.string();
+  } else {
+    value = std::to_string(to_number(value) + static_cast<std::int64_t>(in.u64()));
+  }
+  return value;
+}
+
+// Takes a snapshot every so many entries, and drops what it covers from the log.
+void Raft::snapshot_loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    snapshot_signal_.wait(lock, [&] {
+      return stop_.requested() || applied_ >= snapshot_index_ + options_.snapshot_every;
+    });
+    if (stop_.requested()) return;
+
+    const Snapshot snapshot{applied_, log_.term_at(applied_), state_};
+    lock.unlock();
+    const Status saved = snapshots_.save(snapshot);
+    lock.lock();
+    // Moves on after a failure too: a full disk must not make every further entry try again.
+    snapshot_index_ = std::max(snapshot_index_, snapshot.index);
+    if (saved) {
+      info("snapshot of entry %lu saved", snapshot.index);
+    } else {
+      warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, saved.message().c_str(),
+              options_.snapshot_every);
+    }
+    // Dropping entries rewrites the log's file, so it waits until it pays; what is left then goes at the next stop.
+    if (snapshot_index_ >= log_.base() + options_.compact_after) log_.compact(snapshot_index_);
+  }
+}
+
+// ---- Clients --------------------------------------------------------------------------------------
+
+Outcome Raft::propose(const std::string& command, Millis timeout) {
+  std::unique_lock lock(mutex_);
+  if (role_ != Role::leader) return {Outcome::Kind::not_leader, "", leader_};
+  const Term term = ballot_.term;
+  const Index index = log_.last() + 1;
+  log_.append({index, term, command});
+  Waiter waiter{term, false, ""};
+  waiters_[index] = &waiter;
+  work_.notify_all();
+  sync_log(lock);
+  advance_commit();
+  applied_signal_.wait_for(lock, timeout, [&] {
+    return waiter.done || stop_.requested() || role_ != Role::leader || ballot_.term != term;
+  });
+  // Another leader may have put an entry of its own, and another client's waiter, at this index.
+  if (const auto it = waiters_.find(index); it != waiters_.end() && it->second == &waiter) waiters_.erase(it);
+  if (!waiter.done) return {Outcome::Kind::unknown, "", leader_};
+  return {Outcome::Kind::done, waiter.value, leader_};
+}
+
+std::optional<std::string> Raft::read(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = state_.find(key);
+  if (it == state_.end()) return std::nullopt;
+  return it->second;
+}
+
+State Raft::scan() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+Report Raft::report() const {
+  const std::lock_guard lock(mutex_);
+  return {options_.id,  role_,    leader_,     ballot_.term,   log_.last(),
+          commit_,      applied_, log_.base(), snapshot_index_};
+}
+
+}  // namespace kv

@@ -1,0 +1,156 @@
+// Agreement: who leads, what the log is, up to where it is committed, and the state that follows
+// from it. After "In Search of an Understandable Consensus Algorithm" (Ongaro, Ousterhout).
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base.h"
+#include "log.h"
+#include "net.h"
+#include "snapshot.h"
+#include "storage.h"
+#include "wire.h"
+
+namespace kv {
+
+inline constexpr std::uint16_t kClientPort = 7000;
+inline constexpr std::uint16_t kPeerPort = 7001;
+
+struct Options {
+  int id = 0;                        // 1, 2, ...: the position in `cluster`
+  std::vector<std::string> cluster;  // addresses of all nodes, this one included
+  std::filesystem::path data;
+  Index snapshot_every = 1000;       // entries
+  Index compact_after = 20000;       // entries a snapshot covers before the log is rewritten without them
+};
+
+enum class Role { follower, candidate, leader };
+
+struct Outcome {
+  enum class Kind { done, not_leader, unknown };  // unknown: it may or may not happen yet
+  Kind kind = Kind::unknown;
+  std::string value;  // done: what the command returned
+  int leader = 0;     // not_leader: who may be; 0 unknown
+};
+
+struct Report {
+  int id = 0;
+  Role role = Role::follower;
+  int leader = 0;
+  Term term = 0;
+  Index last = 0, commit = 0, applied = 0, base = 0, snapshot = 0;
+};
+
+class Raft {
+ public:
+  explicit Raft(Options options);
+  ~Raft() { stop(); }
+
+  // Reads what the last life left, then takes part.
+  void start();
+  // Orderly: what is in memory is on disk afterwards, and the log is short for the next start.
+  void stop();
+
+  // For clients. A command is agreed on, applied and its result returned.
+  Outcome propose(const std::string& command, Millis timeout);
+  // From this node's state, whatever its role.
+  std::optional<std::string> read(const std::string& key) const;
+  State scan() const;
+  Report report() const;
+
+  // For peers: the reply to one request; nothing when it makes no sense.
+  std::optional<std::string> serve(Kind kind, std::string_view body);
+
+ private:
+  struct Peer {
+    int id = 0;
+    std::string address;
+    bool connected = false;  // it answered, and the session has not broken since
+    Index next = 1;          // the entry to send next
+    Index match = 0;         // it has stored everything up to here
+    bool wants_snapshot = false;
+    Term voted_in = 0;       // asked for its vote in this term
+    std::thread thread;
+  };
+  struct Request {
+    Kind kind = Kind::ping;
+    Term term = 0;
+    std::string body;
+  };
+  struct Waiter {
+    Term term = 0;
+    bool done = false;
+    std::string value;
+  };
+
+  void recover();
+
+  // Elections.
+  void tick_loop();
+  void start_election();
+  void become_leader();
+  void follow(Term term, int leader);
+  void reset_timer();
+  Reply serve_vote(const VoteRequest& request);
+
+  // Replication, leader's side: one thread a peer.
+  void peer_loop(Peer& peer);
+  Request next_request(Peer& peer);
+  void handle_reply(Peer& peer, const Request& request, const Reply& reply);
+  void set_connected(Peer& peer, bool connected);
+  void advance_commit();
+  // Follower's side.
+  Reply serve_append(const AppendRequest& request);
+  Reply serve_snapshot(const SnapshotRequest& request);
+
+  void sync_log(std::unique_lock<std::mutex>& lock);
+  void apply_committed();
+  std::string apply(const Entry& entry);
+  void snapshot_loop();
+
+  const Options options_;
+  Stop stop_;
+  mutable std::mutex mutex_;  // guards everything below
+  std::condition_variable work_;     // for peer threads: something to send
+  std::condition_variable applied_signal_;
+  std::condition_variable snapshot_signal_;
+
+  Role role_ = Role::follower;
+  Ballot ballot_;  // the present term is in it
+  int leader_ = 0;
+  int votes_ = 0;
+  int quiet_ticks_ = 0;    // since a leader was heard
+  int timeout_ticks_ = 0;  // then an election begins
+  int syncing_ = 0;        // requests of the leader that wait for our disk
+  std::mt19937 random_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+
+  Log log_;
+  Index durable_ = 0;
+  Index commit_ = 0;
+  Index applied_ = 0;
+  State state_;
+  std::map<Index, Waiter*> waiters_;
+
+  SnapshotStore snapshots_;
+  Index snapshot_index_ = 0;
+
+  std::thread ticker_;
+  std::thread snapshotter_;
+  bool started_ = false;
+};
+
+// Commands as the log holds them.
+std::string encode_put(std::string_view key, std::string_view value);
+std::string encode_add(std::string_view key, std::int64_t amount);
+
+}  // namespace kv
