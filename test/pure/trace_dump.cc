@@ -1,0 +1,345 @@
+#include "trace/dump.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "trace_random.h"
+#include "trace_same.h"
+
+using namespace rose;
+using namespace rose::trace;
+using rose::trace::test::random_trace;
+using rose::trace::test::realistic_trace;
+using rose::trace::test::require_same;
+
+namespace {
+
+std::string to_bytes(const Trace& trace) {
+  auto bytes = dump_to_bytes(trace);
+  REQUIRE(bytes);
+  return *bytes;
+}
+
+Result<ReadDump> parse(std::string_view bytes) {
+  return parse_dump(std::as_bytes(std::span(bytes.data(), bytes.size())), "x.bin");
+}
+
+std::uint32_t u32_at(const std::string& bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, 4);
+  return value;
+}
+
+void put_u32(std::string& bytes, std::size_t at, std::uint32_t value) { std::memcpy(bytes.data() + at, &value, 4); }
+
+// Where the blocks of a healthy dump begin, and where it ends.
+std::vector<std::size_t> block_offsets(const std::string& bytes) {
+  std::vector<std::size_t> offsets;
+  std::size_t at = 16;
+  while (at < bytes.size()) {
+    offsets.push_back(at);
+    at += 24 + u32_at(bytes, at + 8);
+  }
+  offsets.push_back(at);
+  return offsets;
+}
+
+// A block whose checksum is right, whatever it says: what a hostile writer would make.
+std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw, std::uint32_t claimed_raw) {
+  uLongf size = compressBound(raw.size());
+  std::string packed(size, 0);
+  REQUIRE(compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
+                    raw.size(), 9) == Z_OK);
+  packed.resize(size);
+  std::string block(24, '\0');
+  std::memcpy(block.data(), kind, 4);
+  put_u32(block, 4, items);
+  put_u32(block, 8, static_cast<std::uint32_t>(size));
+  put_u32(block, 12, claimed_raw);
+  uLong crc = crc32(0, reinterpret_cast<const Bytef*>(block.data()), 16);
+  crc = crc32(crc, reinterpret_cast<const Bytef*>(packed.data()), static_cast<uInt>(packed.size()));
+  put_u32(block, 16, static_cast<std::uint32_t>(crc));
+  return block + packed;
+}
+
+std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw) {
+  return forged_block(kind, items, raw, static_cast<std::uint32_t>(raw.size()));
+}
+
+std::string file_header() { return std::string("ROSEDUMP\1\0\0\0\0\0\0\0", 16); }
+std::string empty_meta() { return forged_block("META", 0, ""); }
+
+// One record as the file has it, valid unless changed.
+std::string record() {
+  std::string bytes(88, '\0');
+  put_u32(bytes, 52, 0xffffffff);  // fd
+  put_u32(bytes, 56, 0xffffffff);  // duration_ms
+  put_u32(bytes, 60, 0xffffffff);  // exit_code
+  put_u32(bytes, 68, 1);           // count
+  bytes[81] = 1;                   // type
+  return bytes;
+}
+
+std::string string_item(std::string_view text) {
+  std::string bytes(4, '\0');
+  put_u32(bytes, 0, static_cast<std::uint32_t>(text.size()));
+  return bytes + std::string(text);
+}
+
+std::string temporary_folder() {
+  char name[] = "/tmp/rose-trace-test-XXXXXX";
+  REQUIRE(mkdtemp(name) != nullptr);
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("random traces survive the binary form", "[dump]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    const Trace trace = random_trace(seed, seed * 7 % 500);
+    const auto back = parse(to_bytes(trace));
+    REQUIRE(back);
+    CHECK_FALSE(back->damage);
+    require_same(trace, back->trace);
+  }
+}
+
+TEST_CASE("many blocks", "[dump]") {
+  const Trace trace = realistic_trace(5, 200'000);
+  const std::string bytes = to_bytes(trace);
+  CHECK(block_offsets(bytes).size() >= 7);
+  const auto back = parse(bytes);
+  REQUIRE(back);
+  CHECK_FALSE(back->damage);
+  require_same(trace, back->trace);
+}
+
+TEST_CASE("a dump is a private file, written whole", "[dump]") {
+  const std::string folder = temporary_folder();
+  const std::string path = folder + "/dump.bin";
+  const Trace trace = random_trace(3, 100);
+  REQUIRE(write_dump(trace, path));
+  struct stat info {};
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777) == 0600);
+  const auto back = read_dump(path);
+  REQUIRE(back);
+  require_same(trace, back->trace);
+  REQUIRE(write_dump(random_trace(4, 10), path));
+  const auto again = read_dump(path);
+  REQUIRE(again);
+  CHECK(again->trace.events.size() == 10);
+  std::filesystem::remove_all(folder);
+  const auto missing = read_dump(path);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().kind == ErrorKind::input);
+  CHECK(missing.error().message.find(path) != std::string::npos);
+}
+
+TEST_CASE("events in no order are put in order on reading", "[dump]") {
+  Trace trace = random_trace(8, 50);
+  std::reverse(trace.events.begin(), trace.events.end());
+  const auto back = parse(to_bytes(trace));
+  REQUIRE(back);
+  sort_by_time(trace);
+  require_same(trace, back->trace);
+}
+
+TEST_CASE("what cannot be saved is counted as lost, the rest is saved", "[dump]") {
+  Trace trace = random_trace(9, 20);
+  trace.meta.lost = 5;
+  trace.events[3].syscall = 9999;
+  trace.events[4].path = 100'000;
+  trace.events[5].count = 0;
+  trace.meta.begin_ns = -1;
+  const auto back = parse(to_bytes(trace));
+  REQUIRE(back);
+  CHECK_FALSE(back->damage);
+  CHECK(back->trace.events.size() == 17);
+  CHECK(back->trace.meta.lost == 8);
+  CHECK(back->trace.meta.begin_ns == 0);
+}
+
+TEST_CASE("a dump cut anywhere keeps its whole blocks", "[dump]") {
+  const Trace trace = realistic_trace(11, 70'000);
+  const std::string bytes = to_bytes(trace);
+  const auto offsets = block_offsets(bytes);
+  REQUIRE(offsets.size() == 6);  // META STRS EVTS EVTS DONE, and the end
+  std::vector<std::size_t> cuts = {0, 1, 7, 8, 15, 16, 17, bytes.size() - 1};
+  for (const std::size_t offset : offsets) {
+    for (const std::size_t cut : {offset - 1, offset, offset + 1, offset + 23, offset + 24, offset + 25})
+      if (cut < bytes.size()) cuts.push_back(cut);
+  }
+  for (const std::size_t cut : cuts) {
+    INFO("cut at " << cut << " of " << bytes.size());
+    const auto back = parse(std::string_view(bytes).substr(0, cut));
+    std::size_t whole = 0;  // the block that the cut falls into
+    while (whole + 1 < offsets.size() && offsets[whole + 1] <= cut) ++whole;
+    if (cut < offsets[1]) {
+      REQUIRE_FALSE(back);
+      CHECK(back.error().kind == ErrorKind::input);
+      CHECK(back.error().message.find("x.bin") == 0);
+      continue;
+    }
+    REQUIRE(back);
+    REQUIRE(back->damage);
+    CHECK(back->damage->kind == ErrorKind::input);
+    CHECK(back->damage->message.find("x.bin: damaged at byte " + std::to_string(offsets[whole]) + ":") == 0);
+    std::size_t events = 0;
+    for (std::size_t i = 0; i < whole; ++i)
+      if (bytes.compare(offsets[i], 4, "EVTS") == 0) events += u32_at(bytes, offsets[i] + 4);
+    CHECK(back->trace.events.size() == events);
+    for (std::size_t i = 0; i < events; i += 997)
+      CHECK(test::same_event(trace, trace.events[i], back->trace, back->trace.events[i]));
+  }
+}
+
+TEST_CASE("any changed byte is noticed", "[dump]") {
+  const Trace trace = random_trace(12, 40);
+  const std::string bytes = to_bytes(trace);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string bad = bytes;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    const auto back = parse(bad);
+    if (back && !back->damage) FAIL("byte " << at << " changed and nothing said");
+  }
+}
+
+TEST_CASE("foreign files", "[dump]") {
+  struct Case {
+    std::string bytes;
+    const char* message;
+  };
+  std::string newer = to_bytes(random_trace(1, 3));
+  newer[8] = 7;
+  const Case cases[] = {
+      {"", "not a rose dump, the file is empty"},
+      {"\x7f" "ELF something else entirely", "byte 0"},
+      {"ROSEDU", "not a rose dump"},
+      {"ROSEDUMP\1", "ends inside its header"},
+      {newer, "version 7, at byte 8; this rose reads version 1"},
+      {"{\"meta\":{\"version\":1}}\n", "not a rose dump"},
+  };
+  for (const Case& c : cases) {
+    const auto back = parse(c.bytes);
+    REQUIRE_FALSE(back);
+    INFO(back.error().message);
+    CHECK(back.error().kind == ErrorKind::input);
+    CHECK(back.error().message.find("x.bin: ") == 0);
+    CHECK(back.error().message.find(c.message) != std::string::npos);
+  }
+  CHECK(parse(cases[5].bytes).error().hint.find("rose dump import") != std::string::npos);
+}
+
+TEST_CASE("forged blocks with right checksums", "[dump]") {
+  const auto changed = [](std::size_t at, char value) {
+    std::string bytes = record();
+    bytes[at] = value;
+    return bytes;
+  };
+  const auto tagged = [](std::uint16_t tag, std::string_view value) {
+    std::string bytes(2, '\0');
+    std::memcpy(bytes.data(), &tag, 2);
+    return bytes + string_item(value);
+  };
+  const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
+  // Healthy as it stands, so that what follows fails for its own reason only.
+  {
+    const auto back = parse(file_header() + empty_meta() + done);
+    REQUIRE(back);
+    CHECK_FALSE(back->damage);
+    const auto one = parse(file_header() + empty_meta() + forged_block("EVTS", 1, record()));
+    REQUIRE(one);
+    CHECK(one->trace.events.size() == 1);
+    const auto extended = parse(file_header() + forged_block("META", 2, tagged(1, "n1") + tagged(999, "later")) + done);
+    REQUIRE(extended);
+    CHECK_FALSE(extended->damage);
+    CHECK(extended->trace.meta.node == "n1");
+  }
+  struct Case {
+    std::string blocks;  // after a good META
+    const char* message;
+  };
+  const Case cases[] = {
+      {forged_block("EVTS", 1, record(), 0xffffffff), "claims 4294967295 bytes"},
+      {forged_block("EVTS", 1, record(), 1U << 24), "packed ones"},
+      {forged_block("EVTS", 1, record(), 87), "does not unpack"},
+      {forged_block("EVTS", 1, record(), 89), "does not unpack"},
+      {forged_block("EVTS", 2, record()), "wrong size"},
+      {forged_block("EVTS", 0xffffffff, record()), "wrong size"},
+      {forged_block("EVTS", 1, changed(81, 0)), "type 0"},
+      {forged_block("EVTS", 1, changed(81, 6)), "type 6"},
+      {forged_block("EVTS", 1, changed(82, 5)), "state 5"},
+      {forged_block("EVTS", 1, changed(83, 1)), "protocol 1"},
+      {forged_block("EVTS", 1, changed(84, '\x80')), "flags"},
+      {forged_block("EVTS", 1, changed(7, '\x80')), "ts"},
+      {forged_block("EVTS", 1, changed(7, '\x41')), "ts"},
+      {forged_block("EVTS", 1, changed(73, 3)), "syscall"},
+      {forged_block("EVTS", 1, changed(75, '\x80')), "errno"},
+      {forged_block("EVTS", 1, changed(80, 65)), "signal"},
+      {forged_block("EVTS", 1, changed(68, 0)), "count"},
+      {forged_block("EVTS", 1, changed(47, '\x80')), "pid"},
+      {forged_block("EVTS", 1, changed(16, 1)), "string 1 does not exist"},
+      {forged_block("EVTS", 1, changed(40, 1)), "string 1 does not exist"},
+      {forged_block("STRS", 1, string_item("a") + "x"), "longer than its strings"},
+      {forged_block("STRS", 2, string_item("a")), "cut short"},
+      {forged_block("STRS", 1, std::string("\xff\xff\xff\xff", 4)), "cut short"},
+      {forged_block("STRS", 2, string_item("a") + string_item("a")), "given twice"},
+      {forged_block("STRS", 1, string_item(std::string(kLongestString + 1, 'a'))), "a string claims"},
+      {empty_meta(), "out of order"},
+      {forged_block("WHAT", 0, ""), "no block of a known kind"},
+      {forged_block("DONE", 1, std::string(15, '\0')), "wrong size"},
+      {forged_block("DONE", 1, std::string(16, '\1')), "should hold"},
+      {done + "x", "1 bytes follow the end"},
+      {"", "without the mark of a complete dump"},
+  };
+  for (const Case& c : cases) {
+    const auto back = parse(file_header() + empty_meta() + c.blocks);
+    REQUIRE(back);
+    REQUIRE(back->damage);
+    INFO(back->damage->message << " / " << c.message);
+    CHECK(back->damage->message.find("x.bin: damaged at byte ") == 0);
+    CHECK(back->damage->message.find(c.message) != std::string::npos);
+    CHECK(back->trace.events.empty());
+  }
+  const std::string metas[] = {
+      done,
+      forged_block("META", 1, ""),
+      forged_block("META", 1, tagged(5, "short")),
+      forged_block("META", 1, tagged(13, std::string(8, '\xff'))),
+      forged_block("META", 0, "x"),
+      forged_block("META", 0xffffffff, tagged(1, "n1")),
+  };
+  for (const std::string& meta : metas) {
+    const auto back = parse(file_header() + meta);
+    REQUIRE_FALSE(back);
+    CHECK(back.error().message.find("x.bin: damaged at byte 16") == 0);
+  }
+}
+
+TEST_CASE("a million events", "[dump]") {
+  const std::size_t many = test::big();
+  const Trace trace = realistic_trace(21, many);
+  const auto seconds = [](auto&& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::string bytes;
+  std::size_t events = 0;
+  const double writing = seconds([&] { bytes = to_bytes(trace); });
+  const double reading = seconds([&] { events = parse(bytes)->trace.events.size(); });
+  CHECK(events == many);
+  std::printf("%zu events: %.1f MB, written in %.2f s, read in %.2f s\n", many,
+              static_cast<double>(bytes.size()) / 1e6, writing, reading);
+  // Release builds take a fraction of a second; the limit is for a busy machine and any build.
+  CHECK(writing < 30);
+  CHECK(reading < 30);
+}
