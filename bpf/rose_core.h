@@ -219,6 +219,9 @@ struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
 };
+struct tcp_sock {
+	__u32 packets_out; /* sent and not yet acknowledged */
+};
 struct socket {
 	struct sock *sk;
 };

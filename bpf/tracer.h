@@ -1,0 +1,230 @@
+/* What the tracer's kernel half (tracer.bpf.c) and its user half (src/observe) tell each other.
+ * C that C++ compiles. Every record in the ring opens with struct rose_head; numbers once used for
+ * a kind or a piece stay used. Nothing here reaches a file: dumps have a form of their own. */
+#ifndef ROSE_TRACER_H
+#define ROSE_TRACER_H
+
+#ifdef __cplusplus
+#include <cstdint>
+typedef std::uint8_t rose_u8;
+typedef std::uint16_t rose_u16;
+typedef std::uint32_t rose_u32;
+typedef std::uint64_t rose_u64;
+typedef std::int8_t rose_s8;
+typedef std::int16_t rose_s16;
+typedef std::int32_t rose_s32;
+typedef std::int64_t rose_s64;
+#define ROSE_SIZE(type, bytes) static_assert(sizeof(type) == (bytes), #type)
+#else
+typedef unsigned char rose_u8;
+typedef unsigned short rose_u16;
+typedef unsigned int rose_u32;
+typedef unsigned long long rose_u64;
+typedef signed char rose_s8;
+typedef signed short rose_s16;
+typedef signed int rose_s32;
+typedef signed long long rose_s64;
+#define ROSE_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
+#endif
+
+enum {
+	ROSE_SYSCALLS = 512,
+	ROSE_MOST_NODES = 256,
+	ROSE_MOST_LEVELS = 8,
+	ROSE_PATH_BYTES = 4096,
+	/* A piece begins below the limit and is at most a path long. */
+	ROSE_RECORD_LIMIT = 0x3fff,
+	ROSE_RECORD_BYTES = ROSE_RECORD_LIMIT + 1 + ROSE_PATH_BYTES + 512,
+	ROSE_SCRATCHES = 2,
+};
+
+/* ---- records ---- */
+enum rose_kind {
+	ROSE_FAILED = 1,   /* struct rose_call */
+	ROSE_CHANGED = 2,  /* struct rose_call: a state-changing call that succeeded */
+	ROSE_ENTERED = 3,  /* struct rose_entered */
+	ROSE_SILENT = 4,   /* struct rose_silent */
+	ROSE_PROCESS = 5,  /* struct rose_process */
+};
+
+struct rose_head {
+	rose_u32 size; /* of the record, pieces included */
+	rose_u16 kind;
+	rose_u16 node;
+	rose_u64 ts_ns; /* CLOCK_MONOTONIC */
+	rose_u32 tgid;
+	rose_u32 tid;
+};
+ROSE_SIZE(struct rose_head, 24);
+
+struct rose_call {
+	struct rose_head head;
+	rose_s64 result; /* -errno when failed */
+	rose_s32 fd;     /* -1: none */
+	rose_u16 nr;
+	rose_u16 pad;
+};
+ROSE_SIZE(struct rose_call, 40);
+
+/* Behind a call: pieces, each at a multiple of 8. */
+enum rose_piece_kind {
+	ROSE_PATH = 1,   /* text as the caller gave it */
+	ROSE_BASE = 2,   /* fragments: the folder it is relative to */
+	ROSE_PATH2 = 3,
+	ROSE_BASE2 = 4,
+	ROSE_FILE = 5,   /* fragments: the path of the descriptor's file */
+	ROSE_PEER = 6,   /* struct rose_address */
+	ROSE_UNIX = 7,   /* text of a unix socket's address */
+	ROSE_PIPE = 8,   /* u64 inode number */
+	ROSE_ANON = 9,   /* text: "[eventpoll]" */
+};
+enum rose_piece_flag {
+	ROSE_CUT = 1,      /* the front is missing */
+	ROSE_UNLINKED = 2, /* the file has no name any more */
+};
+struct rose_piece {
+	rose_u16 length; /* of what follows */
+	rose_u8 kind;
+	rose_u8 flags;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_piece, 8);
+/* Fragments are names, leaf first, each ending with NUL: "snapshot.0\0x\0lib\0var\0". */
+
+struct rose_address {
+	rose_u16 family;
+	rose_u16 port; /* host order */
+	rose_u8 bytes[16];
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_address, 24);
+
+struct rose_entered {
+	struct rose_head head;
+	rose_u32 function;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_entered, 32);
+
+enum rose_process_flag {
+	ROSE_MAIN = 1,
+	ROSE_PLANNED = 2,
+	ROSE_CORE = 4,
+};
+/* States have the numbers of trace::ProcessState. */
+enum rose_process_state { ROSE_CRASHED = 1, ROSE_EXITED = 2, ROSE_PAUSED = 3, ROSE_STARTED = 4 };
+struct rose_process {
+	struct rose_head head;
+	rose_u64 duration_ns;
+	rose_s32 exit_code; /* -1: none */
+	rose_u8 state;
+	rose_u8 signal;
+	rose_u8 flags;
+	rose_u8 pad;
+};
+ROSE_SIZE(struct rose_process, 40);
+
+/* ---- network: one direction of a pair of hosts, for one service port ---- */
+struct rose_pair {
+	rose_u32 node;
+	rose_u16 port;     /* of the service, host order */
+	rose_u8 protocol;
+	rose_u8 from_service; /* the service is at src */
+	rose_u8 src[16];   /* IPv4 as ::ffff:a.b.c.d */
+	rose_u8 dst[16];
+};
+ROSE_SIZE(struct rose_pair, 40);
+
+struct rose_pair_state {
+	rose_u64 last_ns;
+	rose_u64 usual_ns; /* the longest of its usual gaps, fading */
+	rose_u32 packets;
+	rose_s32 open;     /* TCP: connections known to be open */
+};
+ROSE_SIZE(struct rose_pair_state, 24);
+
+/* A pair is told from a rarely used one by: packets seen, and silence over usual gap. */
+enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3 };
+
+struct rose_connection {
+	rose_u8 remote[16];
+	rose_u8 local[16];
+	rose_u16 remote_port;
+	rose_u16 local_port;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_connection, 40);
+
+struct rose_connection_state {
+	rose_u32 node;
+	rose_u32 open;
+};
+ROSE_SIZE(struct rose_connection_state, 8);
+
+struct rose_silent {
+	struct rose_head head;
+	rose_u64 duration_ns;
+	rose_u32 packets;
+	rose_u32 pad;
+	struct rose_pair pair;
+};
+ROSE_SIZE(struct rose_silent, 80);
+
+/* ---- tables ---- */
+
+/* What a syscall's arguments are; set before loading, from kernel::SyscallInfo. -1: it has none. */
+enum rose_call_flag {
+	ROSE_TEXT2 = 1,      /* path2 is no path (target of a symlink): taken as it is */
+	ROSE_FLAGS_1 = 2,    /* open flags in argument 1: a success counts with O_CREAT or O_TRUNC */
+	ROSE_FLAGS_2 = 4,    /* ... in argument 2 */
+	ROSE_FLAGS_HOW = 8,  /* ... in the struct open_how of argument 2 */
+	ROSE_NEW_SOCKET = 16, /* succeeds with a descriptor whose peer matters */
+	ROSE_MESSAGE = 32,   /* argument 1 is a struct msghdr that may hold an address */
+};
+enum rose_noise {
+	ROSE_NOISE_AGAIN = 1,          /* EAGAIN always */
+	ROSE_NOISE_AGAIN_NONBLOCK = 2, /* EAGAIN on non-blocking descriptors: else it is a timeout */
+	ROSE_NOISE_PROGRESS = 4,       /* EINPROGRESS, EALREADY */
+	ROSE_NOISE_INTR = 8,
+	ROSE_NOISE_TIMEOUT = 16,
+};
+struct rose_call_shape {
+	rose_s8 path, dirfd, path2, dirfd2;
+	rose_s8 fd, sockaddr;
+	rose_s8 message_flags; /* argument that may hold MSG_DONTWAIT */
+	rose_u8 noise;
+	rose_u16 flags;
+	rose_u16 pad[3];
+};
+ROSE_SIZE(struct rose_call_shape, 16);
+
+/* Value of rose_procs. */
+enum { ROSE_PROC_MAIN = 0x80000000u, ROSE_PROC_NODE = 0x7fffffffu };
+
+struct rose_node {
+	rose_u32 main_tgid;
+	rose_u32 planned;
+};
+ROSE_SIZE(struct rose_node, 8);
+
+/* Per CPU and node. */
+struct rose_stats {
+	rose_u64 recorded;
+	rose_u64 lost;       /* the ring was full */
+	rose_u64 suppressed; /* expected noise */
+	rose_u64 foreign;    /* failed calls of the i386 and x32 tables, whose numbers we don't know */
+};
+ROSE_SIZE(struct rose_stats, 32);
+
+/* A pause going on: key of rose_paused is the tgid, or ROSE_FROZEN | cgroup id. */
+#define ROSE_FROZEN (1ull << 63)
+struct rose_pause {
+	rose_u64 since_ns;
+	rose_u32 node;
+	rose_u32 tgid; /* 0: a frozen cgroup */
+	rose_u32 signal;
+	rose_u32 flags; /* rose_process_flag, as of its beginning */
+};
+ROSE_SIZE(struct rose_pause, 24);
+
+#endif
