@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -17,8 +18,13 @@ namespace rose::profile {
 // Numbers in paths (pids, ids, temporary names) become "*", so that runs compare:
 // "/tmp/rose-x1/n1/snapshot.12" -> "/tmp/rose-*/n*/snapshot.*". Hex runs of 6 or more count as numbers.
 [[nodiscard]] std::string path_pattern(std::string_view path);
-// The last `parts` components of a pattern, as a glob: "*/n*/snapshot.*".
+// The last `parts` components of a pattern, as a glob: "*/n*/snapshot.*". More when they would hold no
+// letter ("*/wal/*/*"), so that a tail never means everything.
 [[nodiscard]] std::string tail_pattern(std::string_view path, int parts = 2);
+
+// A peer without what differs between runs: "10.77.0.2:43210" -> "10.77.0.2:*" (an ephemeral port, 32768 or
+// more), "unix:/tmp/x.1234" -> "unix:/tmp/x.*".
+[[nodiscard]] std::string peer_pattern(std::string_view peer);
 
 // A failure, or a state-changing call, that happens without faults.
 struct CallKind {
@@ -41,7 +47,7 @@ struct FunctionRate {
 
 struct ProcessKind {
   std::string node;
-  std::string state;      // crashed, exited, paused
+  std::string state;      // crashed, exited, paused; stops made by `rose node` are not learnt
   std::string signal;     // "" none
   int exit_code = -1;
   bool main = false;
@@ -77,9 +83,23 @@ struct RunCounts {
 // Adds one fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
-// Is this failure one that happens without faults? Same syscall, errno and path pattern, on any node.
+// Is this failure (or state-changing call) one that happens without faults? Same syscall and errno, and, on any
+// node, the same path pattern or the same tail of it: production and test deployment live in different folders.
+// Peers agree when they are equal or only the address differs, for the same reason. nullptr: it is not.
 [[nodiscard]] const CallKind* benign(const Profile& profile, const trace::Trace& trace,
                                      const trace::Event& event);
+
+// The same for many events. `profile` must outlive it and stay as it is.
+class BenignIndex {
+ public:
+  explicit BenignIndex(const Profile& profile);
+  [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
+
+ private:
+  void add(const CallKind& kind);
+  std::unordered_multimap<std::string, const CallKind*> by_path_;
+  std::unordered_multimap<std::string, const CallKind*> by_tail_;
+};
 
 [[nodiscard]] std::string to_json(const Profile& profile);
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name);

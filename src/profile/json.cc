@@ -1,0 +1,297 @@
+#include <cmath>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "profile/profile.h"
+
+namespace rose::profile {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kMostProfileBytes = std::size_t{256} << 20;
+constexpr std::string_view kHint = "make it anew with `rose profile -c rose.toml`";
+
+ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
+
+ordered_json call_to_json(const CallKind& kind, bool failure) {
+  ordered_json out;
+  out["node"] = kind.node;
+  out["syscall"] = kind.syscall;
+  if (failure) out["errno"] = kind.error;
+  out["path"] = text_or_null(kind.path);
+  out["peer"] = text_or_null(kind.peer);
+  out["count"] = kind.count;
+  return out;
+}
+
+// Reads values and remembers the first complaint, so that a table of fields stays a table.
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file) {}
+
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+  void complain(const std::string& where, std::string_view what, const json* found = nullptr) {
+    if (error_) return;
+    std::string message = fmt::format("{}: {}{}{}", file_, where, where.empty() ? "" : ": ", what);
+    if (found != nullptr) {
+      std::string quoted = found->dump(-1, ' ', false, json::error_handler_t::replace);
+      if (quoted.size() > 60) quoted = quoted.substr(0, 57) + "...";
+      message += fmt::format(", found {}", quoted);
+    }
+    error_ = Error{ErrorKind::input, std::move(message), std::string(kHint)};
+  }
+
+  // Is it an object with no other keys than these?
+  bool object(const json& value, const std::string& where, std::initializer_list<const char*> keys) {
+    if (!value.is_object()) {
+      complain(where, "expected an object", &value);
+      return false;
+    }
+    for (const auto& [key, ignored] : value.items()) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      complain(where, fmt::format("unknown key '{}'; known are {}", key, fmt::join(keys, ", ")));
+      return false;
+    }
+    return true;
+  }
+
+  void text(const json& object, const std::string& where, const char* key, std::string& out, bool optional = false) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) {
+      if (!optional) complain(where, fmt::format("'{}' is missing", key));
+      return;
+    }
+    if (!found->is_string()) return complain(at(where, key), "expected a string", &*found);
+    out = found->get<std::string>();
+  }
+
+  template <typename Number>
+  void whole(const json& object, const std::string& where, const char* key, Number& out, std::int64_t least,
+             std::uint64_t most, bool optional = false) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) {
+      if (!optional) complain(where, fmt::format("'{}' is missing", key));
+      return;
+    }
+    const bool fits = found->is_number_unsigned()
+                          ? found->get<std::uint64_t>() <= most
+                          : found->is_number_integer() && found->get<std::int64_t>() >= least;
+    if (!fits) {
+      return complain(at(where, key), fmt::format("expected a whole number from {} to {}", least, most), &*found);
+    }
+    out = found->get<Number>();
+  }
+
+  void real(const json& object, const std::string& where, const char* key, double& out, bool optional = false) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) {
+      if (!optional) complain(where, fmt::format("'{}' is missing", key));
+      return;
+    }
+    if (!found->is_number() || !std::isfinite(found->get<double>()) || found->get<double>() < 0) {
+      return complain(at(where, key), "expected a number of 0 or more", &*found);
+    }
+    out = found->get<double>();
+  }
+
+  void truth(const json& object, const std::string& where, const char* key, bool& out) {
+    const auto found = object.find(key);
+    if (found == object.end()) return complain(where, fmt::format("'{}' is missing", key));
+    if (!found->is_boolean()) return complain(at(where, key), "expected true or false", &*found);
+    out = found->get<bool>();
+  }
+
+  // Calls `read(element, "key[3]")` for each element of the list `key`; absent is empty.
+  template <typename Read>
+  void list(const json& object, const char* key, Read read) {
+    const auto found = object.find(key);
+    if (found == object.end()) return;
+    if (!found->is_array()) return complain(key, "expected a list", &*found);
+    std::size_t index = 0;
+    for (const json& element : *found) {
+      read(element, fmt::format("{}[{}]", key, index++));
+      if (error_) return;
+    }
+  }
+
+ private:
+  static std::string at(const std::string& where, const char* key) {
+    return where.empty() ? std::string(key) : fmt::format("{}.{}", where, key);
+  }
+  std::string_view file_;
+  std::optional<Error> error_;
+};
+
+constexpr std::uint64_t kMostCount = UINT64_MAX;
+
+void read_calls(Reader& reader, const json& root, const char* key, bool failure, std::vector<CallKind>& out) {
+  reader.list(root, key, [&](const json& element, const std::string& where) {
+    const bool known = failure
+                           ? reader.object(element, where, {"node", "syscall", "errno", "path", "peer", "count"})
+                           : reader.object(element, where, {"node", "syscall", "path", "peer", "count"});
+    if (!known) return;
+    CallKind kind;
+    reader.text(element, where, "node", kind.node);
+    reader.text(element, where, "syscall", kind.syscall);
+    if (failure) reader.text(element, where, "errno", kind.error);
+    reader.text(element, where, "path", kind.path, true);
+    reader.text(element, where, "peer", kind.peer, true);
+    reader.whole(element, where, "count", kind.count, 0, kMostCount);
+    out.push_back(std::move(kind));
+  });
+}
+
+Result<Profile> read_root(const json& root, std::string_view name) {
+  Reader reader(name);
+  Profile profile;
+  if (!root.is_object()) {
+    reader.complain("", "expected a profile, one JSON object", &root);
+    return Unexpected(*reader.error());
+  }
+  // Before anything else: a later version may have other keys.
+  reader.whole(root, "", "version", profile.version, 0, UINT32_MAX);
+  if (reader.error()) return Unexpected(*reader.error());
+  if (profile.version != kVersion) {
+    reader.complain("", fmt::format("profile of version {}; this rose knows version {}", profile.version, kVersion));
+    return Unexpected(*reader.error());
+  }
+  if (!reader.object(root, "", {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes",
+                                "syscalls", "functions", "processes", "silences"})) {
+    return Unexpected(*reader.error());
+  }
+  reader.text(root, "", "name", profile.name, true);
+  reader.whole(root, "", "runs", profile.runs, 0, INT32_MAX);
+  reader.real(root, "", "seconds", profile.seconds);
+  reader.real(root, "", "infrequent_below", profile.infrequent_below, true);
+  read_calls(reader, root, "failures", true, profile.failures);
+  read_calls(reader, root, "state_changes", false, profile.state_changes);
+
+  if (const auto syscalls = root.find("syscalls"); syscalls != root.end() && !reader.error()) {
+    if (!syscalls->is_object()) reader.complain("syscalls", "expected an object", &*syscalls);
+    for (const auto& [node, calls] : syscalls->items()) {
+      const std::string where = "syscalls." + node;
+      if (reader.error()) break;
+      if (!calls.is_object()) {
+        reader.complain(where, "expected an object", &calls);
+        break;
+      }
+      for (const auto& [call, ignored] : calls.items()) {
+        reader.whole(calls, where, call.c_str(), profile.syscalls[node][call], 0, kMostCount);
+      }
+    }
+  }
+  reader.list(root, "functions", [&](const json& element, const std::string& where) {
+    if (!reader.object(element, where, {"node", "function", "binary", "count", "per_second", "infrequent"})) return;
+    FunctionRate rate;
+    reader.text(element, where, "node", rate.node);
+    reader.text(element, where, "function", rate.function);
+    reader.text(element, where, "binary", rate.binary, true);
+    reader.whole(element, where, "count", rate.count, 0, kMostCount);
+    reader.real(element, where, "per_second", rate.per_second);
+    reader.truth(element, where, "infrequent", rate.infrequent);
+    profile.functions.push_back(std::move(rate));
+  });
+  reader.list(root, "processes", [&](const json& element, const std::string& where) {
+    if (!reader.object(element, where, {"node", "state", "signal", "exit_code", "main", "count"})) return;
+    ProcessKind kind;
+    reader.text(element, where, "node", kind.node);
+    reader.text(element, where, "state", kind.state);
+    if (!reader.error() && kind.state != "crashed" && kind.state != "exited" && kind.state != "paused") {
+      reader.complain(where + ".state", "expected crashed, exited or paused", &element["state"]);
+    }
+    reader.text(element, where, "signal", kind.signal, true);
+    reader.whole(element, where, "exit_code", kind.exit_code, -1, INT32_MAX, true);
+    reader.truth(element, where, "main", kind.main);
+    reader.whole(element, where, "count", kind.count, 0, kMostCount);
+    profile.processes.push_back(std::move(kind));
+  });
+  reader.list(root, "silences", [&](const json& element, const std::string& where) {
+    if (!reader.object(element, where, {"src", "dst", "longest_ms"})) return;
+    Silence silence;
+    reader.text(element, where, "src", silence.src);
+    reader.text(element, where, "dst", silence.dst);
+    reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
+    profile.silences.push_back(std::move(silence));
+  });
+  if (reader.error()) return Unexpected(*reader.error());
+  return profile;
+}
+
+}  // namespace
+
+std::string to_json(const Profile& profile) {
+  ordered_json root;
+  root["version"] = kVersion;
+  root["name"] = profile.name;
+  root["runs"] = profile.runs;
+  root["seconds"] = profile.seconds;
+  root["infrequent_below"] = profile.infrequent_below;
+  root["failures"] = ordered_json::array();
+  for (const CallKind& kind : profile.failures) root["failures"].push_back(call_to_json(kind, true));
+  root["state_changes"] = ordered_json::array();
+  for (const CallKind& kind : profile.state_changes) root["state_changes"].push_back(call_to_json(kind, false));
+  root["syscalls"] = ordered_json::object();
+  for (const auto& [node, calls] : profile.syscalls) root["syscalls"][node] = calls;
+  root["functions"] = ordered_json::array();
+  for (const FunctionRate& rate : profile.functions) {
+    ordered_json out;
+    out["node"] = rate.node;
+    out["function"] = rate.function;
+    out["binary"] = text_or_null(rate.binary);
+    out["count"] = rate.count;
+    out["per_second"] = rate.per_second;
+    out["infrequent"] = rate.infrequent;
+    root["functions"].push_back(std::move(out));
+  }
+  root["processes"] = ordered_json::array();
+  for (const ProcessKind& kind : profile.processes) {
+    ordered_json out;
+    out["node"] = kind.node;
+    out["state"] = kind.state;
+    out["signal"] = text_or_null(kind.signal);
+    out["exit_code"] = kind.exit_code < 0 ? ordered_json() : ordered_json(kind.exit_code);
+    out["main"] = kind.main;
+    out["count"] = kind.count;
+    root["processes"].push_back(std::move(out));
+  }
+  root["silences"] = ordered_json::array();
+  for (const Silence& silence : profile.silences) {
+    root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}});
+  }
+  // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
+  return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<Profile> parse_profile(std::string_view text, std::string_view name) {
+  json root;
+  try {
+    root = json::parse(text);
+  } catch (const json::parse_error& problem) {
+    // "[json.exception.parse_error.101] parse error at line 3, column 7: ..."
+    std::string_view what = problem.what();
+    if (const std::size_t bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
+    std::string shown;
+    for (const char c : what.substr(0, 240)) shown += c >= 0x20 && c < 0x7f ? c : '?';
+    return fail(ErrorKind::input, fmt::format("{}: not a profile: {}", name, shown), std::string(kHint));
+  } catch (const json::exception& problem) {
+    return fail(ErrorKind::input, fmt::format("{}: not a profile: {}", name, problem.what()), std::string(kHint));
+  }
+  return read_root(root, name);
+}
+
+Result<Profile> read_profile(const std::filesystem::path& path) {
+  ROSE_TRY(const std::string text, read_file(path, kMostProfileBytes));
+  return parse_profile(text, path.native());
+}
+
+Result<void> write_profile(const Profile& profile, const std::filesystem::path& path) {
+  return write_file(path, to_json(profile));
+}
+
+}  // namespace rose::profile

@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <tuple>
+#include <unordered_set>
+
+#include "kernel/syscalls.h"
+#include "profile/profile.h"
+
+namespace rose::profile {
+namespace {
+
+constexpr char kSeparator = '\x1f';
+
+// One string as the key of several: cheaper to hash than a tuple of strings.
+template <typename... Parts>
+std::string key_of(const Parts&... parts) {
+  std::string key;
+  ((key += parts, key += kSeparator), ...);
+  return key;
+}
+
+std::string node_of(const trace::Trace& trace, const trace::Event& event) {
+  const std::string_view node = trace.str(event.node);
+  return std::string(node.empty() ? std::string_view(trace.meta.node) : node);
+}
+
+// Patterns by string id: a path occurs thousands of times.
+class Patterns {
+ public:
+  explicit Patterns(const trace::Trace& trace) : trace_(trace) {}
+  const std::string& path(trace::StringId id) { return remember(paths_, id, path_pattern); }
+  const std::string& peer(trace::StringId id) { return remember(peers_, id, peer_pattern); }
+
+ private:
+  using Memory = std::unordered_map<trace::StringId, std::string>;
+  const std::string& remember(Memory& memory, trace::StringId id, std::string (*make)(std::string_view)) {
+    const auto found = memory.find(id);
+    return found != memory.end() ? found->second : memory.emplace(id, make(trace_.str(id))).first->second;
+  }
+  const trace::Trace& trace_;
+  Memory paths_;
+  Memory peers_;
+};
+
+// A vector of kinds with a hash over it, while one run is learnt.
+template <typename Kind>
+class Table {
+ public:
+  template <typename Key>
+  Table(std::vector<Kind>& kinds, Key key) : kinds_(kinds) {
+    for (std::size_t i = 0; i < kinds.size(); ++i) at_.emplace(key(kinds[i]), i);
+  }
+  Kind* find(const std::string& key) {
+    const auto found = at_.find(key);
+    return found == at_.end() ? nullptr : &kinds_[found->second];
+  }
+  Kind& add(const std::string& key, Kind kind) {
+    at_.emplace(key, kinds_.size());
+    kinds_.push_back(std::move(kind));
+    return kinds_.back();
+  }
+
+ private:
+  std::vector<Kind>& kinds_;
+  std::unordered_map<std::string, std::size_t> at_;
+};
+
+std::string call_key(const CallKind& kind) {
+  return key_of(kind.node, kind.syscall, kind.error, kind.path, kind.peer);
+}
+std::string function_key(const FunctionRate& rate) { return key_of(rate.node, rate.function); }
+std::string process_key(const ProcessKind& kind) {
+  return key_of(kind.node, kind.state, kind.signal, std::to_string(kind.exit_code), kind.main ? "1" : "0");
+}
+std::string silence_key(const Silence& silence) { return key_of(silence.src, silence.dst); }
+
+// Two ports agree when they are the same service, or both a client's.
+std::string_view port_of(std::string_view peer) {
+  const std::size_t colon = peer.rfind(':');
+  return colon == std::string_view::npos ? std::string_view{} : peer.substr(colon);
+}
+bool peers_agree(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  if (a.empty() || b.empty() || a.starts_with("unix:") || b.starts_with("unix:")) return false;
+  const std::string_view port = port_of(a);
+  return !port.empty() && port == port_of(b);
+}
+
+CallKind call_of(const trace::Trace& trace, const trace::Event& event) {
+  CallKind call;
+  call.node = node_of(trace, event);
+  call.syscall = kernel::syscall_name(event.syscall);
+  if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+  call.path = path_pattern(trace.str(event.path));
+  call.peer = peer_pattern(trace.str(event.peer));
+  return call;
+}
+
+bool is_call(const trace::Event& event) {
+  return (event.type == trace::EventType::scf || event.type == trace::EventType::sys) && event.syscall >= 0;
+}
+
+// The better of two candidates: same node, then equal path, then equal peer, then the more frequent.
+auto fit(const CallKind& kind, const CallKind& call) {
+  return std::make_tuple(kind.node == call.node, kind.path == call.path, kind.peer == call.peer, kind.count);
+}
+
+const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& call) {
+  if (a == nullptr) return b;
+  return fit(*b, call) > fit(*a, call) ? b : a;
+}
+
+}  // namespace
+
+void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts) {
+  ++profile.runs;
+  const std::int64_t window_ns = trace.meta.end_ns - trace.meta.begin_ns;
+  const bool known = trace.meta.begin_ns > 0 && window_ns > 0;
+  profile.seconds += counts.seconds > 0 ? counts.seconds : known ? static_cast<double>(window_ns) / 1e9 : 0;
+
+  for (const auto& [node, calls] : counts.syscalls) {
+    for (const auto& [name, count] : calls) profile.syscalls[node][name] += count;
+  }
+
+  Table failures(profile.failures, call_key);
+  Table changes(profile.state_changes, call_key);
+  Table functions(profile.functions, function_key);
+  Table processes(profile.processes, process_key);
+  Table silences(profile.silences, silence_key);
+
+  // Functions that were counted in the kernel; AF events of these are part of the count already.
+  std::unordered_set<std::string> counted;
+  for (const FunctionRate& rate : counts.functions) {
+    const std::string key = function_key(rate);
+    counted.insert(key);
+    FunctionRate* known_rate = functions.find(key);
+    if (known_rate == nullptr) {
+      FunctionRate fresh = rate;
+      fresh.count = 0;
+      known_rate = &functions.add(key, fresh);
+    }
+    if (known_rate->binary.empty()) known_rate->binary = rate.binary;
+    known_rate->count += rate.count;
+  }
+
+  std::unordered_map<std::string, std::string> node_of_address;
+  for (const std::string& pair : trace.meta.addresses) {
+    const std::size_t equals = pair.find('=');
+    if (equals != std::string::npos) node_of_address.emplace(pair.substr(equals + 1), pair.substr(0, equals));
+  }
+  const auto end_of = [&](trace::StringId id) {
+    const std::string address(trace.str(id));
+    const auto found = node_of_address.find(address);
+    return found == node_of_address.end() ? address : found->second;
+  };
+
+  Patterns patterns(trace);
+  for (const trace::Event& event : trace.events) {
+    // What rose itself did says nothing about what is normal.
+    if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) continue;
+    switch (event.type) {
+      case trace::EventType::scf:
+      case trace::EventType::sys: {
+        if (!is_call(event)) break;
+        CallKind call;
+        call.node = node_of(trace, event);
+        call.syscall = kernel::syscall_name(event.syscall);
+        if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+        call.path = patterns.path(event.path);
+        call.peer = patterns.peer(event.peer);
+        auto& table = event.type == trace::EventType::scf ? failures : changes;
+        const std::string key = call_key(call);
+        CallKind* kind = table.find(key);
+        if (kind == nullptr) kind = &table.add(key, std::move(call));
+        kind->count += event.count;
+        break;
+      }
+      case trace::EventType::af: {
+        FunctionRate rate;
+        rate.node = node_of(trace, event);
+        rate.function = trace.str(event.function);
+        const std::string key = function_key(rate);
+        if (rate.function.empty() || counted.contains(key)) break;
+        FunctionRate* seen = functions.find(key);
+        if (seen == nullptr) seen = &functions.add(key, std::move(rate));
+        seen->count += event.count;
+        break;
+      }
+      case trace::EventType::nd: {
+        Silence silence{end_of(event.src), end_of(event.dst), 0};
+        const std::string key = silence_key(silence);
+        Silence* seen = silences.find(key);
+        if (seen == nullptr) seen = &silences.add(key, std::move(silence));
+        seen->longest_ms = std::max<std::int64_t>(seen->longest_ms, event.duration_ms);
+        break;
+      }
+      case trace::EventType::ps: {
+        if (event.state == trace::ProcessState::started || event.state == trace::ProcessState::none) break;
+        ProcessKind process;
+        process.node = node_of(trace, event);
+        process.state = trace::state_name(event.state);
+        if (event.signal != 0) process.signal = kernel::signal_name(event.signal);
+        process.exit_code = event.exit_code;
+        process.main = (event.flags & trace::kMain) != 0;
+        const std::string key = process_key(process);
+        ProcessKind* seen = processes.find(key);
+        if (seen == nullptr) seen = &processes.add(key, std::move(process));
+        seen->count += event.count;
+        break;
+      }
+    }
+  }
+
+  for (FunctionRate& rate : profile.functions) {
+    rate.per_second = profile.seconds > 0 ? static_cast<double>(rate.count) / profile.seconds : 0;
+    rate.infrequent = rate.per_second < profile.infrequent_below;
+  }
+  // The same runs give the same file, whatever order their events came in.
+  const auto by = [](auto& kinds, auto key) {
+    std::sort(kinds.begin(), kinds.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  };
+  by(profile.failures, call_key);
+  by(profile.state_changes, call_key);
+  by(profile.functions, function_key);
+  by(profile.processes, process_key);
+  by(profile.silences, silence_key);
+}
+
+const CallKind* benign(const Profile& profile, const trace::Trace& trace, const trace::Event& event) {
+  if (!is_call(event)) return nullptr;
+  const CallKind call = call_of(trace, event);
+  const std::string tail = tail_pattern(call.path);
+  const CallKind* found = nullptr;
+  for (const CallKind& kind : event.type == trace::EventType::scf ? profile.failures : profile.state_changes) {
+    if (kind.syscall != call.syscall || kind.error != call.error || !peers_agree(kind.peer, call.peer)) continue;
+    if (kind.path != call.path && (call.path.empty() || kind.path.empty() || tail_pattern(kind.path) != tail)) continue;
+    found = better(found, &kind, call);
+  }
+  return found;
+}
+
+BenignIndex::BenignIndex(const Profile& profile) {
+  for (const CallKind& kind : profile.failures) add(kind);
+  for (const CallKind& kind : profile.state_changes) add(kind);
+}
+
+void BenignIndex::add(const CallKind& kind) {
+  by_path_.emplace(key_of(kind.syscall, kind.error, kind.path), &kind);
+  if (!kind.path.empty()) by_tail_.emplace(key_of(kind.syscall, kind.error, tail_pattern(kind.path)), &kind);
+}
+
+const CallKind* BenignIndex::find(const trace::Trace& trace, const trace::Event& event) const {
+  if (!is_call(event)) return nullptr;
+  const CallKind call = call_of(trace, event);
+  const CallKind* found = nullptr;
+  const auto look = [&](const auto& map, const std::string& key) {
+    const auto [begin, end] = map.equal_range(key);
+    for (auto at = begin; at != end; ++at) {
+      if (peers_agree(at->second->peer, call.peer)) found = better(found, at->second, call);
+    }
+  };
+  look(by_path_, key_of(call.syscall, call.error, call.path));
+  if (!call.path.empty()) look(by_tail_, key_of(call.syscall, call.error, tail_pattern(call.path)));
+  return found;
+}
+
+}  // namespace rose::profile
