@@ -1,0 +1,25 @@
+#!/bin/sh
+# Routing between n1 and the other two hosts breaks for 11 seconds, in both directions; n1's client still reaches n1.
+set -u
+
+# routes add|del: on each host, where the other side's packets go
+routes() {
+  ip netns exec "$ROSE_NETNS_n1" ip route "$1" blackhole "$ROSE_IP_n2/32"
+  ip netns exec "$ROSE_NETNS_n1" ip route "$1" blackhole "$ROSE_IP_n3/32"
+  ip netns exec "$ROSE_NETNS_n2" ip route "$1" blackhole "$ROSE_IP_n1/32"
+  ip netns exec "$ROSE_NETNS_n3" ip route "$1" blackhole "$ROSE_IP_n1/32"
+}
+
+tries=400
+while [ "$(cat acked.txt 2> /dev/null | wc -l)" -lt 80 ]; do
+  tries=$((tries - 1))
+  if [ "$tries" -le 0 ]; then echo "incident: the client does not get on" >&2; exit 1; fi
+  sleep 0.1
+done
+
+# Interrupted in between, mend what was broken.
+trap 'routes del 2> /dev/null; exit 1' HUP INT TERM
+routes add
+sleep 11 &
+wait $!
+routes del
