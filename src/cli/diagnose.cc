@@ -110,6 +110,7 @@ Result<int> run(const Options& options, const Common& common) {
   }
 
   ROSE_CHECK(replay::need_workload_and_oracle(config));
+  ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
   ROSE_CHECK(need_root("diagnose"));

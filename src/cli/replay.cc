@@ -60,6 +60,8 @@ Result<int> run(const Options& options, const Common& common) {
   ROSE_TRY(const schedule::Schedule schedule, schedule::read_schedule(options.schedule));
   ROSE_CHECK(schedule::check_nodes(schedule, config.node_names(), options.schedule));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
+  const int jobs = options.jobs.value_or(config.diagnose.jobs);
+  ROSE_CHECK(replay::check_jobs(config, jobs));
   ROSE_CHECK(need_root("replay"));
   ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
   ROSE_CHECK(cancel::install());
@@ -86,8 +88,7 @@ Result<int> run(const Options& options, const Common& common) {
                               tally.not_reproduced, tally.inconclusive));
     if (common.verbose) log::debug("faults:\n{}", report::fault_table(schedule, made.result));
   };
-  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, options.jobs.value_or(config.diagnose.jobs), run_options,
-                                                    store, each));
+  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, jobs, run_options, store, each));
   log::end_progress();
   report.tally = repeated.tally;
   report.seconds = repeated.seconds;

@@ -20,6 +20,14 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
   return run;
 }
 
+Result<void> check_jobs(const config::Config& config, int jobs) {
+  if (jobs == 1 || config.deployment.network == config::Network::netns) return {};
+  return fail(ErrorKind::input,
+              fmt::format("{}: {} runs side by side need network = \"netns\"; with \"host\" they would fight for their ports",
+                          config.file.string(), jobs),
+              "set jobs = 1");
+}
+
 Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                           const schedule::Schedule& schedule, const RunOptions& options, int count) {
   std::vector<std::optional<Result<Run>>> made(static_cast<std::size_t>(count));

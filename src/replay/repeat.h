@@ -20,6 +20,10 @@ struct Repeated {
                                       int jobs, RunOptions options, RunStore& store,
                                       const std::function<void(const Run&, const schedule::Tally&)>& each);
 
+// Error (input) when runs of this deployment cannot go side by side: nodes that share the host's network
+// would fight for their ports.
+[[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
+
 // `count` runs at once, numbered from options.number on. The first error of any is the error of all.
 [[nodiscard]] Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const schedule::Schedule& schedule, const RunOptions& options,
