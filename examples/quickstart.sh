@@ -25,7 +25,7 @@ step "this machine"
 
 summary=()
 failed=0
-for failure in snapshot-enospc crash-recovery split-brain; do
+for failure in snapshot-enospc crash-double-apply split-lost-writes; do
   example=$PWD/examples/kv/$failure
   work=$PWD/build/quickstart/$failure
   rm -rf "$work"

@@ -75,6 +75,7 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   if (!options.until.empty()) {
     ROSE_TRY(filter.until_ns, report::parse_moment("--until", options.until, read.trace));
   }
+  ROSE_CHECK(report::check_filter(filter, read.trace));
   const std::string format = common.json ? "jsonl" : options.format;
   if (options.summary)
     report::show_summary(read.trace, filter, print);
