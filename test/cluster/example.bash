@@ -1,0 +1,56 @@
+# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with its
+# exit code and its --json result checked. With ROSE_TEST_LONG=1 the examples run with their own number of confirmation
+# runs, as the bars ask for; otherwise with fewer, so that all tests stay within their minutes.
+
+# begin EXAMPLE CONFIRM-RUNS: goes to a copy of the example that uses this build's programs.
+begin() {
+  rose=$(realpath "$rose")
+  build=$(realpath "$build")
+  command -v ip > /dev/null || skip "ip (iproute2) is missing"
+  cp -r "$here/../../examples/$1" "$work/example"
+  cd "$work/example"
+  # shellcheck disable=SC2016
+  sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#../../../build/release#$build#" rose.toml
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\n' "$2" >> rose.toml; fi
+}
+
+# step STATUS COMMAND...: like expect, but what follows needs it, so a failure ends the test.
+step() {
+  local began=$SECONDS
+  expect "$@"
+  shift
+  echo "$((SECONDS - began)) s: $* -> $(head -c 300 "$work/out" | tr '\n' ' ')"
+  if [ $failures -gt 0 ]; then exit 1; fi
+}
+
+# whole_path EVENT KIND [PROFILE-RUNS]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the fault to find.
+whole_path() {
+  step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-2}" --json
+  [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"
+
+  step 0 "$rose" trace -c rose.toml --profile "$work/profile.json" --incident "$PWD/incident.sh" -o "$work/dump.bin" --json
+  json_is 'j["verdict"]' reproduced
+  json_is 'j["lost"]' 0
+  [ "$(stat -c %a "$work/dump.bin")" = 600 ] || fail "dump.bin is not 0600"
+
+  step 0 "$rose" dump show "$work/dump.bin" --format jsonl
+  says out "$1"
+
+  step 0 "$rose" diagnose --plan --trace "$work/dump.bin" --profile "$work/profile.json" -c rose.toml --json
+  json_is '[c["kind"] for c in j["candidates"] if c["rank"] == 1]' "['$2']"
+
+  step 0 "$rose" diagnose --trace "$work/dump.bin" --profile "$work/profile.json" -c rose.toml \
+    -o "$work/schedule.toml" --report "$work/diagnosis" --json
+  json_is 'j["verdict"]' reproduced
+  json_is 'j["level"]' 1
+  json_is '1 <= j["schedules"] <= 3' True
+  json_is 'j["rate"] >= 0.8' True
+  cp "$work/schedule.toml" "$work/out"
+  says out "^kind *= *\"$2\""
+
+  for again in 1 2; do
+    step 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --json
+    json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
+    json_is 'all(f["requested"] == f["fired"] == 2 for f in j["faults"])' True
+  done
+}

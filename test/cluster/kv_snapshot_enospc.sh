@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# examples/kv/snapshot-enospc: a failing syscall on one file; and a fault that never fires.
+. "$(dirname "$0")/common.bash"
+. "$(dirname "$0")/example.bash"
+begin kv/snapshot-enospc 5
+whole_path '"node":"n2","type":"scf".*"syscall":"write","errno":"ENOSPC".*snapshot-[0-9]+\.tmp"' syscall
+cp "$work/schedule.toml" "$work/out"
+says out '^node *= *"n2"'
+says out '^error *= *"ENOSPC"'
+
+# A fault whose call never comes: no verdict, and it is named.
+cat > "$work/never.toml" << 'END'
+version = 1
+name = "never"
+[[fault]]
+id = "write-to-nowhere"
+kind = "syscall"
+node = "n2"
+syscall = "write"
+error = "ENOSPC"
+path = "*/no-such-file-*"
+END
+step 4 "$rose" replay "$work/never.toml" -c rose.toml --runs 1 --json
+json_is 'j["verdict"]' inconclusive
+json_is '[(f["id"], f["requested"], f["fired"]) for f in j["faults"]]' "[('write-to-nowhere', 1, 0)]"
+says err 'write-to-nowhere'
+
+if grep -q "^rose-snapshots " /proc/mounts; then fail "the incident's tmpfs is still mounted"; fi

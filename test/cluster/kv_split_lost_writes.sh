@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# examples/kv/split-lost-writes: a partition.
+. "$(dirname "$0")/common.bash"
+. "$(dirname "$0")/example.bash"
+begin kv/split-lost-writes 4
+whole_path '"type":"nd","src":"10\.77\.3\.[23]","dst":"10\.77\.3\.1"' partition 1
+cp "$work/schedule.toml" "$work/out"
+says out '^node *= *"n1"'
