@@ -130,6 +130,27 @@ class Reader {
 
 constexpr std::uint64_t kMostCount = UINT64_MAX;
 
+// A profile nests four deep; a million brackets would exhaust the stack of the library's writer.
+constexpr int kMostDepth = 16;
+bool too_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
+      return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 void read_calls(Reader& reader, const json& root, const char* key, bool failure, std::vector<CallKind>& out) {
   reader.list(root, key, [&](const json& element, const std::string& where) {
     const bool known = failure
@@ -269,6 +290,10 @@ std::string to_json(const Profile& profile) {
 }
 
 Result<Profile> parse_profile(std::string_view text, std::string_view name) {
+  if (too_deep(text)) {
+    return fail(ErrorKind::input, fmt::format("{}: not a profile: nested more than {} deep", name, kMostDepth),
+                std::string(kHint));
+  }
   json root;
   try {
     root = json::parse(text);

@@ -1,0 +1,390 @@
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+
+#include "base/file.h"
+#include "kernel/syscalls.h"
+#include "profile/profile.h"
+
+using namespace rose;
+using namespace rose::profile;
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+using trace::Trace;
+
+namespace {
+
+std::int16_t number(const char* syscall) {
+  const auto found = kernel::syscall_number(syscall);
+  REQUIRE(found);
+  return static_cast<std::int16_t>(*found);
+}
+
+struct Maker {
+  Trace trace;
+  Event& call(EventType type, const char* node, const char* syscall, const char* path, const char* peer = nullptr) {
+    Event event;
+    event.type = type;
+    event.node = trace.strings.intern(node);
+    event.syscall = number(syscall);
+    if (path != nullptr) event.path = trace.strings.intern(path);
+    if (peer != nullptr) event.peer = trace.strings.intern(peer);
+    trace.events.push_back(event);
+    return trace.events.back();
+  }
+  Event& scf(const char* node, const char* syscall, const char* error, const char* path, const char* peer = nullptr) {
+    Event& event = call(EventType::scf, node, syscall, path, peer);
+    event.err = static_cast<std::int16_t>(*kernel::errno_number(error));
+    return event;
+  }
+  Event& ps(const char* node, ProcessState state, int signal, int exit_code, std::uint8_t flags = trace::kMain) {
+    Event event;
+    event.type = EventType::ps;
+    event.node = trace.strings.intern(node);
+    event.state = state;
+    event.signal = static_cast<std::uint8_t>(signal);
+    event.exit_code = exit_code;
+    event.flags = flags;
+    trace.events.push_back(event);
+    return trace.events.back();
+  }
+  Event& nd(const char* src, const char* dst, int ms) {
+    Event event;
+    event.type = EventType::nd;
+    event.src = trace.strings.intern(src);
+    event.dst = trace.strings.intern(dst);
+    event.duration_ms = ms;
+    trace.events.push_back(event);
+    return trace.events.back();
+  }
+};
+
+RunCounts seconds(double value) {
+  RunCounts counts;
+  counts.seconds = value;
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("runs are learnt and add up") {
+  Profile profile;
+  Maker first;
+  first.trace.meta.addresses = {"n1=10.77.0.1", "n2=10.77.0.2"};
+  first.scf("n1", "openat", "ENOENT", "/tmp/r-a1/n1/snapshot.1");
+  first.scf("n1", "openat", "ENOENT", "/tmp/r-a1/n1/snapshot.2").count = 4;
+  first.scf("n1", "openat", "EACCES", "/tmp/r-a1/n1/snapshot.1");
+  first.scf("n2", "connect", "ECONNREFUSED", nullptr, "10.77.0.1:7000");
+  first.scf("n2", "openat", "EIO", "/tmp/r-a1/n2/x").flags = trace::kInjected;
+  first.call(EventType::sys, "n1", "rename", "/tmp/r-a1/n1/epoch.tmp");
+  first.ps("n1", ProcessState::crashed, 9, -1);
+  first.ps("n1", ProcessState::crashed, 9, -1, trace::kMain | trace::kPlanned);
+  first.ps("n2", ProcessState::started, 0, -1);
+  first.ps("n2", ProcessState::exited, 0, 0, 0);
+  first.nd("10.77.0.1", "10.77.0.2", 700);
+  first.nd("10.77.0.9", "10.77.0.2", 50);
+  RunCounts counts;
+  counts.seconds = 10;
+  counts.syscalls["n1"]["read"] = 5;
+  counts.functions.push_back({"n1", "Raft::append(int)", "/kv", 100, 0, true});
+  counts.functions.push_back({"n1", "Raft::snapshot()", "/kv", 0, 0, true});
+  learn(profile, first.trace, counts);
+
+  Maker second;
+  second.trace.meta.addresses = {"n1=10.78.0.1", "n2=10.78.0.2"};
+  second.scf("n1", "openat", "ENOENT", "/tmp/r-b7/n1/snapshot.9");
+  second.ps("n1", ProcessState::crashed, 9, -1);
+  second.nd("10.78.0.1", "10.78.0.2", 900);
+  second.nd("10.78.0.1", "10.78.0.2", 100);
+  Event af;
+  af.type = EventType::af;
+  af.node = second.trace.strings.intern("n1");
+  af.function = second.trace.strings.intern("Raft::elect()");
+  second.trace.events.push_back(af);
+  af.function = second.trace.strings.intern("Raft::append(int)");  // counted in the kernel already
+  second.trace.events.push_back(af);
+  counts.syscalls["n1"]["read"] = 7;
+  counts.functions[0].count = 20;
+  learn(profile, second.trace, counts);
+
+  CHECK(profile.runs == 2);
+  CHECK(profile.seconds == 20);
+  CHECK(profile.syscalls["n1"]["read"] == 12);
+
+  REQUIRE(profile.failures.size() == 3);
+  const auto failure = [&](const char* syscall, const char* error) -> const CallKind& {
+    for (const CallKind& kind : profile.failures) {
+      if (kind.syscall == syscall && kind.error == error) return kind;
+    }
+    FAIL("no such failure");
+    return profile.failures.front();
+  };
+  CHECK(failure("openat", "ENOENT").count == 6);
+  CHECK(failure("openat", "ENOENT").path == "/tmp/r-*/n*/snapshot.*");
+  CHECK(failure("openat", "EACCES").count == 1);
+  CHECK(failure("connect", "ECONNREFUSED").peer == "10.77.0.1:7000");
+  REQUIRE(profile.state_changes.size() == 1);
+  CHECK(profile.state_changes[0].error.empty());
+
+  REQUIRE(profile.processes.size() == 2);
+  CHECK(profile.processes[0].signal == "SIGKILL");
+  CHECK(profile.processes[0].count == 2);  // the planned one is not learnt
+  CHECK(profile.processes[0].main);
+  CHECK(profile.processes[1].state == "exited");
+  CHECK(profile.processes[1].exit_code == 0);
+  CHECK_FALSE(profile.processes[1].main);
+
+  REQUIRE(profile.silences.size() == 2);
+  CHECK(profile.silences[0].src == "10.77.0.9");
+  CHECK(profile.silences[1].src == "n1");
+  CHECK(profile.silences[1].dst == "n2");
+  CHECK(profile.silences[1].longest_ms == 900);
+
+  REQUIRE(profile.functions.size() == 3);
+  CHECK(profile.functions[0].function == "Raft::append(int)");
+  CHECK(profile.functions[0].count == 120);
+  CHECK(profile.functions[0].per_second == 6);
+  CHECK_FALSE(profile.functions[0].infrequent);
+  CHECK(profile.functions[1].function == "Raft::elect()");
+  CHECK(profile.functions[1].count == 1);
+  CHECK(profile.functions[2].function == "Raft::snapshot()");
+  CHECK(profile.functions[2].count == 0);
+  CHECK(profile.functions[2].infrequent);
+}
+
+TEST_CASE("the order of events does not change the profile") {
+  Maker maker;
+  for (const char* error : {"EIO", "ENOENT", "EACCES", "EPERM"}) {
+    for (const char* node : {"n2", "n1"}) maker.scf(node, "openat", error, "/var/lib/kv/meta");
+  }
+  Profile forward;
+  learn(forward, maker.trace, seconds(1));
+  std::reverse(maker.trace.events.begin(), maker.trace.events.end());
+  Profile backward;
+  learn(backward, maker.trace, seconds(1));
+  CHECK(to_json(forward) == to_json(backward));
+}
+
+TEST_CASE("without a figure of its own the window tells how long the run was") {
+  Maker maker;
+  maker.trace.meta.begin_ns = 1'000'000'000;
+  maker.trace.meta.end_ns = 4'000'000'000;
+  Profile profile;
+  learn(profile, maker.trace, {});
+  CHECK(profile.seconds == 3);
+}
+
+TEST_CASE("benign failures are told from surprising ones") {
+  Profile profile;
+  Maker normal;
+  normal.scf("n1", "openat", "ENOENT", "/tmp/rose-1/n1/data/snapshot.1").count = 3;
+  normal.scf("n2", "openat", "ENOENT", "/tmp/rose-1/n2/data/snapshot.1");
+  normal.scf("n1", "read", "EAGAIN", nullptr);
+  normal.scf("n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:7000");
+  normal.scf("n1", "recvfrom", "ECONNRESET", nullptr, "10.77.0.9:45000");
+  normal.scf("n1", "openat", "ENOENT", "/wal/1/2");
+  normal.call(EventType::sys, "n1", "rename", "/tmp/rose-1/n1/epoch.tmp");
+  learn(profile, normal.trace, seconds(10));
+
+  struct Row {
+    const char* node;
+    const char* syscall;
+    const char* error;  // nullptr: SYS
+    const char* path;
+    const char* peer;
+    bool benign;
+  };
+  const Row rows[] = {
+      {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/snapshot.7", nullptr, true},
+      {"n3", "openat", "ENOENT", "/tmp/rose-9/n3/data/snapshot.7", nullptr, true},  // on any node
+      {"prod", "openat", "ENOENT", "/srv/kv/data/snapshot.7", nullptr, true},       // by its tail
+      {"n1", "openat", "EIO", "/tmp/rose-9/n1/data/snapshot.7", nullptr, false},
+      {"n1", "read", "ENOENT", "/tmp/rose-9/n1/data/snapshot.7", nullptr, false},
+      {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/log.7", nullptr, false},
+      {"n1", "openat", "ENOENT", "/srv/other/snapshot.7", nullptr, false},
+      {"n1", "openat", "ENOENT", nullptr, nullptr, false},
+      {"n1", "openat", "ENOENT", "/other/1/2", nullptr, false},  // numbers alone are no tail
+      {"n1", "read", "EAGAIN", nullptr, nullptr, true},
+      {"n1", "read", "EAGAIN", "/tmp/x", nullptr, false},
+      {"n1", "connect", "ECONNREFUSED", nullptr, "192.168.0.4:7000", true},
+      {"n1", "connect", "ECONNREFUSED", nullptr, "[fd00::3]:7000", true},
+      {"n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:7001", false},
+      {"n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:40000", false},
+      {"n1", "connect", "ECONNREFUSED", nullptr, "unix:/run/x", false},
+      {"n1", "recvfrom", "ECONNRESET", nullptr, "10.1.1.1:60000", true},
+      {"n1", "rename", nullptr, "/srv/n4/epoch.tmp", nullptr, true},
+      {"n1", "rename", nullptr, "/srv/n4/other.tmp", nullptr, false},
+      {"n1", "unlink", nullptr, "/tmp/rose-1/n1/epoch.tmp", nullptr, false},
+      {"n1", "rename", "EIO", "/tmp/rose-1/n1/epoch.tmp", nullptr, false},
+  };
+  const BenignIndex index(profile);
+  for (const Row& row : rows) {
+    Maker seen;
+    const Event event = row.error != nullptr ? seen.scf(row.node, row.syscall, row.error, row.path, row.peer)
+                                             : seen.call(EventType::sys, row.node, row.syscall, row.path, row.peer);
+    CAPTURE(row.node, row.syscall, row.error == nullptr ? "-" : row.error, row.path == nullptr ? "-" : row.path,
+            row.peer == nullptr ? "-" : row.peer);
+    CHECK((benign(profile, seen.trace, event) != nullptr) == row.benign);
+    CHECK(index.find(seen.trace, event) == benign(profile, seen.trace, event));
+  }
+  // The node's own count where it has one.
+  Maker seen;
+  const Event event = seen.scf("n2", "openat", "ENOENT", "/tmp/rose-9/n2/data/snapshot.7");
+  REQUIRE(benign(profile, seen.trace, event) != nullptr);
+  CHECK(benign(profile, seen.trace, event)->node == "n2");
+  // Other kinds of events are not judged here.
+  Maker crash;
+  CHECK(benign(profile, crash.trace, crash.ps("n1", ProcessState::crashed, 9, -1)) == nullptr);
+}
+
+TEST_CASE("hundreds of thousands of events are learnt quickly") {
+  Maker maker;
+  std::mt19937 random(1);
+  for (int i = 0; i < 300000; ++i) {
+    const std::string path = "/tmp/run/n1/dir" + std::string(1, static_cast<char>('a' + random() % 26)) + "/file." +
+                             std::to_string(random() % 5000);
+    maker.scf("n1", i % 2 == 0 ? "openat" : "unlink", "ENOENT", path.c_str());
+  }
+  Profile profile;
+  const auto begin = std::chrono::steady_clock::now();
+  learn(profile, maker.trace, seconds(1));
+  const BenignIndex index(profile);
+  std::size_t found = 0;
+  for (const Event& event : maker.trace.events) found += index.find(maker.trace, event) != nullptr ? 1 : 0;
+  CHECK(found == maker.trace.events.size());
+  CHECK(profile.failures.size() == 52);
+  // Well under a second in a release build; quadratic work would take minutes even there.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+}
+
+namespace {
+Profile sample() {
+  Profile profile;
+  profile.name = "kv \"quoted\" \xc3\xa9";
+  profile.runs = 3;
+  profile.seconds = 12.5;
+  profile.infrequent_below = 1.25;
+  profile.failures.push_back({"n1", "openat", "ENOENT", "/a/*", "", 7});
+  profile.failures.push_back({"*", "connect", "ECONNREFUSED", "", "10.0.0.1:7000", UINT64_MAX});
+  profile.state_changes.push_back({"n1", "rename", "", "/a/b", "", 1});
+  profile.syscalls["n1"]["read"] = 5;
+  profile.syscalls["n2"]["fsync"] = 0;
+  profile.functions.push_back({"n1", "Raft::append(Entry const&)", "/kv", 9, 0.72, true});
+  profile.processes.push_back({"n1", "crashed", "SIGKILL", -1, true, 2});
+  profile.processes.push_back({"n1", "exited", "", 0, false, 2});
+  profile.silences.push_back({"n1", "n2", 1234});
+  return profile;
+}
+}  // namespace
+
+TEST_CASE("a profile survives its file") {
+  const Profile profile = sample();
+  const std::string text = to_json(profile);
+  const auto back = parse_profile(text, "profile.json");
+  REQUIRE(back);
+  CHECK(to_json(*back) == text);
+  CHECK(back->failures[1].count == UINT64_MAX);
+  CHECK(back->processes[0].exit_code == -1);
+  CHECK(back->processes[1].exit_code == 0);
+  CHECK(back->syscalls.at("n2").at("fsync") == 0);
+  CHECK(back->name == profile.name);
+
+  std::string folder = (std::filesystem::temp_directory_path() / "rose-profile-XXXXXX").native();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::filesystem::path path = std::filesystem::path(folder) / "profile.json";
+  const auto written = write_profile(profile, path);
+  const auto read = read_profile(path);
+  struct stat status = {};
+  const int stated = ::stat(path.c_str(), &status);
+  const auto missing = read_profile(std::filesystem::path(folder) / "missing.json");
+  const auto nowhere = write_profile(profile, std::filesystem::path(folder) / "no" / "profile.json");
+  std::filesystem::remove_all(folder);
+  CHECK(written);
+  REQUIRE(read);
+  CHECK(to_json(*read) == text);
+  CHECK(stated == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().kind == ErrorKind::input);
+  CHECK_FALSE(nowhere);
+}
+
+TEST_CASE("bytes that are not UTF-8 do not stop a profile from being written") {
+  Profile profile;
+  profile.failures.push_back({"n1", "openat", "ENOENT", "/a/\xff\xfe", "", 1});
+  CHECK(parse_profile(to_json(profile), "p"));
+}
+
+TEST_CASE("damaged profiles are refused, with the file and what is wrong") {
+  struct Row {
+    const char* text;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"", "line 1, column 1"},
+      {"{", "line 1, column 2"},
+      {"{\"version\":1,\n\"runs\":}", "line 2, column 8"},
+      {"nonsense", "line 1"},
+      {"[]", "one JSON object, found []"},
+      {"null", "one JSON object, found null"},
+      {"{}", "'version' is missing"},
+      {"{\"version\":2,\"strange\":1}", "profile of version 2; this rose knows version 1"},
+      {"{\"version\":\"1\"}", "version: expected a whole number"},
+      {"{\"version\":-1}", "found -1"},
+      {"{\"version\":1,\"run\":1,\"seconds\":1}", "unknown key 'run'; known are version, name, runs"},
+      {"{\"version\":1,\"seconds\":1}", "'runs' is missing"},
+      {"{\"version\":1,\"runs\":1}", "'seconds' is missing"},
+      {"{\"version\":1,\"runs\":1.5,\"seconds\":1}", "runs: expected a whole number from 0 to 2147483647, found 1.5"},
+      {"{\"version\":1,\"runs\":99999999999,\"seconds\":1}", "found 99999999999"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":-1}", "seconds: expected a number of 0 or more, found -1"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":\"x\"}", "found \"x\""},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"name\":7}", "name: expected a string, found 7"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":{}}", "failures: expected a list, found {}"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[7]}", "failures[0]: expected an object, found 7"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[{\"node\":\"n1\"}]}", "failures[0]: 'syscall' is missing"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[{\"node\":\"n1\",\"syscall\":\"read\",\"errno\":\"EIO\","
+       "\"count\":-1}]}",
+       "failures[0].count: expected a whole number"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"state_changes\":[{\"errno\":\"EIO\"}]}",
+       "state_changes[0]: unknown key 'errno'"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"syscalls\":[]}", "syscalls: expected an object"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"syscalls\":{\"n1\":3}}", "syscalls.n1: expected an object, found 3"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"syscalls\":{\"n1\":{\"read\":\"x\"}}}", "syscalls.n1.read: expected"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"functions\":[{\"node\":\"n1\",\"function\":\"f\",\"count\":1,"
+       "\"per_second\":1,\"infrequent\":1}]}",
+       "functions[0].infrequent: expected true or false, found 1"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"processes\":[{\"node\":\"n1\",\"state\":\"started\",\"main\":true,"
+       "\"count\":1}]}",
+       "processes[0].state: expected crashed, exited or paused, found \"started\""},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"silences\":[{\"src\":\"a\",\"dst\":\"b\",\"longest_ms\":-5}]}",
+       "silences[0].longest_ms"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto parsed = parse_profile(row.text, "profile.json");
+    REQUIRE_FALSE(parsed);
+    CHECK(parsed.error().kind == ErrorKind::input);
+    CAPTURE(parsed.error().message);
+    CHECK(parsed.error().message.find("profile.json: ") == 0);
+    CHECK(parsed.error().message.find(row.says) != std::string::npos);
+    CHECK_FALSE(parsed.error().hint.empty());
+  }
+}
+
+TEST_CASE("truncated, changed and deeply nested JSON never crashes") {
+  const std::string text = to_json(sample());
+  for (std::size_t size = 0; size + 2 < text.size(); ++size) CHECK_FALSE(parse_profile(text.substr(0, size), "p"));
+  std::mt19937 random(7);
+  for (int i = 0; i < 3000; ++i) {
+    std::string changed = text;
+    for (int j = 0; j < 3; ++j) changed[random() % changed.size()] = static_cast<char>(random());
+    (void)parse_profile(changed, "p");
+  }
+  CHECK_FALSE(parse_profile(std::string(1'000'000, '['), "p"));
+  CHECK_FALSE(parse_profile("{\"version\":1,\"name\":" + std::string(300'000, '[') + std::string(300'000, ']') + "}", "p"));
+}
