@@ -1,0 +1,183 @@
+#include "deploy/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "deploy/deployment.h"
+
+namespace rose::deploy {
+
+Result<std::filesystem::path> cgroup2_mount() {
+  ROSE_TRY(const std::string mounts, read_file("/proc/self/mounts"));
+  for (const std::string& line : split(mounts, '\n')) {
+    const std::vector<std::string> fields = split(line, ' ');
+    // The kernel writes spaces in mount points as \040; a cgroup mount with one is not worth decoding.
+    if (fields.size() >= 3 && fields[2] == "cgroup2") return std::filesystem::path(fields[1]);
+  }
+  return fail(ErrorKind::environment, "cgroup v2 is not mounted",
+              "mount it: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)");
+}
+
+namespace cgroup {
+namespace {
+
+// One key of cgroup.events ("populated", "frozen"); false when the folder is gone.
+bool event(int events_fd, std::string_view key) {
+  char buffer[256];
+  const ssize_t n = ::pread(events_fd, buffer, sizeof buffer, 0);
+  if (n <= 0) return false;
+  for (const std::string& line : split(std::string_view(buffer, static_cast<std::size_t>(n)), '\n'))
+    if (line.size() > key.size() + 1 && line.starts_with(key)) return line.back() == '1';
+  return false;
+}
+
+Fd open_events(const std::filesystem::path& folder) {
+  return Fd(::open((folder / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+// Waits until `key` has the value; kernfs raises POLLPRI at each change since the last read.
+bool wait_event(const std::filesystem::path& folder, std::string_view key, bool value, std::int64_t timeout_ns) {
+  const Fd events = open_events(folder);
+  if (!events) return !value;
+  const std::int64_t until = monotonic_ns() + timeout_ns;
+  while (event(events.get(), key) != value) {
+    const std::int64_t left = until - monotonic_ns();
+    if (left <= 0) return false;
+    pollfd p{events.get(), POLLPRI, 0};
+    // Woken by the change itself; the cap only bounds what a missed one would cost.
+    const std::int64_t nap = std::min<std::int64_t>(left, 50'000'000);
+    const timespec ts{0, nap};
+    ::ppoll(&p, 1, &ts, nullptr);
+  }
+  return true;
+}
+
+void collect(const std::filesystem::path& folder, std::vector<pid_t>& pids) {
+  if (const auto content = read_file(folder / "cgroup.procs")) {
+    for (const std::string& line : split(*content, '\n')) {
+      pid_t pid = 0;
+      std::from_chars(line.data(), line.data() + line.size(), pid);
+      if (pid > 0) pids.push_back(pid);  // 0: a process of another pid namespace
+    }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.is_directory(error)) collect(entry.path(), pids);
+}
+
+Result<void> remove_tree(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.is_directory(error)) ROSE_CHECK(remove_tree(entry.path()));
+  // A process that has just died may still hold the folder for an instant.
+  const std::int64_t until = monotonic_ns() + 2'000'000'000;
+  while (::rmdir(folder.c_str()) != 0) {
+    if (errno == ENOENT) return {};
+    if (errno != EBUSY || monotonic_ns() > until)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot remove cgroup {}", folder.string()), errno);
+    ::usleep(500);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::filesystem::path> base() {
+  ROSE_TRY(std::filesystem::path mount, cgroup2_mount());
+  if (::access(mount.c_str(), W_OK) == 0) return mount;
+  std::filesystem::path own = of_process(::getpid());
+  if (!own.empty() && ::access(own.c_str(), W_OK) == 0) return own;
+  return fail(ErrorKind::environment, fmt::format("cannot make cgroups in {}: it is not writable", mount.string()),
+              "run as root; in a container, mount cgroup v2 read-write (docker run --privileged)");
+}
+
+std::filesystem::path of_process(pid_t pid) {
+  const auto mount = cgroup2_mount();
+  const auto content = read_file(fmt::format("/proc/{}/cgroup", pid));
+  if (!mount || !content) return {};
+  for (const std::string& line : split(*content, '\n'))
+    if (line.starts_with("0::/")) {
+      const std::string rest = line.substr(4);
+      return rest.empty() ? *mount : *mount / rest;
+    }
+  return {};
+}
+
+Result<void> make(const std::filesystem::path& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", folder.string()), errno);
+  return {};
+}
+
+std::uint64_t id(const std::filesystem::path& folder) {
+  struct stat info {};
+  return ::stat(folder.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+std::vector<pid_t> processes(const std::filesystem::path& folder) {
+  std::vector<pid_t> pids;
+  if (!folder.empty()) collect(folder, pids);
+  return pids;
+}
+
+bool populated(const std::filesystem::path& folder) {
+  const Fd events = open_events(folder);
+  return events && event(events.get(), "populated");
+}
+
+bool frozen(const std::filesystem::path& folder) {
+  // What was asked for, not how far it has come: a starting node must not be put in either way.
+  const auto content = read_file(folder / "cgroup.freeze");
+  if (content && content->starts_with('1')) return true;
+  const Fd events = open_events(folder);
+  return events && event(events.get(), "frozen");
+}
+
+Result<void> freeze(const std::filesystem::path& folder, bool frozen) {
+  ROSE_CHECK(write_control(folder / "cgroup.freeze", frozen ? "1" : "0"));
+  // An empty folder is never said to be frozen.
+  if (frozen && populated(folder)) (void)wait_event(folder, "frozen", true, 500'000'000);
+  return {};
+}
+
+Result<void> kill(const std::filesystem::path& folder) {
+  if (::access(folder.c_str(), F_OK) != 0) return {};  // removed with all that was in it
+  if (::access((folder / "cgroup.kill").c_str(), F_OK) == 0) return write_control(folder / "cgroup.kill", "1");
+  // Before Linux 5.14: freezing first stops forks, so one round reaches all.
+  if (auto ok = write_control(folder / "cgroup.freeze", "1"); !ok) return ok;
+  signal(folder, SIGKILL);
+  return write_control(folder / "cgroup.freeze", "0");
+}
+
+void signal(const std::filesystem::path& folder, int number) {
+  for (const pid_t pid : processes(folder)) ::kill(pid, number);
+}
+
+bool wait_empty(const std::filesystem::path& folder, std::int64_t timeout_ns) {
+  return wait_event(folder, "populated", false, timeout_ns);
+}
+
+Result<void> destroy(const std::filesystem::path& folder) {
+  if (::access(folder.c_str(), F_OK) != 0) return {};
+  if (populated(folder)) {
+    ROSE_CHECK(kill(folder));
+    if (!wait_empty(folder, 10'000'000'000))
+      return fail(ErrorKind::environment,
+                  fmt::format("processes in cgroup {} do not die (stuck in the kernel?)", folder.string()));
+  }
+  return remove_tree(folder);
+}
+
+}  // namespace cgroup
+}  // namespace rose::deploy

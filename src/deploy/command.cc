@@ -1,0 +1,113 @@
+#include "deploy/command.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "deploy/cgroup.h"
+
+namespace rose::deploy {
+namespace {
+
+class Beside : public RunningCommand {
+ public:
+  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns)
+      : pidfd_(std::move(pidfd)), folder_(std::move(folder)), limits_(limits), started_ns_(started_ns) {}
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+  ~Beside() override { kill(); }
+
+  int fd() const override { return pidfd_.get(); }
+
+  bool finished() override { return done_ || poll_once(0) > 0; }
+
+  CommandResult wait() override {
+    if (done_) return result_;
+    const std::int64_t until = started_ns_ + limits_.timeout_ns;
+    bool timed_out = false;
+    bool cancelled = false;
+    for (;;) {
+      const std::int64_t left = until - monotonic_ns();
+      pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {limits_.heed_cancel ? cancel::fd() : -1, POLLIN, 0}};
+      const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000, std::max<std::int64_t>(left, 0) % 1'000'000'000};
+      const int ready = ::ppoll(waits, 2, &ts, nullptr);
+      if (ready < 0) continue;  // EINTR
+      if (waits[0].revents != 0) break;
+      cancelled = limits_.heed_cancel && cancel::requested();
+      timed_out = !cancelled && monotonic_ns() >= until;
+      if (cancelled || timed_out) break;
+    }
+    return end(timed_out, cancelled);
+  }
+
+  CommandResult kill() override {
+    if (done_) return result_;
+    const bool running = poll_once(0) == 0;
+    CommandResult result = end(false, running);
+    if (running) result_.note = result.note = "ended by rose";
+    return result;
+  }
+
+ private:
+  int poll_once(int timeout_ms) const {
+    pollfd p{pidfd_.get(), POLLIN, 0};
+    return ::poll(&p, 1, timeout_ms);
+  }
+
+  CommandResult end(bool timed_out, bool cancelled) {
+    result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
+    if (timed_out || cancelled)
+      if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);
+    siginfo_t info{};
+    while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED) != 0 && errno == EINTR) {
+    }
+    result_.timed_out = timed_out;
+    result_.cancelled = cancelled;
+    result_.signalled = info.si_code != CLD_EXITED;
+    result_.code = info.si_status;
+    if (timed_out)
+      result_.note = fmt::format("timed out after {}", format_duration(limits_.timeout_ns));
+    else if (cancelled)
+      result_.note = "interrupted";
+    else if (result_.signalled)
+      result_.note = fmt::format("was killed by signal {} ({})", result_.code, ::strsignal(result_.code));
+    else
+      result_.note = fmt::format("exited with status {}", result_.code);
+    if (!(limits_.leave_descendants && result_.ok()))
+      if (auto destroyed = cgroup::destroy(folder_); !destroyed) log::warning(destroyed.error().message);
+    done_ = true;
+    return result_;
+  }
+
+  Fd pidfd_;
+  std::filesystem::path folder_;
+  CommandLimits limits_;
+  std::int64_t started_ns_;
+  CommandResult result_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits) {
+  ROSE_CHECK(cgroup::make(spec.cgroup));
+  const std::int64_t started_ns = monotonic_ns();
+  auto started = [&]() -> Result<Fd> {
+    ROSE_TRY(Launch launch, Launch::prepare(spec));
+    return launch.release();
+  }();
+  if (!started) {
+    if (auto destroyed = cgroup::destroy(spec.cgroup); !destroyed) log::warning(destroyed.error().message);
+    return Unexpected(std::move(started).error());
+  }
+  return std::unique_ptr<RunningCommand>(
+      std::make_unique<Beside>(std::move(*started), spec.cgroup, limits, started_ns));
+}
+
+}  // namespace rose::deploy

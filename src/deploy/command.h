@@ -1,0 +1,22 @@
+// A command beside the nodes: one process tree in a cgroup of its own, with a time limit.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "deploy/deployment.h"
+#include "deploy/launch.h"
+
+namespace rose::deploy {
+
+struct CommandLimits {
+  std::int64_t timeout_ns = 0;
+  bool heed_cancel = true;        // false: teardown, which runs after Ctrl-C too
+  bool leave_descendants = false; // after success, what it started lives on (setup may start the system)
+};
+
+// `spec.cgroup` is made here and removed with the command, unless descendants are left.
+[[nodiscard]] Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits);
+
+}  // namespace rose::deploy

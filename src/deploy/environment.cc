@@ -1,0 +1,148 @@
+#include "deploy/environment.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/text.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+bool executable_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string search_path(const Variables& variables) {
+  const auto found = variables.find("PATH");
+  return found == variables.end() ? kDefaultPath : found->second;
+}
+
+// "" when it is in none.
+std::string search(std::string_view name, const Variables& variables) {
+  for (const std::string& folder : split(search_path(variables), ':')) {
+    // An empty entry means the current directory, which is rose's and not the command's: skipped.
+    if (folder.empty() || folder.front() != '/') continue;
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (executable_file(path)) return path;
+  }
+  return {};
+}
+
+std::string join_ips(const std::vector<NodeInfo>& nodes) {
+  std::string ips;
+  for (const NodeInfo& node : nodes) ips += (ips.empty() ? "" : ",") + reachable_ip(node);
+  return ips;
+}
+
+}  // namespace
+
+std::string reachable_ip(const NodeInfo& node) { return node.ip.empty() ? "127.0.0.1" : node.ip; }
+
+std::string expand(std::string_view text, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
+                   const NodeInfo* node) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t open = text.find("${");
+    const std::size_t close = open == std::string_view::npos ? open : text.find('}', open);
+    if (close == std::string_view::npos) break;
+    const std::string_view name = text.substr(open + 2, close - open - 2);
+    out += text.substr(0, open);
+    if (name == "ips")
+      out += join_ips(nodes);
+    else if (name == "run_dir")
+      out += facts.run_dir.string();
+    else if (name == "config_dir")
+      out += facts.config_dir.string();
+    else if (name == "node" && node != nullptr)
+      out += node->name;
+    else if (name == "ip" && node != nullptr)
+      out += reachable_ip(*node);
+    else if (name == "dir" && node != nullptr)
+      out += node->dir.string();
+    else {
+      // Only the "${": what follows may hold a placeholder of ours, as in "${x:-${ip}}".
+      out += "${";
+      text.remove_prefix(open + 2);
+      continue;
+    }
+    text.remove_prefix(close + 1);
+  }
+  out += text;
+  return out;
+}
+
+config::Command expand(const config::Command& command, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
+                       const NodeInfo* node) {
+  config::Command out;
+  for (const std::string& word : command) out.push_back(expand(word, facts, nodes, node));
+  return out;
+}
+
+Variables inherited() {
+  Variables variables;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (const char* equals = std::strchr(*entry, '='))
+      variables.emplace(std::string(*entry, static_cast<std::size_t>(equals - *entry)), equals + 1);
+  return variables;
+}
+
+void add_rose_variables(Variables& variables, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
+                        const NodeInfo* node) {
+  // A rose started from another's workload must not hand on that run's variables.
+  std::erase_if(variables, [](const auto& entry) {
+    return entry.first == "ROSE_NODE" || entry.first == "ROSE_IP" || entry.first.starts_with("ROSE_IP_") ||
+           entry.first.starts_with("ROSE_NETNS_") || entry.first.starts_with("ROSE_CGROUP_") ||
+           entry.first.starts_with("ROSE_PIDFILE_");
+  });
+  std::string names;
+  for (const NodeInfo& each : nodes) {
+    names += (names.empty() ? "" : " ") + each.name;
+    const std::string suffix = variable_name(each.name);
+    variables["ROSE_IP_" + suffix] = reachable_ip(each);
+    if (!each.netns.empty()) variables["ROSE_NETNS_" + suffix] = each.netns;
+    if (!each.cgroup.empty()) variables["ROSE_CGROUP_" + suffix] = each.cgroup.string();
+    variables["ROSE_PIDFILE_" + suffix] = each.pid_file.string();
+  }
+  variables["ROSE_NODES"] = names;
+  variables["ROSE_RUN_DIR"] = facts.run_dir.string();
+  variables["ROSE_RUN"] = std::to_string(facts.run_number);
+  if (node != nullptr) {
+    variables["ROSE_NODE"] = node->name;
+    variables["ROSE_IP"] = reachable_ip(*node);
+  }
+}
+
+void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program) {
+  if (!search(program, variables).empty() || !executable_file((folder / program).string())) return;
+  variables["PATH"] = fmt::format("{}:{}", search_path(variables), folder.string());
+}
+
+Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
+                                 const Variables& variables, std::string_view what) {
+  if (name.empty()) return fail(ErrorKind::input, fmt::format("{}: the command is empty", what));
+  if (name.find('/') == std::string::npos) {
+    std::string path = search(name, variables);
+    if (!path.empty()) return path;
+    return fail(ErrorKind::input, fmt::format("{}: command '{}' is not in PATH ({})", what, name,
+                                              search_path(variables)),
+                executable_file((directory / name).string())
+                    ? fmt::format("for the one beside the configuration write './{}'", name)
+                    : "install it, or give its path");
+  }
+  const std::string path = (directory / name).lexically_normal().string();
+  if (executable_file(path)) return path;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return fail(ErrorKind::input, fmt::format("{}: command {} cannot be found: {}", what, path, std::strerror(errno)),
+                name.front() == '/' ? "" : "relative paths start at the folder of the configuration file");
+  return fail(ErrorKind::input, fmt::format("{}: command {} is {}", what, path,
+                                            S_ISREG(info.st_mode) ? "not executable" : "not a regular file"),
+              S_ISREG(info.st_mode) ? fmt::format("chmod +x {}", path) : "");
+}
+
+}  // namespace rose::deploy

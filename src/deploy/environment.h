@@ -1,0 +1,49 @@
+// What commands are given: placeholders replaced, ROSE_* variables, the program found. Pure, apart
+// from looking for files.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "deploy/deployment.h"
+
+namespace rose::deploy {
+
+using Variables = std::map<std::string, std::string>;
+
+// What a run's commands are told.
+struct RunFacts {
+  std::filesystem::path run_dir;
+  std::filesystem::path config_dir;
+  int run_number = 0;
+  bool host_network = false;
+};
+
+// ${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}; the first, second and fourth only with a node. Any other
+// ${...} stays as it is: it may be a shell's.
+[[nodiscard]] std::string expand(std::string_view text, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
+                                 const NodeInfo* node);
+[[nodiscard]] config::Command expand(const config::Command& command, const RunFacts& facts,
+                                     const std::vector<NodeInfo>& nodes, const NodeInfo* node);
+
+// rose's own environment.
+[[nodiscard]] Variables inherited();
+// ROSE_RUN_DIR, ROSE_NODES, ROSE_IP_<node>, ...; with a node also ROSE_NODE and ROSE_IP.
+void add_rose_variables(Variables& variables, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
+                        const NodeInfo* node);
+// A folder to the end of PATH unless `program` is found already: scripts call `rose node`.
+void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program);
+
+// The address others reach the node at: its own, or 127.0.0.1 in a host network without one.
+[[nodiscard]] std::string reachable_ip(const NodeInfo& node);
+
+// command[0] as an absolute path: with a slash relative to `directory`, without one by PATH of `variables`.
+// ErrorKind::input naming `what` when it does not exist or is not executable.
+[[nodiscard]] Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
+                                               const Variables& variables, std::string_view what);
+
+}  // namespace rose::deploy

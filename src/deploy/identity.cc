@@ -1,0 +1,118 @@
+#include "deploy/identity.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::string_view kSuffix = ".lock";
+constexpr std::string_view kUnfinished = ".new-";
+constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
+
+std::string lock_path(std::string_view id) { return fmt::format("{}/{}{}", kLockFolder, id, kSuffix); }
+
+}  // namespace
+
+Result<Identity> Identity::create() {
+  if (::mkdir(kLockFolder, 0700) != 0 && errno != EEXIST)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", kLockFolder), errno);
+  struct stat info {};
+  if (::lstat(kLockFolder, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())
+    return fail(ErrorKind::environment, fmt::format("{} is not a folder of the user who runs rose", kLockFolder),
+                "run as root");
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::uint32_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random)
+      return fail_errno(ErrorKind::environment, "getrandom", errno);
+    Identity identity;
+    identity.id_ = fmt::format("rose-{:06x}", random & 0xffffff);
+    // Locked before it has its name: nobody ever sees the lock of a living deployment free.
+    std::string temporary = fmt::format("{}/{}XXXXXX", kLockFolder, kUnfinished);
+    identity.fd_ = Fd(::mkostemp(temporary.data(), O_CLOEXEC | O_APPEND));
+    if (!identity.fd_)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot make a file in {}", kLockFolder), errno);
+    const bool locked = ::flock(identity.fd_.get(), LOCK_EX | LOCK_NB) == 0;
+    const bool named = locked && ::link(temporary.c_str(), lock_path(identity.id_).c_str()) == 0;
+    ::unlink(temporary.c_str());
+    if (named) {
+      ROSE_CHECK(identity.note("owner", std::to_string(::getpid())));
+      return identity;
+    }
+    // The id is taken, or a heal took the file for a leftover: try another.
+    identity.fd_.reset();
+  }
+  return fail(ErrorKind::environment, fmt::format("cannot make a lock file in {}", kLockFolder),
+              "run 'rose heal'");
+}
+
+Identity::~Identity() { release(); }
+
+Result<void> Identity::note(std::string_view key, std::string_view value) {
+  if (value.find('\n') != std::string_view::npos)
+    return fail(ErrorKind::input, fmt::format("a path with a line break cannot be used: '{}'", value));
+  const std::string line = fmt::format("{}\t{}\n", key, value);
+  if (::write(fd_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", lock_path(id_)), errno);
+  return {};
+}
+
+void Identity::release() {
+  if (!fd_) return;
+  ::unlink(lock_path(id_).c_str());
+  fd_.reset();
+}
+
+std::vector<Registration> registrations() {
+  std::vector<Registration> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(kLockFolder, error)) {
+    const std::string name = entry.path().filename();
+    const bool unfinished = name.starts_with(kUnfinished);
+    if (!unfinished && !name.ends_with(kSuffix)) continue;
+    Fd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd) continue;
+    const bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
+    if (unfinished) {
+      if (!alive) ::unlink(entry.path().c_str());
+      continue;
+    }
+    // Its owner may have undone everything between the open and the lock.
+    struct stat info {};
+    if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
+    Registration one;
+    one.id = name.substr(0, name.size() - kSuffix.size());
+    one.alive = alive;
+    if (const auto content = read_file(entry.path(), kMostRecordBytes))
+      for (const std::string& line : split(*content, '\n'))
+        if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
+          one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+    if (!alive) one.lock = std::move(fd);
+    found.push_back(std::move(one));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return found;
+}
+
+std::string id_of(std::string_view name) {
+  constexpr std::string_view prefix = "rose-";
+  const std::size_t length = prefix.size() + 6;
+  const bool regular = name.size() >= length && name.starts_with(prefix) &&
+                       name.substr(prefix.size(), 6).find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+                       (name.size() == length || name[length] == '-');
+  return std::string(regular ? name.substr(0, length) : name);
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,369 @@
+#include "deploy/launch.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace rose::deploy {
+
+// Shared with the child. The child may make no system call between its filter and its execve (any
+// could be one of the notified), so they meet in memory.
+struct Launch::Meeting {
+  std::uint32_t state;     // kPreparing...
+  std::int32_t listener;   // descriptor number in the child, -1: none
+  std::int32_t stage;      // where the child failed
+  std::int32_t error;      // and its errno
+};
+
+namespace {
+
+constexpr std::uint32_t kPreparing = 0;
+constexpr std::uint32_t kWaiting = 1;
+constexpr std::uint32_t kReleased = 2;
+
+enum Stage : std::int32_t {
+  kSession, kNetwork, kDirectory, kDescriptors, kUser, kCapabilities, kFilter, kExec,
+};
+
+const char* stage_name(int stage) {
+  switch (stage) {
+    case kSession: return "start a session";
+    case kNetwork: return "enter its network namespace";
+    case kDirectory: return "enter its directory";
+    case kDescriptors: return "open its standard streams";
+    case kUser: return "become its user";
+    case kCapabilities: return "keep the right to install a seccomp filter";
+    case kFilter: return "install its seccomp filter";
+    default: return "execute";
+  }
+}
+
+// Everything the child needs, prepared before the clone: after it other threads' locks (malloc's
+// too) may be held for ever.
+struct ChildPlan {
+  const char* file;
+  char* const* argv;
+  char* const* envp;
+  const char* directory;
+  int netns;
+  int null_fd;
+  int out_fd;
+  int err_fd;
+  int exec_fd;
+  bool change_user;
+  uid_t uid;
+  gid_t gid;
+  const gid_t* groups;
+  std::size_t group_count;
+  const sock_fprog* filter;  // null: none
+  bool may_call;             // futex and getppid are not notified: wait in the kernel
+  pid_t parent;
+};
+
+struct KernelSigaction {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  std::uint64_t mask;
+};
+
+#define ROSE_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
+
+// `meeting` is Launch::Meeting, private there.
+template <typename Meeting>
+[[noreturn]] ROSE_CHILD void run_child(const ChildPlan& plan, Meeting* meeting) {
+  const auto give_up = [meeting](Stage stage) {
+    meeting->stage = stage;
+    __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
+    ::syscall(SYS_exit_group, 127);
+    // exit_group itself may be notified, with nobody left to answer.
+    __builtin_trap();
+  };
+
+  KernelSigaction normal{};
+  for (int number = 1; number <= 64; ++number) ::syscall(SYS_rt_sigaction, number, &normal, nullptr, 8);
+  const std::uint64_t no_signals = 0;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, 8);
+
+  if (::syscall(SYS_setsid) < 0) give_up(kSession);
+  if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
+  // Before the user changes: rose's folders need not be open to it.
+  if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
+  if (::syscall(SYS_dup2, plan.null_fd, 0) < 0 || ::syscall(SYS_dup2, plan.out_fd, 1) < 0 ||
+      ::syscall(SYS_dup2, plan.err_fd, 2) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
+    give_up(kDescriptors);
+  // Not only at the execve: a child that waits for a dead rose must not hold its locks and links.
+  if (::syscall(SYS_close_range, 4, ~0U, 0) != 0) give_up(kDescriptors);
+
+  if (plan.change_user) {
+    // The filter needs CAP_SYS_ADMIN (or no_new_privs, which would change what the node can do).
+    if (plan.filter != nullptr && ::syscall(SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) give_up(kCapabilities);
+    if (::syscall(SYS_setgroups, plan.group_count, plan.groups) != 0 ||
+        ::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0 ||
+        ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
+      give_up(kUser);
+    if (plan.filter != nullptr) {
+      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+      __user_cap_data_struct data[2]{};
+      data[0].effective = data[0].permitted = 1U << CAP_SYS_ADMIN;  // the execve drops it
+      if (::syscall(SYS_capset, &header, data) != 0) give_up(kCapabilities);
+    }
+  }
+
+  if (plan.filter != nullptr) {
+    const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    long listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+                              plan.filter);
+    // Before Linux 5.19.
+    if (listener < 0 && errno == EINVAL)
+      listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, plan.filter);
+    if (listener < 0) give_up(kFilter);
+    meeting->listener = static_cast<std::int32_t>(listener);
+  }
+  __atomic_store_n(&meeting->state, kWaiting, __ATOMIC_RELEASE);
+  if (plan.may_call) {
+    ::syscall(SYS_futex, &meeting->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    const timespec second{1, 0};
+    while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
+      ::syscall(SYS_futex, &meeting->state, FUTEX_WAIT, kWaiting, &second, nullptr, 0);
+      if (::syscall(SYS_getppid) != plan.parent) give_up(kExec);  // rose was killed
+    }
+  } else {
+    // About a minute, counted in instructions so that a frozen child loses nothing.
+    std::uint64_t spins = std::uint64_t{1} << 31;
+    while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
+      __builtin_ia32_pause();
+      if (--spins == 0) give_up(kExec);
+    }
+  }
+  ::syscall(SYS_execve, plan.file, plan.argv, plan.envp);
+  give_up(kExec);
+  __builtin_unreachable();
+}
+
+// At 10 or above: the child puts its streams at 0 to 3, whatever rose's own are.
+Fd raise(Fd fd) {
+  if (!fd || fd.get() >= 10) return fd;
+  return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
+}
+
+Result<Fd> open_log(const std::string& path, const Credentials* user) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), errno);
+  if (user != nullptr && ::fchown(fd.get(), user->uid, user->gid) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", path), errno);
+  return raise(std::move(fd));
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+bool ended(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+}  // namespace
+
+Result<Credentials> find_user(const std::string& name) {
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  const int err = ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr)
+    return fail(ErrorKind::input, fmt::format("there is no user '{}' on this machine{}", name,
+                                              err != 0 ? fmt::format(": {}", std::strerror(err)) : ""));
+  Credentials user{entry.pw_uid, entry.pw_gid, {}};
+  int count = 64;
+  user.groups.resize(static_cast<std::size_t>(count));
+  if (::getgrouplist(name.c_str(), entry.pw_gid, user.groups.data(), &count) < 0) {
+    user.groups.resize(static_cast<std::size_t>(count));
+    ::getgrouplist(name.c_str(), entry.pw_gid, user.groups.data(), &count);
+  }
+  user.groups.resize(static_cast<std::size_t>(count));
+  return user;
+}
+
+std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls) {
+  std::vector<sock_filter> program = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+  for (const int number : syscalls) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  return program;
+}
+
+Result<Launch> Launch::prepare(const LaunchSpec& spec) {
+  const auto trouble = [&spec](std::string_view what, int err) {
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot {}", spec.what, what), err);
+  };
+  Fd null_fd = raise(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  if (!null_fd) return trouble("open /dev/null", errno);
+  ROSE_TRY(Fd out_fd, open_log(spec.stdout_log, spec.user));
+  ROSE_TRY(Fd err_fd, open_log(spec.stderr_log, spec.user));
+  Fd cgroup_fd(::open(spec.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!cgroup_fd) return trouble(fmt::format("open its cgroup {}", spec.cgroup), errno);
+  int pipe_fds[2];
+  if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return trouble("make a pipe", errno);
+  Launch launch;
+  launch.executed_ = Fd(pipe_fds[0]);
+  Fd exec_fd = raise(Fd(pipe_fds[1]));
+  if (!exec_fd) return trouble("make a pipe", errno);
+
+  void* page = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return trouble("map memory", errno);
+  launch.meeting_ = static_cast<Meeting*>(page);
+  launch.meeting_->listener = -1;
+  launch.what_ = spec.what;
+  launch.file_ = spec.file;
+
+  const std::vector<char*> argv = pointers(spec.argv);
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : spec.env) variables.push_back(fmt::format("{}={}", name, value));
+  const std::vector<char*> envp = pointers(variables);
+  std::vector<sock_filter> program = notify_filter(spec.notified_syscalls);
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  const auto notified = [&spec](long number) {
+    return std::find(spec.notified_syscalls.begin(), spec.notified_syscalls.end(), number) !=
+           spec.notified_syscalls.end();
+  };
+
+  ChildPlan plan{};
+  plan.file = spec.file.c_str();
+  plan.argv = argv.data();
+  plan.envp = envp.data();
+  plan.directory = spec.directory.c_str();
+  plan.netns = spec.netns;
+  plan.null_fd = null_fd.get();
+  plan.out_fd = out_fd.get();
+  plan.err_fd = err_fd.get();
+  plan.exec_fd = exec_fd.get();
+  if (spec.user != nullptr) {
+    plan.change_user = true;
+    plan.uid = spec.user->uid;
+    plan.gid = spec.user->gid;
+    plan.groups = spec.user->groups.data();
+    plan.group_count = spec.user->groups.size();
+  }
+  plan.filter = spec.notified_syscalls.empty() ? nullptr : &filter;
+  plan.may_call = !notified(SYS_futex) && !notified(SYS_getppid);
+  plan.parent = ::getpid();
+
+  // No handler of rose's may run in the child before it has reset them.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  int pidfd = -1;
+  clone_args args{};
+  args.flags = CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(cgroup_fd.get());
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  const int clone_errno = errno;
+  if (pid == 0) run_child(plan, launch.meeting_);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) {
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot start a process in {}", spec.what, spec.cgroup),
+                      clone_errno);
+  }
+  launch.pid_ = static_cast<pid_t>(pid);
+  launch.pidfd_ = Fd(pidfd);
+
+  // Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
+  while (__atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd)) {
+    const timespec nap{0, 1'000'000};
+    ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
+  }
+  if (const int err = __atomic_load_n(&launch.meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
+    const int stage = launch.meeting_->stage;
+    return trouble(stage_name(stage), err);
+  }
+  if (launch.meeting_->listener >= 0) {
+    launch.listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, launch.meeting_->listener, 0)));
+    // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
+    if (!launch.listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
+  }
+  return launch;
+}
+
+Result<Fd> Launch::release() {
+  __atomic_store_n(&meeting_->state, kReleased, __ATOMIC_RELEASE);
+  ::syscall(SYS_futex, &meeting_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  // The pipe closes at the execve or the end. A supervisor may delay a notified execve, or somebody freeze the
+  // node: not waited for beyond this, an execve that fails later shows as an end with status 127.
+  pollfd p{executed_.get(), POLLIN, 0};
+  const std::int64_t until = monotonic_ns() + 10'000'000'000;
+  while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {
+  }
+  if (const int err = __atomic_load_n(&meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
+    std::string hint;
+    if (err == ENOEXEC) hint = "a script needs a first line such as #!/bin/sh";
+    if (err == EACCES) hint = "it must be executable and reachable for the user it runs as";
+    if (err == ENOENT) hint = "the file or the interpreter its first line names does not exist";
+    return fail(ErrorKind::input, fmt::format("{}: cannot execute {}: {}", what_, file_, std::strerror(err)), hint);
+  }
+  ::munmap(meeting_, sizeof(Meeting));
+  meeting_ = nullptr;
+  return std::move(pidfd_);
+}
+
+Launch::Launch(Launch&& other) noexcept
+    : what_(std::move(other.what_)),
+      file_(std::move(other.file_)),
+      pid_(std::exchange(other.pid_, 0)),
+      pidfd_(std::move(other.pidfd_)),
+      executed_(std::move(other.executed_)),
+      listener_(std::move(other.listener_)),
+      meeting_(std::exchange(other.meeting_, nullptr)) {}
+
+Launch::~Launch() {
+  reap();
+  if (meeting_ != nullptr) ::munmap(meeting_, sizeof(Meeting));
+}
+
+void Launch::reap() {
+  if (!pidfd_) return;
+  // The listener first: a notified exit_group would wait for an answer. SIGKILL ends it all the same.
+  listener_.reset();
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+  pidfd_.reset();
+}
+
+}  // namespace rose::deploy

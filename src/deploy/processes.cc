@@ -1,0 +1,161 @@
+#include "deploy/processes.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "deploy/cgroup.h"
+#include "deploy/deployment.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kAskTimeout = 10'000'000'000;
+
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<Attached> from_pid(pid_t pid) {
+  const auto stat = process_stat(pid);
+  if (!stat || stat->state == 'Z' || stat->state == 'X')
+    return fail(ErrorKind::inconclusive, fmt::format("process {} does not exist", pid));
+  Attached attached;
+  attached.pid = pid;
+  attached.cgroup = cgroup::of_process(pid);
+  // The top folder holds the whole machine: not the node's.
+  if (const auto mount = cgroup2_mount(); mount && attached.cgroup == *mount) attached.cgroup.clear();
+  return attached;
+}
+
+Result<Attached> from_cgroup(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    return fail(ErrorKind::inconclusive, fmt::format("cgroup {} does not exist", folder.string()),
+                "the setup command must have started the node");
+  const pid_t pid = leading_process(cgroup::processes(folder));
+  if (pid == 0) return fail(ErrorKind::inconclusive, fmt::format("cgroup {} has no process", folder.string()));
+  return Attached{pid, folder};
+}
+
+Result<Output> ask(const std::vector<std::string>& argv) {
+  ROSE_TRY(Output output, run_command(argv, {}, kAskTimeout));
+  if (output.exit_code == 0) return output;
+  std::string why = output.err.substr(0, output.err.find('\n'));
+  return fail(ErrorKind::inconclusive,
+              fmt::format("'{}' exited with status {}: {}", argv.front() + " " + argv[1], output.exit_code, why));
+}
+
+}  // namespace
+
+std::optional<ProcessStat> process_stat(pid_t pid) {
+  const auto content = read_file(fmt::format("/proc/{}/stat", pid));
+  if (!content) return std::nullopt;
+  // The name, field 2, may hold spaces and parentheses; what follows its last ')' does not.
+  const std::size_t close = content->rfind(')');
+  if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
+  const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
+  if (fields.size() < 20) return std::nullopt;
+  ProcessStat stat;
+  stat.state = fields[0].empty() ? '?' : fields[0].front();
+  stat.ppid = number<pid_t>(fields[1]).value_or(0);
+  stat.start_ticks = number<std::uint64_t>(fields[19]).value_or(0);
+  return stat;
+}
+
+std::vector<pid_t> with_descendants(pid_t pid) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error))
+    if (const auto each = number<pid_t>(entry.path().filename().native()))
+      if (const auto stat = process_stat(*each)) children.emplace(stat->ppid, *each);
+  std::vector<pid_t> found = {pid};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto it = begin; it != end; ++it) found.push_back(it->second);
+  }
+  return found;
+}
+
+Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+bool pidfd_signal(int pidfd, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
+}
+
+pid_t leading_process(const std::vector<pid_t>& pids) {
+  pid_t best = 0;
+  std::uint64_t best_start = 0;
+  for (const pid_t pid : pids) {
+    const auto stat = process_stat(pid);
+    if (!stat || stat->state == 'Z' || stat->state == 'X') continue;
+    if (std::find(pids.begin(), pids.end(), stat->ppid) != pids.end()) continue;
+    if (best == 0 || stat->start_ticks < best_start || (stat->start_ticks == best_start && pid < best)) {
+      best = pid;
+      best_start = stat->start_ticks;
+    }
+  }
+  return best;
+}
+
+Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
+  if (attach.pid_file) {
+    const std::filesystem::path path = run_dir / *attach.pid_file;
+    const auto content = read_file(path, 4096);
+    if (!content)
+      return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", content.error().message),
+                  "the setup command must write it; a relative path starts at the run directory");
+    const auto pid = number<pid_t>(*content);
+    if (!pid || *pid <= 1)
+      return fail(ErrorKind::inconclusive, fmt::format("pid file {} holds '{}', a process id is needed", path.string(),
+                                                       content->substr(0, 40)));
+    return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
+  }
+  ROSE_TRY(const std::filesystem::path mount, cgroup2_mount());
+  if (attach.cgroup) {
+    // "/system.slice/x.service", as /proc/PID/cgroup says it, or a folder below the mount.
+    const std::string text = *attach.cgroup;
+    if (text.starts_with(mount.string() + "/")) return from_cgroup(text);
+    return from_cgroup(mount / std::filesystem::path(text).relative_path());
+  }
+  if (attach.unit) {
+    ROSE_TRY(const Output output,
+             ask({"systemctl", "show", "--property=ControlGroup", "--property=MainPID", "--", *attach.unit}));
+    std::string group;
+    pid_t main = 0;
+    for (const std::string& line : split(output.out, '\n')) {
+      if (line.starts_with("ControlGroup=")) group = line.substr(13);
+      if (line.starts_with("MainPID=")) main = number<pid_t>(line.substr(8)).value_or(0);
+    }
+    if (group.empty() || group == "/")
+      return fail(ErrorKind::inconclusive, fmt::format("unit {} is not running", *attach.unit));
+    const std::filesystem::path folder = mount / std::filesystem::path(group).relative_path();
+    if (!std::filesystem::is_directory(folder) && main > 0) return from_pid(main);
+    ROSE_TRY(Attached attached, from_cgroup(folder));
+    if (main > 0) attached.pid = main;
+    return attached;
+  }
+  if (attach.container) {
+    ROSE_TRY(const Output output, ask({"docker", "inspect", "--format", "{{.State.Pid}}", "--", *attach.container}));
+    const auto pid = number<pid_t>(output.out);
+    if (!pid || *pid <= 0)
+      return fail(ErrorKind::inconclusive, fmt::format("container {} is not running", *attach.container));
+    return from_pid(*pid);
+  }
+  return fail(ErrorKind::bug, "attach without a target");
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,208 @@
+#include "deploy/ready.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <regex>
+
+#include "base/text.h"
+
+namespace rose::deploy {
+namespace {
+
+class TcpProbe : public Probe {
+ public:
+  TcpProbe(int netns_fd, std::string ip, std::uint16_t port) : netns_fd_(netns_fd), ip_(std::move(ip)), port_(port) {}
+
+  Result<bool> ready() override {
+    if (!socket_) begin();
+    if (!socket_) return false;
+    if (connected_) return true;
+    pollfd p{socket_.get(), POLLOUT, 0};
+    if (::poll(&p, 1, 0) == 0) return false;  // on its way
+    int err = 0;
+    socklen_t size = sizeof err;
+    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);
+    socket_.reset();
+    return err == 0;
+  }
+
+  std::string missing() const override { return fmt::format("nothing accepts connections at {}:{}", ip_, port_); }
+
+ private:
+  void begin() {
+    sockaddr_storage address{};
+    socklen_t size = 0;
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&address);
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&address);
+    if (::inet_pton(AF_INET, ip_.c_str(), &v4->sin_addr) == 1) {
+      v4->sin_family = AF_INET;
+      v4->sin_port = htons(port_);
+      size = sizeof *v4;
+    } else if (::inet_pton(AF_INET6, ip_.c_str(), &v6->sin6_addr) == 1) {
+      v6->sin6_family = AF_INET6;
+      v6->sin6_port = htons(port_);
+      size = sizeof *v6;
+    } else {
+      return;
+    }
+    // A socket belongs to the namespace it was made in; the rest can be done from anywhere.
+    in_netns(netns_fd_, [&] {
+      socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    });
+    if (!socket_) return;
+    if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0)
+      connected_ = true;
+    else if (errno != EINPROGRESS)
+      socket_.reset();
+  }
+
+  int netns_fd_;
+  std::string ip_;
+  std::uint16_t port_;
+  Fd socket_;
+  bool connected_ = false;
+};
+
+// std::regex recurses for each character: longer lines are searched in pieces that overlap.
+constexpr std::size_t kMostRegexBytes = 4096;
+constexpr std::size_t kOverlap = 1024;
+constexpr std::size_t kChunk = 65536;
+
+class LogProbe : public Probe {
+ public:
+  LogProbe(std::string text, std::regex pattern, std::vector<LogStart> logs)
+      : text_(std::move(text)), pattern_(std::move(pattern)) {
+    for (LogStart& log : logs) logs_.push_back({std::move(log.path), log.offset, {}});
+  }
+
+  Result<bool> ready() override {
+    for (Log& log : logs_)
+      if (search(log)) return true;
+    return false;
+  }
+
+  std::string missing() const override { return fmt::format("no line of its logs matches '{}'", text_); }
+
+ private:
+  struct Log {
+    std::filesystem::path path;
+    std::uint64_t offset;
+    std::string rest;  // a line not ended yet
+  };
+
+  bool match(std::string_view line) const {
+    for (;;) {
+      const std::string_view piece = line.substr(0, kMostRegexBytes);
+      if (std::regex_search(piece.begin(), piece.end(), pattern_)) return true;
+      if (line.size() <= kMostRegexBytes) return false;
+      line.remove_prefix(kMostRegexBytes - kOverlap);
+    }
+  }
+
+  bool search(Log& log) {
+    const Fd fd(::open(log.path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return false;
+    std::vector<char> buffer(kChunk);
+    bool more = false;
+    for (;;) {
+      const ssize_t n = ::pread(fd.get(), buffer.data(), buffer.size(), static_cast<off_t>(log.offset));
+      if (n <= 0) break;
+      more = true;
+      log.offset += static_cast<std::uint64_t>(n);
+      log.rest.append(buffer.data(), static_cast<std::size_t>(n));
+      std::size_t begin = 0;
+      for (std::size_t end; (end = log.rest.find('\n', begin)) != std::string::npos; begin = end + 1)
+        if (match(std::string_view(log.rest).substr(begin, end - begin))) return true;
+      log.rest.erase(0, begin);
+      if (log.rest.size() > kChunk) {
+        if (match(log.rest)) return true;
+        log.rest.erase(0, log.rest.size() - kOverlap);
+      }
+    }
+    return more && !log.rest.empty() && match(log.rest);
+  }
+
+  std::string text_;
+  std::regex pattern_;
+  std::vector<Log> logs_;
+};
+
+class CommandProbe : public Probe {
+ public:
+  CommandProbe(std::string name, SpawnReady spawn) : name_(std::move(name)), spawn_(std::move(spawn)) {}
+
+  Result<bool> ready() override {
+    if (!running_) {
+      ROSE_TRY(running_, spawn_());
+      return false;
+    }
+    if (!running_->finished()) return false;
+    const CommandResult result = running_->wait();
+    running_.reset();
+    note_ = result.note;
+    return result.ok();
+  }
+
+  std::string missing() const override {
+    return note_.empty() ? fmt::format("its readiness command '{}' has not ended", name_)
+                         : fmt::format("its readiness command '{}' {}", name_, note_);
+  }
+
+ private:
+  std::string name_;
+  SpawnReady spawn_;
+  std::unique_ptr<RunningCommand> running_;
+  std::string note_;
+};
+
+}  // namespace
+
+std::unique_ptr<Probe> tcp_probe(int netns_fd, const std::string& ip, std::uint16_t port) {
+  return std::make_unique<TcpProbe>(netns_fd, ip, port);
+}
+
+Result<std::unique_ptr<Probe>> log_probe(const std::string& pattern, std::vector<LogStart> logs) {
+  try {
+    return std::unique_ptr<Probe>(
+        std::make_unique<LogProbe>(pattern, std::regex(pattern, std::regex::ECMAScript), std::move(logs)));
+  } catch (const std::regex_error& error) {
+    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, error.what()));
+  }
+}
+
+std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady spawn) {
+  return std::make_unique<CommandProbe>(command.front(), std::move(spawn));
+}
+
+std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return {};
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  std::string text(std::min<std::uint64_t>(size, most), '\0');
+  const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(size - text.size()));
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::size_t begin = text.size();
+  for (std::size_t i = 0; i < lines && begin > 0; ++i) {
+    const std::size_t found = text.rfind('\n', begin - 1);
+    if (found == std::string::npos) {
+      begin = 0;
+      break;
+    }
+    begin = found;
+  }
+  if (begin > 0 && begin < text.size()) ++begin;
+  return text.substr(begin);
+}
+
+}  // namespace rose::deploy

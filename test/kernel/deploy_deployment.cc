@@ -1,0 +1,908 @@
+#include "deploy/deployment.h"
+
+#include <dirent.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "deploy/cgroup.h"
+#include "deploy/control.h"
+#include "deploy/heal.h"
+#include "deploy/identity.h"
+
+using namespace rose;
+using namespace rose::deploy;
+using config::kSecond;
+
+namespace {
+
+const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/deploy_victim";
+
+struct RunDir {
+  std::string path = "/tmp/rose-deploy-XXXXXX";
+  RunDir() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  RunDir(const RunDir&) = delete;
+  ~RunDir() { std::filesystem::remove_all(path); }
+  [[nodiscard]] std::string read(const std::string& name) const { return read_file(path + "/" + name).value_or(""); }
+};
+
+config::Config make_config(std::vector<config::Command> commands, config::Network network = config::Network::netns) {
+  config::Config config;
+  config.file = "rose.toml";
+  config.directory = ROSE_PROGRAMS_DIR;
+  config.name = "deploy-test";
+  config.deployment.network = network;
+  config.deployment.subnet = "10.251.7.0/24";
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    config::Node node;
+    node.name = fmt::format("n{}", i + 1);
+    if (network == config::Network::netns) node.ip = fmt::format("10.251.7.{}", i + 1);
+    node.command = commands[i];
+    config.nodes.push_back(node);
+  }
+  return config;
+}
+
+config::Ready ready_tcp(std::uint16_t port) {
+  config::Ready ready;
+  ready.tcp = port;
+  ready.timeout_ns = 10 * kSecond;
+  return ready;
+}
+config::Ready ready_log(const std::string& pattern) {
+  config::Ready ready;
+  ready.log = pattern;
+  ready.timeout_ns = 10 * kSecond;
+  return ready;
+}
+
+std::unique_ptr<Deployment> make(const config::Config& config, const RunDir& dir, NodeObserver* observer = nullptr) {
+  auto made = Deployment::create(config, dir.path, 3, observer);
+  if (!made) FAIL(made.error().message << " / " << made.error().hint);
+  return std::move(*made);
+}
+
+#define REQUIRE_OK(expression)                                                                  \
+  do {                                                                                          \
+    auto require_ok = (expression);                                                             \
+    if (!require_ok) FAIL(require_ok.error().message << " / " << require_ok.error().hint);      \
+  } while (false)
+
+bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 10 * kSecond) {
+  const std::int64_t until = monotonic_ns() + limit_ns;
+  while (!condition()) {
+    if (monotonic_ns() > until) return false;
+    ::usleep(2000);
+  }
+  return true;
+}
+
+CommandResult run(Deployment& deployment, const config::Command& command, const std::string& log = "command",
+                  std::int64_t timeout_ns = 10 * kSecond) {
+  auto running = deployment.spawn(command, log, timeout_ns);
+  if (!running) FAIL(running.error().message);
+  return (*running)->wait();
+}
+
+std::set<std::string> names(const std::string& folder) {
+  std::set<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    found.insert(entry.path().filename());
+  return found;
+}
+
+// What this process and the machine hold that carries rose's name. Other tests may run beside us, so only ids
+// that were not there before and are named in `ids` count.
+struct Holdings {
+  std::size_t descriptors = 0;
+  std::size_t children = 0;
+  std::size_t threads = 0;
+  std::set<std::string> host_links;
+};
+Holdings holdings() {
+  Holdings found;
+  found.descriptors = names("/proc/self/fd").size();
+  found.threads = names("/proc/self/task").size();
+  found.host_links = names("/sys/class/net");
+  const std::string self = std::to_string(::getpid());
+  for (const std::string& name : names("/proc")) {
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto stat = read_file("/proc/" + name + "/stat");
+    if (stat && split(stat->substr(stat->rfind(')') + 2), ' ')[1] == self) ++found.children;
+  }
+  return found;
+}
+// Everything on this machine named after `id`.
+std::vector<std::string> traces_of(const std::string& id) {
+  std::vector<std::string> found;
+  for (const std::string& folder :
+       {std::string("/run/netns"), std::string(kLockFolder), cgroup2_mount().value().string()})
+    for (const std::string& name : names(folder))
+      if (name.starts_with(id)) found.push_back(folder + "/" + name);
+  return found;
+}
+
+struct Recorder : NodeObserver {
+  std::mutex mutex;
+  std::vector<std::string> events;
+  std::vector<EndInfo> ends;
+  void add(std::string event) {
+    std::lock_guard lock(mutex);
+    events.push_back(std::move(event));
+  }
+  std::vector<std::string> seen() {
+    std::lock_guard lock(mutex);
+    return events;
+  }
+  void on_start(std::size_t node, pid_t) override { add(fmt::format("start {}", node)); }
+  void on_end(std::size_t node, const EndInfo& end) override {
+    add(fmt::format("end {} {}{}{}", node, end.signalled ? "signal " : "status ", end.code,
+                    end.planned ? " planned" : ""));
+    std::lock_guard lock(mutex);
+    ends.push_back(end);
+  }
+  void on_planned(std::size_t node, bool planned) override { add(fmt::format("planned {} {}", node, planned)); }
+};
+
+}  // namespace
+
+TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}});
+  for (auto& node : config.nodes) node.ready = ready_tcp(7000);
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  REQUIRE(deployment->nodes().size() == 3);
+  for (const NodeInfo& node : deployment->nodes()) {
+    INFO(node.name);
+    CHECK(run(*deployment, {"./deploy_victim", "ask", node.ip, "7000"}).ok());
+    CHECK(node.cgroup_id != 0);
+    CHECK(cgroup::processes(node.cgroup) == std::vector<pid_t>{deployment->main_pid(node.index)});
+    CHECK(read_file(node.pid_file).value() == fmt::format("{}\n", deployment->main_pid(node.index)));
+    CHECK(dir.read(node.name + "/stdout.log") == "serving as " + node.name + "\n");
+    CHECK(run(*deployment, {"ip", "-o", "link", "show", node.bridge_port}).ok());
+    CHECK(run(*deployment, {"ip", "netns", "exec", node.netns, "ip", "link", "show", "rose0"}).ok());
+  }
+  CHECK(dir.read("command.log").find("10.251.7.3:7000 is n3") != std::string::npos);
+  // From one node's namespace to another: through the bridge.
+  int status = -1;
+  in_netns(deployment->node_netns_fd(0), [&] {
+    const auto output = run_command({kVictim, "ask", "10.251.7.2", "7000"});
+    if (output) status = output->exit_code;
+  });
+  CHECK(status == 0);
+  // Not from the host: these addresses exist only inside.
+  CHECK(run_command({"ip", "-o", "addr"}).value().out.find("10.251.7.") == std::string::npos);
+  CHECK(names("/sys/class/net").count("rosebr0") == 0);
+  const std::string id = deployment->id();
+  CHECK(!traces_of(id).empty());
+  deployment->stop();
+  CHECK(traces_of(id).empty());
+  CHECK(!std::filesystem::exists(deployment->nodes()[0].pid_file));
+  CHECK(!std::filesystem::exists(dir.path + "/" + kControlSocket));
+  deployment->stop();  // twice is fine
+}
+
+TEST_CASE("two deployments with the same addresses go side by side", "[deploy]") {
+  const RunDir a, b;
+  auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}});
+  for (auto& node : config.nodes) node.ready = ready_tcp(7000);
+  auto one = make(config, a);
+  config.nodes[0].name = "other";
+  auto two = make(config, b);
+  CHECK(one->id() != two->id());
+  REQUIRE_OK(one->start());
+  REQUIRE_OK(two->start());
+  CHECK(run(*one, {kVictim, "ask", "10.251.7.1", "7000"}).ok());
+  CHECK(run(*two, {kVictim, "ask", "10.251.7.1", "7000"}).ok());
+  CHECK(a.read("command.log") == "10.251.7.1:7000 is n1\n");
+  CHECK(b.read("command.log") == "10.251.7.1:7000 is other\n");
+}
+
+TEST_CASE("a host network has no namespaces", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "serve", "27431"}}, config::Network::host);
+  config.nodes[0].ready = ready_tcp(27431);
+  auto deployment = make(config, dir);
+  CHECK(deployment->client_netns().empty());
+  CHECK(deployment->client_netns_fd() == -1);
+  CHECK(deployment->node_netns_fd(0) == -1);
+  CHECK(deployment->nodes()[0].netns.empty());
+  REQUIRE_OK(deployment->start());
+  CHECK(run(*deployment, {"sh", "-c", "exec ./deploy_victim ask $ROSE_IP_n1 27431"}).code == 127);  // not its folder
+  CHECK(run(*deployment, {"sh", "-c", "exec ${config_dir}/deploy_victim ask $ROSE_IP_n1 27431"}).ok());
+}
+
+TEST_CASE("readiness: log and command", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sh", "-c", "sleep 0.05; echo started at stage 4 >&2; exec sleep 100"},
+                             {"sh", "-c", "sleep 0.05; touch ready; exec sleep 100"},
+                             {"sleep", "100"}});
+  config.nodes[0].ready = ready_log("stage [34]$");
+  config::Ready command;
+  command.command = {"sh", "-c", "test $ROSE_NODE = ${node} && test -e ${dir}/ready"};
+  command.timeout_ns = 10 * kSecond;
+  config.nodes[1].ready = command;
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  CHECK(dir.read("n1/stderr.log") == "started at stage 4\n");
+  CHECK(std::filesystem::exists(dir.path + "/n2/ready"));
+}
+
+TEST_CASE("a node that does not get ready is said with its last words", "[deploy]") {
+  const RunDir dir;
+  SECTION("it ended") {
+    auto config = make_config({{"sh", "-c", "echo cannot find the moon >&2; exit 3"}});
+    config.nodes[0].ready = ready_tcp(7000);
+    auto deployment = make(config, dir);
+    const std::int64_t began = monotonic_ns();
+    const auto started = deployment->start();
+    REQUIRE(!started);
+    CHECK(started.error().kind == ErrorKind::inconclusive);
+    CHECK(started.error().message == "node n1 exited with status 3 before it was ready");
+    CHECK(started.error().hint.find("cannot find the moon") != std::string::npos);
+    CHECK(monotonic_ns() - began < 5 * kSecond);
+  }
+  SECTION("it takes too long") {
+    auto config = make_config({{"sleep", "100"}});
+    config.nodes[0].ready = ready_tcp(7000);
+    config.nodes[0].ready->timeout_ns = kSecond / 5;
+    auto deployment = make(config, dir);
+    const auto started = deployment->start();
+    REQUIRE(!started);
+    CHECK(started.error().kind == ErrorKind::inconclusive);
+    CHECK(started.error().message ==
+          "node n1 was not ready within 200ms: nothing accepts connections at 10.251.7.1:7000");
+  }
+  SECTION("a restart policy that runs out") {
+    auto config = make_config({{"sh", "-c", "exit 4"}});
+    config.nodes[0].ready = ready_log("never");
+    config.nodes[0].restart = config::Restart{kSecond / 100, 3};
+    auto deployment = make(config, dir);
+    const auto started = deployment->start();
+    REQUIRE(!started);
+    CHECK(started.error().message == "node n1 exited with status 4 before it was ready");
+    CHECK(deployment->starts(0) == 4);
+  }
+}
+
+TEST_CASE("what cannot be executed is bad input", "[deploy]") {
+  const RunDir dir;
+  SECTION("missing: refused before anything starts") {
+    auto config = make_config({{"./no-such-program"}});
+    const auto made = Deployment::create(config, dir.path, 1, nullptr);
+    REQUIRE(!made);
+    CHECK(made.error().kind == ErrorKind::input);
+    CHECK(made.error().message.find("node n1: command " ROSE_PROGRAMS_DIR "/no-such-program") == 0);
+  }
+  SECTION("the interpreter is missing") {
+    std::ofstream(dir.path + "/script") << "#!/no/such/interpreter\n";
+    ::chmod((dir.path + "/script").c_str(), 0755);
+    auto deployment = make(make_config({{dir.path + "/script"}}), dir);
+    const auto started = deployment->start();
+    REQUIRE(!started);
+    CHECK(started.error().kind == ErrorKind::input);
+    CHECK(started.error().message == "node n1: cannot execute " + dir.path + "/script: No such file or directory");
+    CHECK(deployment->main_pid(0) == 0);
+  }
+  SECTION("a missing oracle") {
+    auto config = make_config({{"sleep", "100"}});
+    config.oracle = config::Oracle{{"no-such-oracle"}, config::OracleWhen::end, kSecond, kSecond};
+    const auto made = Deployment::create(config, dir.path, 1, nullptr);
+    REQUIRE(!made);
+    CHECK(made.error().message.find("oracle: command 'no-such-oracle' is not in PATH") == 0);
+  }
+  SECTION("a command beside the nodes") {
+    auto deployment = make(make_config({{"sleep", "100"}}), dir);
+    const auto spawned = deployment->spawn({"./gone"}, "workload", kSecond);
+    REQUIRE(!spawned);
+    CHECK(spawned.error().kind == ErrorKind::input);
+  }
+  SECTION("an unknown user") {
+    auto config = make_config({{"sleep", "100"}});
+    config.nodes[0].user = "no-such-user-here";
+    const auto made = Deployment::create(config, dir.path, 1, nullptr);
+    REQUIRE(!made);
+    CHECK(made.error().kind == ErrorKind::input);
+    CHECK(made.error().message == "node n1: there is no user 'no-such-user-here' on this machine");
+  }
+}
+
+TEST_CASE("the restart policy restarts after every end, up to its maximum", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sh", "-c", "echo x >> count; exec sleep 100"}});
+  config.nodes[0].ready = ready_log("");
+  config.nodes[0].ready.reset();
+  config.nodes[0].restart = config::Restart{kSecond / 20, 2};
+  Recorder recorder;
+  auto deployment = make(config, dir, &recorder);
+  REQUIRE_OK(deployment->start());
+  for (int start = 1; start <= 2; ++start) {
+    const pid_t before = deployment->main_pid(0);
+    const std::int64_t killed = monotonic_ns();
+    REQUIRE_OK(deployment->signal(0, start == 1 ? Scope::all : Scope::main, start == 1 ? SIGKILL : SIGTERM));
+    REQUIRE(eventually([&] { return deployment->starts(0) == start + 1 && deployment->main_pid(0) != 0; }));
+    CHECK(monotonic_ns() - killed >= kSecond / 20);
+    CHECK(deployment->main_pid(0) != before);
+    CHECK(eventually([&] {
+      return dir.read(".n1.pid") == fmt::format("{}\n", deployment->main_pid(0)) &&
+             dir.read("n1/count").size() == static_cast<std::size_t>(2 * (start + 1));
+    }));
+  }
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
+  REQUIRE(eventually([&] { return recorder.seen().size() == 6; }));
+  ::usleep(150'000);  // three times the delay: nothing more may come
+  CHECK(deployment->starts(0) == 3);
+  CHECK(deployment->main_pid(0) == 0);
+  CHECK(!std::filesystem::exists(dir.path + "/.n1.pid"));
+  CHECK(recorder.seen() == std::vector<std::string>{"start 0", "end 0 signal 9", "start 0", "end 0 signal 15",
+                                                    "start 0", "end 0 signal 9"});
+  const auto again = deployment->signal(0, Scope::all, SIGKILL);
+  REQUIRE(!again);
+  CHECK(again.error().message == "node n1 is not running");
+}
+
+TEST_CASE("leftovers of an incarnation are ended before the next", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sh", "-c", "setsid sleep 1000 & exec sleep 1000"}});
+  config.nodes[0].restart = config::Restart{kSecond / 100, 1};
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  REQUIRE(eventually([&] { return deployment->processes(0).size() == 2; }));
+  REQUIRE_OK(deployment->signal(0, Scope::main, SIGKILL));
+  REQUIRE(eventually([&] { return deployment->starts(0) == 2; }));
+  REQUIRE(eventually([&] { return deployment->processes(0).size() == 2; }));
+  ::usleep(20'000);
+  CHECK(deployment->processes(0).size() == 2);
+}
+
+TEST_CASE("a forking node is ended as one", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "tree"}});
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  REQUIRE(eventually([&] { return deployment->processes(0).size() == 7; }));
+  const std::vector<pid_t> all = deployment->processes(0);
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
+  CHECK(eventually([&] { return deployment->processes(0).empty() && deployment->main_pid(0) == 0; }));
+}
+
+TEST_CASE("a daemonizing node is followed to its end", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "daemon", "7000"}});
+  config.nodes[0].ready = ready_tcp(7000);
+  Recorder recorder;
+  auto deployment = make(config, dir, &recorder);
+  REQUIRE_OK(deployment->start());
+  REQUIRE(eventually([&] {
+    const auto pids = deployment->processes(0);
+    return pids.size() == 1 && deployment->main_pid(0) == pids[0];
+  }));
+  CHECK(deployment->starts(0) == 1);
+  CHECK(eventually([&] { return dir.read(".n1.pid") == fmt::format("{}\n", deployment->main_pid(0)); }));
+  CHECK(recorder.seen() == std::vector<std::string>{"start 0"});
+  REQUIRE_OK(deployment->signal(0, Scope::main, SIGKILL));
+  CHECK(eventually([&] { return recorder.seen().size() == 2; }));
+  CHECK(deployment->main_pid(0) == 0);
+}
+
+TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "serve", "7000"}});
+  config.nodes[0].ready = ready_tcp(7000);
+  config.nodes[0].restart = config::Restart{kSecond / 100, 3};
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  const NodeInfo& node = deployment->nodes()[0];
+  REQUIRE_OK(deployment->pause(0, Scope::all));
+  CHECK(cgroup::frozen(node.cgroup));
+  CHECK(node_request(dir.path, "status", "n1").value() ==
+        fmt::format("n1 paused pid {} starts 1", deployment->main_pid(0)));
+  CHECK(run(*deployment, {kVictim, "ask", node.ip, "7000"}).code == 2);  // accepted by the kernel, no answer
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));                  // reaches frozen processes too
+  REQUIRE(eventually([&] { return deployment->main_pid(0) == 0; }));
+  ::usleep(100'000);
+  CHECK(deployment->starts(0) == 1);
+  REQUIRE_OK(deployment->resume(0, Scope::all));
+  REQUIRE(eventually([&] { return deployment->starts(0) == 2; }));
+  REQUIRE(eventually([&] { return run(*deployment, {kVictim, "ask", node.ip, "7000"}).ok(); }));
+
+  REQUIRE_OK(deployment->pause(0, Scope::main));
+  const auto state = [&] {
+    const auto stat = read_file(fmt::format("/proc/{}/stat", deployment->main_pid(0))).value();
+    return stat[stat.rfind(')') + 2];
+  };
+  CHECK(eventually([&] { return state() == 'T'; }));
+  REQUIRE_OK(deployment->resume(0, Scope::main));
+  CHECK(eventually([&] { return state() == 'S'; }));
+  REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() thaws
+  const std::int64_t began = monotonic_ns();
+  deployment->stop();
+  CHECK(monotonic_ns() - began < kSecond);
+}
+
+TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]") {
+  const RunDir dir;
+  const bool filtered = GENERATE(false, true);
+  INFO("filtered: " << filtered);
+  struct Answering : NodeObserver {
+    bool filtered = false;
+    Fd listener;
+    std::vector<int> notified_syscalls(std::size_t) override {
+      return filtered ? std::vector<int>{SYS_reboot} : std::vector<int>{};
+    }
+    void on_listener(std::size_t, pid_t, Fd fd) override { listener = std::move(fd); }
+  } observer;
+  observer.filtered = filtered;
+  auto config = make_config({{kVictim, "state"}});
+  // The build folder may be closed to nobody.
+  std::filesystem::copy(kVictim, dir.path + "/victim");
+  config.nodes[0].command[0] = dir.path + "/victim";
+  config.nodes[0].user = "nobody";
+  config.nodes[0].ready = ready_log("end of state");
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  ::signal(SIGPIPE, SIG_IGN);
+  auto deployment = make(config, dir, &observer);
+  REQUIRE_OK(deployment->start());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const std::string state = dir.read("n1/stdout.log");
+  INFO(state);
+  const auto has = [&](const std::string& line) { return state.find(line) != std::string::npos; };
+  CHECK(has("Uid:\t65534\t65534\t65534\t65534"));
+  CHECK(has("Gid:\t65534\t65534\t65534\t65534"));
+  CHECK(has("CapPrm:\t0000000000000000"));
+  CHECK(has("CapEff:\t0000000000000000"));
+  CHECK(has("NoNewPrivs:\t0"));
+  CHECK(has(filtered ? "Seccomp:\t2" : "Seccomp:\t0"));
+  CHECK(has("SigBlk:\t0000000000000000"));
+  CHECK(has("SigIgn:\t0000000000000000"));
+  CHECK(has("session 1"));
+  CHECK(has("fd 2\nsession"));  // 0, 1, 2 and no more
+  CHECK(has("write: done"));
+  CHECK(static_cast<bool>(observer.listener) == filtered);
+}
+
+TEST_CASE("placeholders and variables reach nodes and commands", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sh", "-c", "echo ${node} ${ip} ${ips} ${dir} $KV $ROSE_NODE $ROSE_IP $ROSE_IP_n2; pwd; "
+                                          "echo ${config_dir} $INHERITED; exec sleep 100"},
+                             {"sleep", "100"}});
+  config.nodes[0].env["KV"] = "to:${ips}";
+  config.nodes[0].ready = ready_log("^" ROSE_PROGRAMS_DIR " inherited$");
+  ::setenv("INHERITED", "inherited", 1);
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  CHECK(dir.read("n1/stdout.log") ==
+        fmt::format("n1 10.251.7.1 10.251.7.1,10.251.7.2 {0}/n1 to:10.251.7.1,10.251.7.2 n1 10.251.7.1 10.251.7.2\n"
+                    "{0}/n1\n" ROSE_PROGRAMS_DIR " inherited\n",
+                    dir.path));
+  CHECK(run(*deployment, {"sh", "-c",
+                          "pwd; echo $ROSE_RUN $ROSE_RUN_DIR $ROSE_NODES $ROSE_NODE; echo $ROSE_NETNS_n2; "
+                          "echo $ROSE_CGROUP_n2; cat $ROSE_PIDFILE_n2"})
+            .ok());
+  CHECK(dir.read("command.log") ==
+        fmt::format("{0}\n3 {0} n1 n2\n{1}-n2\n{2}\n{3}\n", dir.path, deployment->id(),
+                    deployment->nodes()[1].cgroup.string(), deployment->main_pid(1)));
+}
+
+TEST_CASE("commands end as one", "[deploy]") {
+  const RunDir dir;
+  auto deployment = make(make_config({{"sleep", "100"}}), dir);
+  SECTION("at their time limit") {
+    const std::int64_t began = monotonic_ns();
+    const CommandResult result = run(*deployment, {"sh", "-c", "setsid sh -c 'sleep 1000 & echo $! > pid; wait' & wait"},
+                                     "workload", kSecond / 2);
+    CHECK(result.timed_out);
+    CHECK(!result.ok());
+    CHECK(result.note == "timed out after 500ms");
+    CHECK(monotonic_ns() - began < 5 * kSecond);
+    const std::string pid = split(dir.read("pid"), '\n')[0];
+    REQUIRE(!pid.empty());
+    // Gone, or a zombie that nobody has collected yet.
+    const auto stat = read_file("/proc/" + pid + "/stat");
+    CHECK((!stat || stat->find(") Z ") != std::string::npos));
+  }
+  SECTION("what they leave behind") {
+    const CommandResult result = run(*deployment, {"sh", "-c", "sleep 1000 & exit 5"}, "workload");
+    CHECK(result.code == 5);
+    CHECK(result.note == "exited with status 5");
+    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
+  }
+  SECTION("when they are given up") {
+    auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
+    REQUIRE(running);
+    CHECK(!(*running)->finished());
+    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").size() == 1);
+    running->reset();
+    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
+  }
+  SECTION("killed") {
+    auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
+    const CommandResult result = (*running)->kill();
+    CHECK(result.cancelled);
+    CHECK(result.signalled);
+  }
+  SECTION("by a signal of their own") {
+    const CommandResult result = run(*deployment, {"sh", "-c", "kill -SEGV $$"});
+    CHECK(result.signalled);
+    CHECK(result.code == SIGSEGV);
+  }
+  SECTION("with the deployment") {
+    auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
+    deployment->stop();
+    CHECK((*running)->finished());
+    CHECK((*running)->wait().signalled);
+  }
+}
+
+TEST_CASE("setup and teardown", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sleep", "100"}});
+  config.deployment.teardown = config::Command{"sh", "-c", "echo torn; ls n1 > teardown-saw"};
+  SECTION("setup makes what is run") {
+    config.deployment.setup = config::Command{"sh", "-c", "cp /bin/sleep made-by-setup; echo done"};
+    config.nodes[0].command = {dir.path + "/made-by-setup", "100"};
+    auto deployment = make(config, dir);
+    REQUIRE_OK(deployment->start());
+    CHECK(dir.read("setup.log") == "done\n");
+    deployment->stop();
+    CHECK(dir.read("teardown.log") == "torn\n");
+    CHECK(dir.read("teardown-saw") == "stderr.log\nstdout.log\n");
+  }
+  SECTION("setup fails, teardown runs all the same") {
+    config.deployment.setup = config::Command{"sh", "-c", "echo no moon; exit 2"};
+    auto deployment = make(config, dir);
+    const auto started = deployment->start();
+    REQUIRE(!started);
+    CHECK(started.error().kind == ErrorKind::inconclusive);
+    CHECK(started.error().message == "setup exited with status 2");
+    CHECK(started.error().hint.find("no moon") != std::string::npos);
+    deployment.reset();
+    CHECK(dir.read("teardown.log") == "torn\n");
+  }
+}
+
+TEST_CASE("attached nodes are found, told apart and ended", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{}, {}});
+  config.deployment.setup = config::Command{
+      "sh", "-c", "for n in a b; do setsid sh -c 'echo $$ > '$n'.pid.new; mv '$n'.pid.new '$n'.pid; sleep 1000 & wait' & done"};
+  config.nodes[0].attach = config::Attach{"a.pid", {}, {}, {}};
+  config.nodes[1].attach = config::Attach{"b.pid", {}, {}, {}};
+  Recorder recorder;
+  auto deployment = make(config, dir, &recorder);
+  REQUIRE_OK(deployment->start());
+  CHECK(fmt::format("{}\n", deployment->main_pid(0)) == dir.read("a.pid"));
+  CHECK(fmt::format("{}\n", deployment->main_pid(1)) == dir.read("b.pid"));
+  CHECK(eventually([&] { return deployment->processes(0).size() == 2 && deployment->processes(1).size() == 2; }));
+  const auto refused = node_request(dir.path, "stop", "n1");
+  REQUIRE(!refused);
+  CHECK(refused.error().message == "node n1 is attached: rose neither starts nor stops it");
+  REQUIRE_OK(deployment->pause(0, Scope::all));
+  REQUIRE_OK(deployment->resume(0, Scope::all));
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
+  CHECK(eventually([&] { return deployment->processes(0).empty() && deployment->main_pid(0) == 0; }));
+  CHECK(deployment->processes(1).size() == 2);
+  const pid_t other = deployment->main_pid(1);
+  deployment->stop();
+  CHECK(::kill(other, 0) != 0);
+
+  SECTION("a missing pid file") {
+    const RunDir second;
+    config.deployment.setup.reset();
+    config.nodes.resize(1);
+    config.nodes[0].ready = ready_tcp(7000);
+    config.nodes[0].ready->timeout_ns = kSecond / 4;
+    auto none = make(config, second);
+    const auto started = none->start();
+    REQUIRE(!started);
+    CHECK(started.error().message.find("node n1: pid file: cannot open") == 0);
+  }
+}
+
+TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "stubborn"}});
+  config.nodes[0].ready = ready_tcp(7000);
+  config.nodes[0].restart = config::Restart{kSecond / 100, 9};
+  config.nodes[1].ready = ready_log("stubborn");
+  Recorder recorder;
+  auto deployment = make(config, dir, &recorder);
+  CHECK(!node_request(dir.path, "status", "n1"));  // not started
+  REQUIRE_OK(deployment->start());
+  struct stat socket {};
+  REQUIRE(::stat((dir.path + "/" + kControlSocket).c_str(), &socket) == 0);
+  CHECK((socket.st_mode & 0777) == 0600);
+  const auto ask = [&](std::string_view action, std::string_view node) { return node_request(dir.path, action, node); };
+
+  CHECK(ask("status", "n1").value() == fmt::format("n1 up pid {} starts 1", deployment->main_pid(0)));
+  CHECK(ask("stop", "n1").value() == "n1 down starts 1");
+  CHECK(ask("stop", "n1").value() == "n1 down starts 1");
+  ::usleep(100'000);  // ten times the restart delay
+  CHECK(deployment->main_pid(0) == 0);
+  CHECK(ask("start", "n1").value() == fmt::format("n1 up pid {} starts 2", deployment->main_pid(0)));
+  CHECK(run(*deployment, {kVictim, "ask", "10.251.7.1", "7000"}).ok());  // start waits for readiness
+  CHECK(ask("start", "n1").value() == fmt::format("n1 up pid {} starts 2", deployment->main_pid(0)));
+  CHECK(ask("restart", "n1").value() == fmt::format("n1 up pid {} starts 3", deployment->main_pid(0)));
+  CHECK(ask("kill", "n1").value() == "n1 down starts 3");
+  CHECK(ask("restart", "n1").value() == fmt::format("n1 up pid {} starts 4", deployment->main_pid(0)));
+  CHECK(recorder.seen() ==
+        std::vector<std::string>{"start 0", "start 1", "planned 0 true", "end 0 signal 15 planned", "start 0",
+                                 "planned 0 false", "planned 0 true", "end 0 signal 15 planned", "start 0",
+                                 "planned 0 false", "planned 0 true", "end 0 signal 9 planned", "start 0",
+                                 "planned 0 false"});
+  // Unplanned again.
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
+  CHECK(eventually([&] { return deployment->starts(0) == 5; }));
+  CHECK(std::as_const(recorder.ends).back().planned == false);
+
+  SECTION("errors") {
+    const auto unknown = ask("stop", "n11");
+    REQUIRE(!unknown);
+    CHECK(unknown.error().kind == ErrorKind::usage);
+    CHECK(unknown.error().message == "there is no node 'n11'");
+    CHECK(unknown.error().hint == "did you mean 'n1'?");
+    CHECK(ask("stopp", "n1").error().hint == "did you mean 'stop'?");
+    CHECK(ask("stop", std::string(2000, 'x')).error().kind == ErrorKind::usage);
+    const RunDir other;
+    const auto none = node_request(other.path, "stop", "n1");
+    REQUIRE(!none);
+    CHECK(none.error().kind == ErrorKind::usage);
+    CHECK(none.error().hint.find("ROSE_RUN_DIR") != std::string::npos);
+    CHECK(!node_request("/no/such/folder", "stop", "n1"));
+  }
+  SECTION("a stop that has to become a kill, and the end of the run meanwhile") {
+    std::thread stopping([&] {
+      const auto answer = ask("stop", "n2");
+      CHECK(!answer);  // the run ended first
+    });
+    REQUIRE(eventually([&] { return recorder.seen().back() == "planned 1 true"; }));
+    deployment->stop();
+    stopping.join();
+  }
+}
+
+TEST_CASE("a node killed while it starts counts as one that ended", "[deploy]") {
+  const RunDir dir;
+  struct Killing : Recorder {
+    Deployment* deployment = nullptr;
+    Fd listener;
+    std::vector<int> notified_syscalls(std::size_t) override { return {SYS_execve, SYS_futex, SYS_exit_group}; }
+    void on_listener(std::size_t node, pid_t, Fd fd) override {
+      listener = std::move(fd);
+      CHECK(deployment->signal(node, Scope::all, SIGKILL));
+    }
+  } observer;
+  auto deployment = make(make_config({{"sleep", "100"}}), dir, &observer);
+  observer.deployment = deployment.get();
+  REQUIRE_OK(deployment->start());  // no `ready`: started is enough
+  CHECK(eventually([&] { return observer.seen() == std::vector<std::string>{"start 0", "end 0 signal 9"}; }));
+  CHECK(deployment->main_pid(0) == 0);
+}
+
+TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
+  const RunDir dir;
+  // Lets every call pass and remembers them.
+  struct Supervisor : Recorder {
+    Fd listener;
+    std::thread thread;
+    std::atomic<bool> done{false};
+    std::mutex calls_mutex;
+    std::map<int, int> calls;
+    std::vector<int> selected;
+    std::vector<int> notified_syscalls(std::size_t) override { return selected; }
+    void on_listener(std::size_t, pid_t, Fd fd) override {
+      finish();
+      done = false;
+      listener = std::move(fd);
+      thread = std::thread([this] {
+        while (!done) {
+          pollfd p{listener.get(), POLLIN, 0};
+          if (::poll(&p, 1, 20) <= 0 || (p.revents & POLLIN) == 0) continue;
+          seccomp_notif request{};
+          if (::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
+          {
+            std::lock_guard lock(calls_mutex);
+            ++calls[request.data.nr];
+          }
+          seccomp_notif_resp answer{};
+          answer.id = request.id;
+          answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+          ::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+        }
+      });
+    }
+    void finish() {
+      done = true;
+      if (thread.joinable()) thread.join();
+      listener.reset();
+    }
+    int count(int number) {
+      std::lock_guard lock(calls_mutex);
+      return calls[number];
+    }
+    ~Supervisor() override { finish(); }
+  } observer;
+  // With futex selected the child must spin; without, it sleeps.
+  observer.selected = GENERATE(std::vector<int>{SYS_openat, SYS_execve},
+                               std::vector<int>{SYS_openat, SYS_execve, SYS_futex, SYS_getppid, SYS_exit_group});
+  auto config = make_config({{kVictim, "open", "/etc/hostname"}});
+  config.nodes[0].ready = ready_log("open: done");
+  config.nodes[0].restart = config::Restart{kSecond / 100, 1};
+  auto deployment = make(config, dir, &observer);
+  REQUIRE_OK(deployment->start());
+  CHECK(observer.count(SYS_execve) == 1);
+  const int opens = observer.count(SYS_openat);
+  CHECK(opens >= 2);  // the loader's and its own
+  CHECK(observer.count(SYS_getppid) == 0);
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
+  REQUIRE(eventually([&] { return observer.count(SYS_openat) == 2 * opens; }));
+  CHECK(observer.count(SYS_execve) == 2);
+  deployment->stop();
+}
+
+TEST_CASE("cancellation ends waits early and everything is still undone", "[deploy]") {
+  // In a process of its own: cancellation is for good.
+  const RunDir dir;
+  int pipe_fds[2];
+  REQUIRE(::pipe(pipe_fds) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (!cancel::install()) ::_exit(10);
+    auto config = make_config({{kVictim, "serve", "7000"}});
+    config.nodes[0].ready = ready_tcp(7001);  // never
+    config.nodes[0].ready->timeout_ns = 100 * kSecond;
+    config.deployment.teardown = config::Command{"touch", "torn"};
+    auto deployment = Deployment::create(config, dir.path, 1, nullptr);
+    if (!deployment) ::_exit(11);
+    const std::string id = (*deployment)->id();
+    if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(12);
+    const auto started = (*deployment)->start();
+    if (started || started.error().kind != ErrorKind::cancelled) ::_exit(13);
+    (*deployment)->stop();
+    ::_exit(0);
+  }
+  char id[64] = {};
+  REQUIRE(::read(pipe_fds[0], id, sizeof id - 1) > 0);
+  ::close(pipe_fds[0]);
+  ::close(pipe_fds[1]);
+  REQUIRE(eventually([&] { return dir.read("n1/stdout.log") == "serving as n1\n"; }));
+  ::kill(child, SIGTERM);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(traces_of(id).empty());
+  CHECK(std::filesystem::exists(dir.path + "/torn"));
+}
+
+TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {
+  const RunDir living_dir;
+  auto living = make(make_config({{"sleep", "1000"}}), living_dir);
+  REQUIRE_OK(living->start());
+
+  const RunDir dir;
+  int pipe_fds[2];
+  REQUIRE(::pipe(pipe_fds) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto config = make_config({{kVictim, "tree"}, {"sleep", "1000"}, {}});
+    config.deployment.setup = config::Command{"sh", "-c", "setsid sleep 1000 & echo $! > attached.pid"};
+    config.nodes[2].attach = config::Attach{"attached.pid", {}, {}, {}};
+    auto deployment = Deployment::create(config, dir.path, 1, nullptr);
+    if (!deployment || !(*deployment)->start()) ::_exit(11);
+    auto command = (*deployment)->spawn({"sleep", "1000"}, "workload", 1000 * kSecond);
+    if (!command) ::_exit(12);
+    while ((*deployment)->processes(0).size() != 7) ::usleep(1000);
+    if (!(*deployment)->pause(1, Scope::all)) ::_exit(13);
+    const std::string id = (*deployment)->id();
+    if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
+    for (;;) ::pause();
+  }
+  char buffer[64] = {};
+  ::close(pipe_fds[1]);
+  REQUIRE(::read(pipe_fds[0], buffer, sizeof buffer - 1) > 0);
+  ::close(pipe_fds[0]);
+  const std::string id = buffer;
+  const auto chosen = [&](std::string_view one) { return one == id || one == living->id(); };
+
+  // While it lives nothing of it is touched.
+  auto healed = heal_chosen(chosen);
+  REQUIRE(healed);
+  CHECK(healed->undone.empty());
+  CHECK(healed->alive.size() == 2);
+
+  ::kill(child, SIGKILL);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  const std::filesystem::path folder = cgroup2_mount().value() / id;
+  CHECK(cgroup::processes(folder).size() == 10);  // 7 of the tree, 1 sleep, 1 attached, 1 workload
+  healed = heal_chosen(chosen);
+  REQUIRE(healed);
+  CHECK(healed->failed.empty());
+  CHECK(healed->alive.size() == 1);
+  for (const std::string& line : healed->undone) UNSCOPED_INFO(line);
+  CHECK(healed->undone.size() == 6);  // the cgroup, 4 namespaces, the socket
+  CHECK(healed->undone.front() == fmt::format("cgroup {}: ended 10 processes, removed", id));
+  CHECK(traces_of(id).empty());
+  CHECK(!std::filesystem::exists(dir.path + "/" + kControlSocket));
+  healed = heal_chosen(chosen);
+  REQUIRE(healed);
+  CHECK(healed->undone.empty());
+  CHECK(living->main_pid(0) != 0);
+
+  SECTION("by name alone, without a lock") {
+    const std::string name = "rose-zz" + std::to_string(::getpid());
+    REQUIRE_OK(cgroup::make(cgroup2_mount().value() / name));
+    REQUIRE(run_command({"ip", "netns", "add", name}).value().exit_code == 0);
+    const auto by_name = heal_chosen([&](std::string_view one) { return one == name; });
+    REQUIRE(by_name);
+    CHECK(by_name->undone.size() == 2);
+    CHECK(traces_of(name).empty());
+  }
+}
+
+TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
+  auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}});
+  for (auto& node : config.nodes) node.ready = ready_tcp(7000);
+  Recorder recorder;
+  std::vector<std::string> ids;
+  double created = 0, started = 0, stopped = 0;
+  const auto cycle = [&] {
+    const RunDir dir;
+    const std::int64_t t0 = monotonic_ns();
+    auto deployment = make(config, dir, &recorder);
+    const std::int64_t t1 = monotonic_ns();
+    REQUIRE_OK(deployment->start());
+    const std::int64_t t2 = monotonic_ns();
+    ids.push_back(deployment->id());
+    REQUIRE(run(*deployment, {"true"}).ok());
+    const std::int64_t t3 = monotonic_ns();
+    deployment.reset();
+    created += static_cast<double>(t1 - t0) / 1e6;
+    started += static_cast<double>(t2 - t1) / 1e6;
+    stopped += static_cast<double>(monotonic_ns() - t3) / 1e6;
+  };
+  cycle();  // what is made once (the folders in /run) is made now
+  created = started = stopped = 0;
+  const Holdings before = holdings();
+  for (int i = 0; i < 50; ++i) cycle();
+  const Holdings after = holdings();
+  std::cout << fmt::format("three nodes, mean of 50: create {:.1f} ms, start {:.1f} ms, stop {:.1f} ms\n", created / 50,
+                           started / 50, stopped / 50);
+  CHECK(after.descriptors == before.descriptors);
+  CHECK(after.children == before.children);
+  CHECK(after.threads == before.threads);
+  CHECK(after.host_links == before.host_links);
+  REQUIRE(std::set<std::string>(ids.begin(), ids.end()).size() == 51);
+  for (const std::string& id : ids) CHECK(traces_of(id).empty());
+  const auto listed = run_command({"ip", "netns"}).value().out;
+  for (const std::string& id : ids) CHECK(listed.find(id) == std::string::npos);
+}

@@ -1,0 +1,161 @@
+#include "deploy/environment.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "deploy/identity.h"
+#include "deploy/launch.h"
+#include "deploy/network.h"
+#include "deploy/ready.h"
+#include "base/file.h"
+
+using namespace rose;
+using namespace rose::deploy;
+
+namespace {
+
+std::vector<NodeInfo> two_nodes() {
+  NodeInfo a;
+  a.name = "n-1";
+  a.ip = "10.1.2.1";
+  a.dir = "/run-dir/n-1";
+  a.netns = "rose-abcdef-n-1";
+  a.cgroup = "/cg/rose-abcdef/rose-n-1";
+  a.pid_file = "/run-dir/.n-1.pid";
+  NodeInfo b = a;
+  b.name = "n2";
+  b.index = 1;
+  b.ip = "";
+  b.netns = "";
+  b.cgroup = "";
+  b.dir = "/run-dir/n2";
+  b.pid_file = "/run-dir/.n2.pid";
+  return {a, b};
+}
+
+const RunFacts kFacts{"/run-dir", "/conf", 7, false};
+
+struct Folder {
+  std::string path = "/tmp/rose-deploy-XXXXXX";
+  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
+TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
+  const auto nodes = two_nodes();
+  const auto in_node = [&](std::string_view text) { return expand(text, kFacts, nodes, &nodes[0]); };
+  CHECK(in_node("${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}") ==
+        "n-1 10.1.2.1 10.1.2.1,127.0.0.1 /run-dir/n-1 /run-dir /conf");
+  CHECK(in_node("--peers=${ips}/x${node}") == "--peers=10.1.2.1,127.0.0.1/xn-1");
+  // A shell's own stay, also around ours, and half ones.
+  CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
+  CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
+  CHECK(in_node("$${ip}") == "$10.1.2.1");
+  CHECK(in_node("").empty());
+  // Without a node the node's own have no value: they may be a shell's.
+  CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
+}
+
+TEST_CASE("commands are told about the run", "[deploy]") {
+  Variables variables = {{"ROSE_NODE", "of another run"}, {"ROSE_IP_gone", "1.1.1.1"}, {"HOME", "/root"}};
+  add_rose_variables(variables, kFacts, two_nodes(), nullptr);
+  CHECK(variables == Variables{{"HOME", "/root"},
+                               {"ROSE_RUN_DIR", "/run-dir"},
+                               {"ROSE_RUN", "7"},
+                               {"ROSE_NODES", "n-1 n2"},
+                               {"ROSE_IP_n_1", "10.1.2.1"},
+                               {"ROSE_IP_n2", "127.0.0.1"},
+                               {"ROSE_NETNS_n_1", "rose-abcdef-n-1"},
+                               {"ROSE_CGROUP_n_1", "/cg/rose-abcdef/rose-n-1"},
+                               {"ROSE_PIDFILE_n_1", "/run-dir/.n-1.pid"},
+                               {"ROSE_PIDFILE_n2", "/run-dir/.n2.pid"}});
+  const auto nodes = two_nodes();
+  add_rose_variables(variables, kFacts, nodes, &nodes[1]);
+  CHECK(variables["ROSE_NODE"] == "n2");
+  CHECK(variables["ROSE_IP"] == "127.0.0.1");
+}
+
+TEST_CASE("programs are found as the contract says", "[deploy]") {
+  const Folder folder;
+  REQUIRE(write_file(folder.path + "/tool", "#!/bin/sh\n", 0755));
+  REQUIRE(write_file(folder.path + "/data", "x", 0644));
+  const Variables none = {{"PATH", "/usr/bin:/bin"}};
+  const Variables here = {{"PATH", "relative::/nowhere:" + folder.path}};
+
+  CHECK(find_program("./tool", folder.path, none, "node n1").value() == folder.path + "/tool");
+  CHECK(find_program("tool", folder.path, here, "node n1").value() == folder.path + "/tool");
+  CHECK(find_program("/bin/sh", folder.path, none, "node n1").value() == "/bin/sh");
+  CHECK(find_program("sh", folder.path, {}, "node n1"));  // no PATH at all: the usual one
+
+  for (const std::string& name : {std::string("tool"), std::string("./nothing"), std::string("./data"),
+                                  std::string("./"), std::string(""), folder.path}) {
+    const auto found = find_program(name, folder.path, none, "node n1");
+    INFO(name);
+    REQUIRE(!found);
+    CHECK(found.error().kind == ErrorKind::input);
+    CHECK(found.error().message.starts_with("node n1: "));
+  }
+  CHECK(find_program("tool", folder.path, none, "x").error().hint.find("./tool") != std::string::npos);
+  CHECK(find_program("./data", folder.path, none, "x").error().hint.find("chmod") != std::string::npos);
+
+  Variables offered = none;
+  offer_program(offered, folder.path, "tool");
+  CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
+  offer_program(offered, "/elsewhere", "tool");  // found already
+  CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
+}
+
+TEST_CASE("names of ports and ids", "[deploy]") {
+  CHECK(port_names({"n1", "ten-letter", "eleven-lett", "p2"}) ==
+        std::vector<std::string>{"rose-n1", "rose-ten-letter", "rose-_p2", "rose-p2"});
+  CHECK(port_names({"a-very-long-name"}) == std::vector<std::string>{"rose-p0"});
+  CHECK(id_of("rose-12ab9f-n1") == "rose-12ab9f");
+  CHECK(id_of("rose-12ab9f") == "rose-12ab9f");
+  CHECK(id_of("rose-12ab9fx-n1") == "rose-12ab9fx-n1");
+  CHECK(id_of("rose-mine") == "rose-mine");
+}
+
+TEST_CASE("the filter notifies what was asked for", "[deploy]") {
+  CHECK(notify_filter({}).size() == 5);
+  const auto filter = notify_filter({0, 257});
+  REQUIRE(filter.size() == 9);
+  CHECK(filter[4].k == 0);
+  CHECK(filter[6].k == 257);
+}
+
+TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
+  const Folder folder;
+  const std::string path = folder.path + "/stdout.log";
+  REQUIRE(write_file(path, "old: ready\n"));
+  auto probe = log_probe("ready (now|soon)|^long.*end$", {{path, 11}, {folder.path + "/absent.log", 0}});
+  REQUIRE(probe);
+  CHECK(!(*probe)->ready().value());
+  const auto append = [&](const std::string& text) { REQUIRE(write_file(path, read_file(path).value() + text)); };
+  append("not yet rea");
+  CHECK(!(*probe)->ready().value());
+  append("dy");
+  CHECK(!(*probe)->ready().value());
+  append(" now");  // no line end yet
+  CHECK((*probe)->ready().value());
+
+  REQUIRE(!log_probe("(", {}));
+  CHECK(log_probe("(", {}).error().kind == ErrorKind::input);
+  // A line far longer than the recursion of std::regex would survive.
+  auto hostile = log_probe("(a|b)*c", {{path, 0}});
+  REQUIRE(write_file(path, std::string(1'000'000, 'a') + "\n"));
+  CHECK(!(*hostile)->ready().value());
+}
+
+TEST_CASE("tails are short", "[deploy]") {
+  const Folder folder;
+  const std::string path = folder.path + "/log";
+  CHECK(tail(path, 3).empty());
+  REQUIRE(write_file(path, "1\n2\n3\n4\n\n"));
+  CHECK(tail(path, 2) == "3\n4");
+  CHECK(tail(path, 9) == "1\n2\n3\n4");
+  REQUIRE(write_file(path, std::string(5000, 'x')));
+  CHECK(tail(path, 2).size() == 2048);
+}
