@@ -1,0 +1,32 @@
+// Which bytes are UTF-8. Paths need not be, yet JSON and terminals want nothing else.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace rose::trace {
+
+// The length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode table 3-7), or 0.
+inline std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto tail = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xbf; };
+  if (text.empty()) return 0;
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return text.size() >= 2 && tail(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (text.size() < 3 || !tail(1) || !tail(2)) return 0;
+    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
+    if (first == 0xed && byte(1) > 0x9f) return 0;  // a surrogate
+    return 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (text.size() < 4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+    if (first == 0xf0 && byte(1) < 0x90) return 0;
+    if (first == 0xf4 && byte(1) > 0x8f) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+}  // namespace rose::trace

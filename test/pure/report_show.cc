@@ -1,0 +1,183 @@
+#include "report/show.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "golden.h"
+#include "report/perfetto.h"
+#include "trace/jsonl.h"
+#include "trace_random.h"
+
+using namespace rose;
+using namespace rose::report;
+using rose::test::check_golden;
+using rose::trace::EventType;
+using rose::trace::Trace;
+
+namespace {
+
+Trace sample() {
+  auto trace = trace::read_jsonl(rose::test::golden_path("show/sample.jsonl"));
+  REQUIRE(trace);
+  return std::move(*trace);
+}
+
+std::string text_of(void (*show)(const Trace&, const ShowFilter&, const Output&), const Trace& trace,
+                    const ShowFilter& filter = {}) {
+  std::string text;
+  show(trace, filter, [&](std::string_view more) { text += more; });
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("views of a trace", "[show]") {
+  const Trace trace = sample();
+  check_golden("show/sample.text", text_of(show_text, trace));
+  check_golden("show/sample.summary", text_of(show_summary, trace));
+  check_golden("show/sample.perfetto.json", text_of(show_perfetto, trace));
+  CHECK(text_of(show_jsonl, trace) == rose::test::slurp(rose::test::golden_path("show/sample.jsonl")));
+  ShowFilter filter;
+  filter.node = "n2";
+  filter.types = {EventType::scf, EventType::af};
+  check_golden("show/filtered.text", text_of(show_text, trace, filter));
+  check_golden("show/empty.text", text_of(show_text, Trace{}));
+  check_golden("show/empty.summary", text_of(show_summary, Trace{}));
+}
+
+TEST_CASE("filters", "[show]") {
+  const Trace trace = sample();
+  const auto lines = [&](const ShowFilter& filter) {
+    const std::string text = text_of(show_jsonl, trace, filter);
+    return std::count(text.begin(), text.end(), '\n') - 1;
+  };
+  ShowFilter filter;
+  CHECK(lines(filter) == 14);
+  filter.node = "n1";
+  CHECK(lines(filter) == 6);
+  filter.types = {EventType::ps};
+  CHECK(lines(filter) == 2);
+  filter.node = "host-a";  // events that name no node are the tracer's own
+  filter.types = {};
+  CHECK(lines(filter) == 1);
+  filter.node = "n4";
+  CHECK(lines(filter) == 0);
+  filter = {};
+  filter.since_ns = 1763755202000000000;
+  CHECK(lines(filter) == 9);
+  filter.until_ns = 1763755202500000000;
+  CHECK(lines(filter) == 2);
+
+  CHECK(check_filter({}, trace));
+  filter = {};
+  filter.node = "n1";
+  CHECK(check_filter(filter, trace));
+  filter.node = "n4";
+  const auto unknown = check_filter(filter, trace);
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().kind == ErrorKind::usage);
+  CHECK(unknown.error().message == "--node: the dump knows no node 'n4'");
+  CHECK(unknown.error().hint == "its nodes are n1, n2, n3, host-a");
+  filter = {};
+  filter.since_ns = 2;
+  filter.until_ns = 1;
+  CHECK_FALSE(check_filter(filter, trace));
+}
+
+TEST_CASE("moments", "[show]") {
+  const Trace trace = sample();
+  const std::int64_t first = trace.events.front().ts_ns;
+  const std::int64_t last = trace.events.back().ts_ns;
+  const std::pair<const char*, std::int64_t> good[] = {
+      {"2.5s", first + 2'500'000'000}, {"+2.5s", first + 2'500'000'000}, {"0s", first},
+      {"-10s", last - 10'000'000'000}, {"-200ms", last - 200'000'000},   {"1763755202000000000", 1763755202000000000},
+      {"10", 10}};  // nanoseconds, however few
+  for (const auto& [text, ns] : good) {
+    INFO(text);
+    const auto moment = parse_moment("--since", text, trace);
+    REQUIRE(moment);
+    CHECK(*moment == ns);
+  }
+  for (const char* text : {"", "-", "+", "s", "2.5", "--5s", "5 s", "1e9s", "99999999999999999999", "yesterday",
+                           "-1763755202000000000"}) {
+    INFO(text);
+    const auto moment = parse_moment("--since", text, trace);
+    REQUIRE_FALSE(moment);
+    CHECK(moment.error().kind == ErrorKind::usage);
+    CHECK(moment.error().message == "--since: '" + std::string(text) + "' is not a time");
+  }
+  CHECK(parse_moment("--since", "-10s", Trace{}));
+}
+
+TEST_CASE("type lists", "[show]") {
+  CHECK(parse_types("--type", "scf,ps").value() == std::set{EventType::scf, EventType::ps});
+  for (const char* text : {"", "scf,", "SCF", "scf;ps", "all"}) {
+    INFO(text);
+    CHECK_FALSE(parse_types("--type", text));
+  }
+}
+
+TEST_CASE("names cannot command the terminal", "[show]") {
+  using namespace std::string_literals;
+  CHECK(printable("/plain é 日😀") == "/plain é 日😀");
+  CHECK(printable("\x1b[31m\r\n\0"s) == "\\x1b[31m\\x0d\\x0a\\x00");
+  CHECK(printable("\xff\xc2\x9b" "31m") == "\\xff\\xc2\\x9b31m");
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Trace trace = trace::test::random_trace(seed, 50);
+    for (const std::string& text : {text_of(show_text, trace), text_of(show_summary, trace)}) {
+      for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((byte < 0x20 && c != '\n') || byte == 0x7f) FAIL("seed " << seed << " lets byte " << int{byte} << " through");
+      }
+    }
+    const std::string text = text_of(show_text, trace);
+    CHECK(std::count(text.begin(), text.end(), '\n') >= 52);
+  }
+}
+
+TEST_CASE("the summary counts every event once", "[show]") {
+  const Trace trace = trace::test::realistic_trace(7, 5000);
+  const std::string text = text_of(show_summary, trace);
+  std::uint64_t total = 0;
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string type, node, count;
+    words >> type >> node >> count;
+    if (type == "SCF" || type == "SYS") total += std::stoull(count);
+  }
+  CHECK(total == 5000);
+}
+
+TEST_CASE("the Perfetto export is JSON with sane spans", "[show]") {
+  std::vector<Trace> traces = {sample(), Trace{}};
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) traces.push_back(trace::test::realistic_trace(seed, 300));
+  for (const Trace& trace : traces) {
+    const auto parsed = nlohmann::json::parse(
+        // nlohmann takes no lone surrogates; browsers and Perfetto do.
+        [&] {
+          std::string text = text_of(show_perfetto, trace);
+          for (std::size_t at = 0; (at = text.find("\\udc", at)) != std::string::npos;) text.replace(at, 4, "\\u00");
+          return text;
+        }(),
+        nullptr, false);
+    REQUIRE_FALSE(parsed.is_discarded());
+    std::size_t events = 0;
+    std::map<std::pair<int, int>, bool> named;
+    for (const auto& e : parsed["traceEvents"]) {
+      const std::string ph = e["ph"];
+      if (ph == "M") {
+        if (e["name"] == "thread_name") named[{e["pid"], e["tid"]}] = true;
+        continue;
+      }
+      ++events;
+      CHECK((ph == "i" || ph == "X"));
+      CHECK(e["ts"].get<double>() >= 0);
+      if (ph == "X") CHECK(e["dur"].get<double>() >= 0);
+      CHECK(named[{e["pid"], e["tid"]}]);
+    }
+    CHECK(events == trace.events.size());
+  }
+}
