@@ -38,6 +38,10 @@ struct Candidate {
   std::string why;              // for people: why it is a candidate and why here
   schedule::Fault fault;        // level 1's guess
   bool symptom = false;         // explained by an earlier fault; ranked last
+  std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
+  std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
+  bool profiled = false;        // the profile has it too, but far rarer
+  int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
 };
 
 struct Discarded {
@@ -49,12 +53,17 @@ struct Plan {
   std::vector<Candidate> candidates;            // by rank
   std::vector<Discarded> discarded;
   std::vector<schedule::Schedule> schedules;    // what level 1 would try, in order
+  std::vector<std::string> schedule_whys;       // one a schedule: why it is tried
   std::uint64_t failures = 0;                   // SCF, ND and PS events considered
   double discarded_share = 0;                   // of `failures`
   std::vector<std::string> notes;               // hosts that could not be matched, lost events, ...
+  std::int64_t begin_ts = 0;                    // of the merged dumps
+  std::int64_t end_ts = 0;
+  std::int64_t workload_ts = 0;                 // 0: unknown; the first fault is tried at several points
 };
 
-[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs);
+// `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
+[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0);
 
 class Runner {
  public:

@@ -1,0 +1,373 @@
+#include "diagnose/level1.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/extract.h"
+#include "diagnose/surprise.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
+constexpr std::size_t kMostTogether = 20;   // faults of one schedule
+constexpr std::size_t kMostAlone = 6;       // faults also tried alone, and in growing prefixes
+constexpr std::size_t kBreadth = 10;        // calls whose first shape is tried before any second shape
+constexpr std::size_t kMostMixed = 3;       // calls also tried together with the other faults
+constexpr std::size_t kMostSecondTries = 8;
+
+bool call(const Candidate& c) { return c.kind == FaultKind::syscall; }
+
+// Since the workload began, or since the faults in `after` began.
+std::vector<Condition> after_ns(std::int64_t ns) {
+  ns = (ns + kStep / 2) / kStep * kStep;
+  if (ns <= 0) return {};
+  Condition condition;
+  condition.elapsed_ns = ns;
+  return {condition};
+}
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const config::Config& config, std::int64_t workload_ns) : plan_(plan), config_(config) {
+    const std::int64_t most = config.workload ? config.workload->timeout_ns : 60 * kSecond;
+    span_ = workload_ns > 0 ? std::min(workload_ns, most) : std::min(most, std::max(kSecond, plan.end_ts - plan.begin_ts));
+    limit_ = workload_ns > 0 ? span_ : most;
+  }
+
+  std::vector<Proposal> build() {
+    std::vector<const Candidate*> timed;   // process and network faults, by time
+    std::vector<const Candidate*> calls;   // by rank
+    std::vector<const Candidate*> symptoms;
+    for (const Candidate& c : plan_.candidates) (c.symptom ? symptoms : call(c) ? calls : timed).push_back(&c);
+    std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+    if (timed.size() > kMostTogether) timed.resize(kMostTogether);
+    const bool call_first = !plan_.candidates.empty() && call(plan_.candidates[0]) && !timed.empty();
+
+    if (call_first) {
+      root_causes(calls, calls.front());
+      single_call(*calls.front(), 0);
+    }
+    together(timed);
+    alone_and_prefixes(timed);
+    shapes_of(timed);
+    if (!call_first) root_causes(calls, nullptr);
+    const std::size_t breadth = std::min(calls.size(), kBreadth);
+    by_shape(calls, 0, breadth);
+    for (std::size_t i = 0; !timed.empty() && i < std::min(calls.size(), kMostMixed); ++i) mixed(*calls[i], timed);
+    if (call_first) root_causes(calls, nullptr);
+    by_shape(calls, breadth, calls.size());
+    for (const Candidate* c : symptoms) {
+      if (full()) break;
+      if (call(*c))
+        single_call(*c, 0);
+      else
+        propose(sequence({c}, points().front()), fmt::format("a symptom by the look of it, but nothing else was left: {}", c->why));
+    }
+    return std::move(proposals_);
+  }
+
+ private:
+  bool full() const { return proposals_.size() >= static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs)); }
+
+  void propose(std::vector<Fault> faults, std::string why) {
+    if (faults.empty() || full()) return;
+    Schedule schedule;
+    schedule.name = config_.name;
+    schedule.faults = std::move(faults);
+    if (!seen_.insert(schedule::fingerprint(schedule)).second) return;
+    proposals_.push_back({std::move(schedule), std::move(why), false});
+  }
+
+  // When the first fault comes, after the workload's beginning; several when the dump can't say.
+  std::vector<std::int64_t> points() const {
+    return {kSecond / 2, rounded(span_ / 4), rounded(span_ / 2)};
+  }
+
+  // A silence or pause longer than the whole workload would only measure its time limit.
+  Fault fitted(Fault fault) const {
+    if (fault.duration_ns > limit_) fault.duration_ns = rounded(limit_ / 2);
+    return fault;
+  }
+
+  // The faults one after the other; the first `first_ns` after the workload began, the others with
+  // their observed spacing, squeezed when that is longer than the workload.
+  std::vector<Fault> sequence(const std::vector<const Candidate*>& list, std::int64_t first_ns) const {
+    std::vector<Fault> faults;
+    if (list.empty()) return faults;
+    const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
+    const std::int64_t room = std::max(kSecond, limit_ * 8 / 10 - first_ns);
+    const double squeeze = length > room ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Fault fault = fitted(list[i]->fault);
+      fault.after.clear();
+      if (i == 0) {
+        fault.when = after_ns(first_ns);
+      } else {
+        fault.after = {faults.back().id};
+        fault.when = after_ns(static_cast<std::int64_t>(static_cast<double>(list[i]->first_ts - list[i - 1]->first_ts) * squeeze));
+      }
+      faults.push_back(std::move(fault));
+    }
+    return faults;
+  }
+
+  std::int64_t observed(const Candidate& c) const {
+    const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
+    // A dump of production may begin hours before; the test's workload does not last that long.
+    return std::min(since, rounded(limit_ / 2));
+  }
+  std::vector<std::int64_t> starts(const Candidate& first) const {
+    if (plan_.workload_ts != 0) return {observed(first)};
+    return points();
+  }
+
+  void together(const std::vector<const Candidate*>& timed) {
+    if (timed.empty()) return;
+    const char* what = timed.size() == 1 ? "the only process or network fault" : "all process and network faults, in their order";
+    for (const std::int64_t start : starts(*timed.front()))
+      propose(sequence(timed, start),
+              plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", what)
+                                     : fmt::format("{}; the dump does not say when the workload began", what));
+  }
+
+  void alone_and_prefixes(const std::vector<const Candidate*>& timed) {
+    if (timed.size() < 2) return;
+    const std::size_t most = std::min(timed.size(), kMostAlone);
+    for (std::size_t i = 0; i < most; ++i)
+      propose(sequence({timed[i]}, starts(*timed[i]).front()), fmt::format("alone: {}", timed[i]->why));
+    for (std::size_t n = 2; n < std::min(timed.size(), kMostAlone + 1); ++n)
+      propose(sequence({timed.begin(), timed.begin() + static_cast<std::ptrdiff_t>(n)}, starts(*timed.front()).front()),
+              fmt::format("the first {} process and network faults", n));
+  }
+
+  void shapes_of(const std::vector<const Candidate*>& timed) {
+    std::size_t tried = 0;
+    for (const Candidate* c : timed)
+      for (const Fault& shape : c->alternatives) {
+        if (++tried > kMostAlone) return;
+        Candidate other = *c;
+        other.fault = shape;
+        propose(sequence({&other}, starts(*c).front()), fmt::format("another shape of: {}", c->why));
+      }
+  }
+
+  void single_call(const Candidate& c, std::size_t shape) {
+    if (shape > c.alternatives.size()) return;
+    const Fault& fault = shape == 0 ? c.fault : c.alternatives[shape - 1];
+    const char* what = shape == 0 ? "a failed call" : "another shape of a failed call";
+    propose({fault}, fmt::format("{}{}: {}", what, c.symptom ? ", a symptom by the look of it" : "", c.why));
+  }
+
+  void by_shape(const std::vector<const Candidate*>& calls, std::size_t from, std::size_t to) {
+    std::size_t most = 0;
+    for (std::size_t i = from; i < to; ++i) most = std::max(most, calls[i]->alternatives.size());
+    for (std::size_t shape = 0; shape <= most && !full(); ++shape)
+      for (std::size_t i = from; i < to && !full(); ++i) single_call(*calls[i], shape);
+  }
+
+  // Different calls of a node that begin to fail with one resource error at one time have one cause:
+  // a full disk fails opens, writes and syncs alike.
+  void root_causes(const std::vector<const Candidate*>& calls, const Candidate* with) {
+    std::vector<const Candidate*> left;
+    for (const Candidate* c : calls)
+      if (strict_resource_error(c->fault.error) && !c->profiled) left.push_back(c);
+    while (!left.empty()) {
+      const Candidate* head = left.front();
+      std::vector<const Candidate*> set;
+      for (const Candidate* c : left)
+        if (c->node == head->node && c->fault.error == head->fault.error &&
+            std::abs(c->first_ts - head->first_ts) <= kOneRootCause && set.size() < kMostTogether)
+          set.push_back(c);
+      left.erase(std::remove_if(left.begin(), left.end(),
+                                [&](const Candidate* c) { return std::find(set.begin(), set.end(), c) != set.end(); }),
+                 left.end());
+      if (set.size() < 2) continue;
+      if (with != nullptr && std::find(set.begin(), set.end(), with) == set.end()) continue;
+      std::stable_sort(set.begin(), set.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+      // All from the moment the first one failed on, when that is known to lie within the workload.
+      const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
+      std::vector<Fault> faults;
+      for (const Candidate* c : set) {
+        Fault fault = c->fault;
+        fault.when.clear();
+        if (since >= kSecond / 2) {
+          fault.when = after_ns(since / kStep * kStep);
+        }
+        faults.push_back(std::move(fault));
+      }
+      propose(std::move(faults), fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(),
+                                             head->node, head->error));
+    }
+  }
+
+  // A failed call among the process and network faults, in the order of the dump.
+  void mixed(const Candidate& c, const std::vector<const Candidate*>& timed) {
+    std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
+    Fault fault = c.fault;
+    fault.when.clear();
+    fault.after.clear();
+    std::size_t before = 0;  // process and network faults that came earlier
+    while (before < timed.size() && timed[before]->first_ts <= c.first_ts) ++before;
+    if (before > 0) {
+      fault.after = {faults[before - 1].id};
+    } else {
+      fault.when = c.fault.when;
+      faults.front().after = {fault.id};
+      faults.front().when = after_ns(timed.front()->first_ts - c.first_ts);
+    }
+    faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
+    propose(std::move(faults), "the process and network faults together with a failed call");
+  }
+
+  const Plan& plan_;
+  const config::Config& config_;
+  std::int64_t span_ = 0;    // the workload's length as far as it is known
+  std::int64_t limit_ = 0;   // it surely does not last longer
+  std::vector<Proposal> proposals_;
+  std::set<std::string> seen_;
+};
+
+// The fault with everything it waits for: equal keys fire, or do not fire, alike.
+std::string context_key(const Schedule& schedule, const Fault& fault) {
+  Schedule part;
+  std::set<std::string> wanted{fault.id};
+  for (std::size_t grown = 0; grown != wanted.size();) {
+    grown = wanted.size();
+    for (const Fault& f : schedule.faults)
+      if (wanted.contains(f.id)) wanted.insert(f.after.begin(), f.after.end());
+  }
+  for (const Fault& f : schedule.faults)
+    if (wanted.contains(f.id)) part.faults.push_back(f);
+  return schedule::fingerprint(part);
+}
+
+// What a run shows besides the oracle's word, in the form that candidates have too.
+std::set<std::string> signs(const trace::Trace& trace) {
+  std::set<std::string> found;
+  for (const trace::Event& event : trace.events) {
+    if ((event.flags & (trace::kInjected | trace::kPlanned)) != 0) continue;
+    if (event.type == trace::EventType::scf)
+      found.insert(fmt::format("{} {} {}", trace.str(event.node), kernel::syscall_name(event.syscall), kernel::errno_name(event.err)));
+    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::crashed)
+      found.insert(fmt::format("{} ended", trace.str(event.node)));
+    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::exited && event.exit_code != 0)
+      found.insert(fmt::format("{} ended", trace.str(event.node)));
+  }
+  return found;
+}
+
+class Level1 final : public Proposer {
+ public:
+  explicit Level1(const SearchContext& context) : plan_(*context.plan) {
+    for (std::size_t i = 0; i < plan_.schedules.size(); ++i)
+      first_.push_back({plan_.schedules[i], i < plan_.schedule_whys.size() ? plan_.schedule_whys[i] : std::string{}, false});
+    for (const Candidate& c : plan_.candidates) {
+      if (!c.symptom) continue;
+      if (c.kind == FaultKind::crash) symptoms_.insert(fmt::format("{} ended", c.node));
+      if (call(c) && c.ordinariness <= 1) symptoms_.insert(fmt::format("{} {} {}", c.node, c.syscall, c.error));
+    }
+  }
+
+  std::optional<Proposal> next() override {
+    while (at_ < first_.size()) {
+      Proposal& proposal = first_[at_++];
+      if (reachable(proposal.schedule)) return proposal;
+    }
+    if (!planned_second_) plan_second_tries();
+    if (again_ < second_.size()) return second_[again_++];
+    return std::nullopt;
+  }
+
+  void learn(const Proposal& proposal, const schedule::RunResult& result) override {
+    if (result.oracle == schedule::OracleAnswer::miss) remember_unreached(proposal.schedule, result);
+    if (proposal.again || result.verdict != schedule::Verdict::not_reproduced) return;
+    int score = 0;
+    if (!symptoms_.empty())
+      for (const std::string& sign : signs(result.trace)) score += symptoms_.contains(sign) ? 1 : 0;
+    const bool of_best = !plan_.candidates.empty() && proposal.schedule.find(plan_.candidates[0].fault.id) != nullptr;
+    if (score > 0 || of_best) promising_.push_back({score, proposal});
+  }
+
+ private:
+  struct Promising {
+    int score = 0;
+    Proposal proposal;
+  };
+
+  static const schedule::FaultOutcome* outcome(const schedule::RunResult& result, const std::string& id) {
+    for (const schedule::FaultOutcome& o : result.faults)
+      if (o.id == id) return &o;
+    return nullptr;
+  }
+
+  void remember_unreached(const Schedule& schedule, const schedule::RunResult& result) {
+    for (const Fault& fault : schedule.faults) {
+      const schedule::FaultOutcome* o = outcome(result, fault.id);
+      if (o == nullptr || o->fired || o->withdrawn) continue;
+      // Blame the first of a chain: what waits for it could not fire anyway.
+      const bool waited = std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
+        const schedule::FaultOutcome* before = outcome(result, id);
+        return before == nullptr || !before->fired;
+      });
+      if (waited) continue;
+      unreached_.insert(context_key(schedule, fault));
+      if (fault.kind == FaultKind::syscall && fault.when.empty() && fault.after.empty() && o->seen == 0)
+        never_called_.insert(call_key(fault));
+    }
+  }
+
+  // A call that was never made can't fail under stricter conditions either.
+  static std::string call_key(const Fault& fault) {
+    return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"), fault.call.peer.value_or("\t"));
+  }
+
+  bool reachable(const Schedule& schedule) const {
+    std::size_t lost = 0;
+    for (const Fault& fault : schedule.faults) {
+      const bool unreached = unreached_.contains(context_key(schedule, fault)) ||
+                             (fault.kind == FaultKind::syscall && never_called_.contains(call_key(fault)));
+      lost += unreached ? 1 : 0;
+    }
+    return lost == 0;
+  }
+
+  void plan_second_tries() {
+    planned_second_ = true;
+    std::stable_sort(promising_.begin(), promising_.end(), [](const Promising& a, const Promising& b) { return a.score > b.score; });
+    if (promising_.size() > kMostSecondTries) promising_.resize(kMostSecondTries);
+    for (Promising& p : promising_) {
+      p.proposal.again = true;
+      second_.push_back(std::move(p.proposal));
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<Proposal> first_;
+  std::vector<Proposal> second_;
+  std::vector<Promising> promising_;
+  std::set<std::string> symptoms_;
+  std::set<std::string> unreached_;
+  std::set<std::string> never_called_;
+  std::size_t at_ = 0;
+  std::size_t again_ = 0;
+  bool planned_second_ = false;
+};
+
+}  // namespace
+
+std::vector<Proposal> level1_schedules(const Plan& plan, const config::Config& config, std::int64_t workload_ns) {
+  return Builder(plan, config, workload_ns).build();
+}
+
+std::unique_ptr<Proposer> make_level1(const SearchContext& context) { return std::make_unique<Level1>(context); }
+
+}  // namespace rose::diagnose

@@ -1,0 +1,159 @@
+#include "diagnose/network.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+// Silences of one cut begin at the last packet before it: apart by as much as one heartbeat.
+constexpr std::int64_t kTogether = 3 * kSecond;
+
+struct Cluster {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::vector<Silence> silences;
+  std::vector<Silence> echoes;  // shorter ones within: gaps between retransmissions
+};
+
+std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence.src, silence.dst); }
+
+bool belongs(const Cluster& cluster, const Silence& silence) {
+  if (silence.start - cluster.start > kTogether) return false;
+  const std::int64_t overlap = std::min(cluster.end, silence.end) - silence.start;
+  const std::int64_t shorter = std::min(cluster.end - cluster.start, silence.end - silence.start);
+  return overlap * 2 >= shorter;
+}
+
+// Within the cluster's time and on one of its pairs: that pair is cut already.
+bool echoes(const Cluster& cluster, const Silence& silence) {
+  if (silence.start < cluster.start || silence.end > cluster.end + 2 * kSecond) return false;
+  return std::any_of(cluster.silences.begin(), cluster.silences.end(),
+                     [&](const Silence& other) { return edge_of(other) == edge_of(silence); });
+}
+
+std::vector<Cluster> cluster_by_time(std::vector<Silence> silences) {
+  std::stable_sort(silences.begin(), silences.end(), [](const Silence& a, const Silence& b) {
+    return a.start != b.start ? a.start < b.start : std::pair(a.src, a.dst) < std::pair(b.src, b.dst);
+  });
+  std::vector<Cluster> clusters;
+  std::size_t live = 0;  // clusters before it ended before anything still to come
+  for (const Silence& silence : silences) {
+    while (live < clusters.size() && clusters[live].end + 2 * kSecond < silence.start) ++live;
+    bool placed = false;
+    for (std::size_t i = live; i < clusters.size() && !placed; ++i) {
+      Cluster& cluster = clusters[i];
+      if (belongs(cluster, silence)) {
+        cluster.silences.push_back(silence);
+        cluster.end = std::max(cluster.end, silence.end);
+        placed = true;
+      } else if (echoes(cluster, silence)) {
+        cluster.echoes.push_back(silence);
+        placed = true;
+      }
+    }
+    if (!placed) clusters.push_back({silence.start, silence.end, {silence}, {}});
+  }
+  return clusters;
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  const std::size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
+  return values[middle];
+}
+
+struct Edge {
+  std::vector<const Silence*> silences;
+  std::int64_t total = 0;
+};
+
+// Fewest nodes that explain the pairs: again and again the node with most pairs left.
+void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector<Cut>& cuts) {
+  std::map<std::pair<int, int>, Edge> edges;
+  std::map<std::pair<int, int>, std::uint64_t> echo_events;
+  for (const Silence& silence : cluster.silences) {
+    Edge& edge = edges[edge_of(silence)];
+    edge.silences.push_back(&silence);
+    edge.total += silence.end - silence.start;
+  }
+  for (const Silence& silence : cluster.echoes) echo_events[edge_of(silence)] += silence.events;
+
+  while (!edges.empty()) {
+    std::map<int, std::pair<int, std::int64_t>> weight;  // node -> pairs, total silence
+    for (const auto& [pair, edge] : edges)
+      for (const int node : {pair.first, pair.second}) {
+        if (node < 0) continue;
+        ++weight[node].first;
+        weight[node].second += edge.total;
+      }
+    int best = -1;
+    for (const auto& [node, w] : weight)
+      if (best < 0 || w > weight[best]) best = node;
+
+    Cut cut;
+    cut.node = best;
+    std::vector<std::int64_t> lengths;
+    std::set<int> peers;
+    std::set<std::uint16_t> ports;
+    bool unknown_sender = false;
+    bool others_watched = true;
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    cut.start = INT64_MAX;
+    for (auto it = edges.begin(); it != edges.end();) {
+      const auto& [pair, edge] = *it;
+      if (pair.first != best && pair.second != best) {
+        ++it;
+        continue;
+      }
+      const int peer = pair.first == best ? pair.second : pair.first;
+      if (peer < 0) {
+        unknown_sender = true;
+      } else {
+        peers.insert(peer);
+        others_watched = others_watched && watched[static_cast<std::size_t>(peer)];
+      }
+      for (const Silence* silence : edge.silences) {
+        const std::int64_t length = silence->end - silence->start;
+        lengths.push_back(length);
+        (silence->dst == best ? in : out) += length;
+        cut.start = std::min(cut.start, silence->start);
+        cut.end = std::max(cut.end, silence->end);
+        cut.events += silence->events;
+        if (silence->port != 0) ports.insert(silence->port);
+      }
+      if (const auto echo = echo_events.find(pair); echo != echo_events.end()) cut.events += echo->second;
+      it = edges.erase(it);
+    }
+    cut.duration = median(std::move(lengths));
+    cut.ports.assign(ports.begin(), ports.end());
+    if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
+    cut.all_others = unknown_sender || peers.size() + 1 == watched.size();
+    // One way only when the other way was watched and stayed (mostly) alive: what is sent into a
+    // one-way cut is sent again at growing intervals, which shows as short silences too.
+    if (unknown_sender) {
+      cut.direction = schedule::Direction::both;
+    } else if (others_watched && out * 2 < in) {
+      cut.direction = schedule::Direction::in;
+    } else if (watched[static_cast<std::size_t>(best)] && in * 2 < out) {
+      cut.direction = schedule::Direction::out;
+    }
+    cuts.push_back(std::move(cut));
+  }
+}
+
+}  // namespace
+
+std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched) {
+  std::vector<Cut> cuts;
+  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, cuts);
+  std::stable_sort(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  return cuts;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,38 @@
+// From silences between pairs of nodes to the cuts that explain them: silences that begin together
+// are one event, and the node common to its pairs was cut off from the others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace rose::diagnose {
+
+// Nothing arrived from `src` at `dst` in [start, end].
+struct Silence {
+  int src = -1;               // -1: unknown, the nodes share one address
+  int dst = -1;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint64_t events = 1;   // of the dump
+  std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
+};
+
+struct Cut {
+  int node = -1;
+  std::vector<int> peers;     // ascending; empty: unknown, all others
+  bool all_others = false;    // `peers` are all other nodes
+  schedule::Direction direction = schedule::Direction::both;
+  std::vector<std::uint16_t> ports;
+  std::int64_t start = 0;     // the earliest of its silences
+  std::int64_t end = 0;
+  std::int64_t duration = 0;  // the median of its silences
+  std::uint64_t events = 0;
+};
+
+// `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked.
+// Every silence is accounted to exactly one cut.
+[[nodiscard]] std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,277 @@
+#include "diagnose/nodes.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+
+#include "base/text.h"
+
+namespace rose::diagnose {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+// "N1.prod.example.com" -> "n1"; addresses stay whole.
+std::string short_name(std::string_view name) {
+  const std::string text = lower(name);
+  const std::size_t dot = text.find('.');
+  if (dot == std::string::npos || dot == 0 || std::isdigit(static_cast<unsigned char>(text[0]))) return text;
+  return text.substr(0, dot);
+}
+
+bool loopback(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += fmt::format("{}'{}'", out.empty() ? "" : ", ", name);
+  return out;
+}
+
+// "name=ip" of Meta::addresses.
+std::pair<std::string, std::string> split_address(const std::string& entry) {
+  const std::size_t equals = entry.rfind('=');
+  if (equals == std::string::npos) return {};
+  return {entry.substr(0, equals), std::string(plain_address(std::string_view(entry).substr(equals + 1)))};
+}
+
+}  // namespace
+
+std::string_view plain_address(std::string_view address) {
+  if (address.size() >= 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
+  if (address.starts_with("::ffff:") && address.find('.') != std::string_view::npos) address.remove_prefix(7);
+  return address;
+}
+
+Endpoint parse_endpoint(std::string_view peer) {
+  if (peer.empty() || peer.starts_with("unix:")) return {};
+  std::string_view address = peer;
+  std::string_view digits;
+  if (peer.front() == '[') {
+    const std::size_t close = peer.find(']');
+    if (close == std::string_view::npos) return {};
+    address = peer.substr(0, close + 1);
+    if (close + 1 < peer.size() && peer[close + 1] == ':') digits = peer.substr(close + 2);
+  } else if (const std::size_t colon = peer.rfind(':'); colon != std::string_view::npos && peer.find(':') == colon) {
+    address = peer.substr(0, colon);
+    digits = peer.substr(colon + 1);
+  }
+  Endpoint endpoint{plain_address(address), 0};
+  if (!digits.empty()) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), endpoint.port);
+    if (error != std::errc{} || end != digits.data() + digits.size() || endpoint.port < 0 || endpoint.port > 65535)
+      endpoint.port = 0;
+  }
+  return endpoint;
+}
+
+Result<NodeMap> NodeMap::make(const Inputs& inputs) {
+  NodeMap map;
+  map.inputs_ = &inputs;
+  const config::Config& config = *inputs.config;
+  for (const config::Node& node : config.nodes) map.names_.push_back(node.name);
+  map.watched_.assign(map.names_.size(), false);
+  for (const config::Node& node : config.nodes) {
+    const bool shared = std::any_of(config.nodes.begin(), config.nodes.end(), [&](const config::Node& other) {
+      return &other != &node && other.ip == node.ip;
+    });
+    map.test_addresses_.push_back(shared ? std::string{} : node.ip);
+  }
+
+  // What the dumps speak of: node names, hosts, addresses.
+  std::set<std::string> dump_names;
+  std::set<std::string> seen_addresses;
+  for (const trace::Trace& trace : inputs.traces) {
+    Source source;
+    source.default_name = !trace.meta.node.empty()         ? trace.meta.node
+                          : !trace.meta.host.empty()       ? trace.meta.host
+                          : trace.meta.nodes.size() == 1   ? trace.meta.nodes[0]
+                                                           : std::string{};
+    std::vector<bool> is_node(trace.strings.size() + 1, false);
+    std::vector<bool> is_address(trace.strings.size() + 1, false);
+    bool unnamed = false;
+    for (const trace::Event& event : trace.events) {
+      if (event.node == 0) unnamed = true;
+      if (event.node < is_node.size()) is_node[event.node] = true;
+      if (event.type == trace::EventType::nd) {
+        if (event.src < is_address.size()) is_address[event.src] = true;
+        if (event.dst < is_address.size()) is_address[event.dst] = true;
+      }
+    }
+    for (std::size_t id = 1; id < is_node.size(); ++id) {
+      const std::string_view text = trace.str(static_cast<trace::StringId>(id));
+      if (is_node[id]) dump_names.emplace(text);
+      if (is_address[id]) seen_addresses.emplace(plain_address(text));
+    }
+    for (const std::string& name : trace.meta.nodes) dump_names.insert(name);
+    if (unnamed) dump_names.insert(source.default_name);
+    for (const std::string& entry : trace.meta.addresses) {
+      const auto [name, address] = split_address(entry);
+      if (!address.empty()) seen_addresses.insert(address);
+    }
+    map.sources_.push_back(std::move(source));
+  }
+
+  // --map first: what the user says holds.
+  std::vector<std::string> known(dump_names.begin(), dump_names.end());
+  known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
+  for (const auto& [host, node] : inputs.host_to_node) {
+    const auto found = std::find(map.names_.begin(), map.names_.end(), node);
+    if (found == map.names_.end()) {
+      const std::string slip = did_you_mean(node, map.names_);
+      return fail(ErrorKind::input, fmt::format("--map {}={}: the deployment has no node '{}'", host, node, node),
+                  slip.empty() ? fmt::format("its nodes are {}", quoted_list(map.names_)) : slip);
+    }
+    const int index = static_cast<int>(found - map.names_.begin());
+    if (dump_names.contains(host)) {
+      map.by_name_[host] = index;
+      continue;
+    }
+    if (const std::string address(plain_address(host)); seen_addresses.contains(address)) {
+      map.by_address_[address] = index;
+      continue;
+    }
+    // The host of a dump whose events carry another single name.
+    bool taken = false;
+    for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
+      const trace::Trace& trace = inputs.traces[i];
+      if (trace.meta.host != host && trace.meta.node != host) continue;
+      const std::vector<std::string> names = trace::node_names(trace);
+      if (names.size() > 1)
+        return fail(ErrorKind::input, fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
+                    fmt::format("name one of them: {}", quoted_list(names)));
+      if (names.size() == 1) map.by_name_[names[0]] = index;
+      taken = true;
+    }
+    if (taken) continue;
+    std::vector<std::string> words = known;
+    words.insert(words.end(), seen_addresses.begin(), seen_addresses.end());
+    const std::string slip = did_you_mean(host, words);
+    return fail(ErrorKind::input, fmt::format("--map {}={}: no dump speaks of a host '{}'", host, node, host),
+                !slip.empty()   ? slip
+                : words.empty() ? std::string("the dumps name no hosts")
+                                : fmt::format("the dumps name {}", quoted_list(words)));
+  }
+
+  // By name; then by the address that the dump's header gives; then by the first label of the name.
+  for (const std::string& name : dump_names) {
+    if (map.by_name_.contains(name)) continue;
+    const auto found = std::find(map.names_.begin(), map.names_.end(), name);
+    if (found != map.names_.end()) map.by_name_[name] = static_cast<int>(found - map.names_.begin());
+  }
+  for (const trace::Trace& trace : inputs.traces) {
+    for (const std::string& entry : trace.meta.addresses) {
+      const auto [name, address] = split_address(entry);
+      if (address.empty() || !dump_names.contains(name) || map.by_name_.contains(name)) continue;
+      for (int i = 0; i < map.count(); ++i)
+        if (!map.test_address(i).empty() && map.test_address(i) == address) map.by_name_[name] = i;
+    }
+  }
+  for (const std::string& name : dump_names) {
+    if (map.by_name_.contains(name) || name.empty()) continue;
+    int match = kNone;
+    for (int i = 0; i < map.count(); ++i)
+      if (short_name(map.name(i)) == short_name(name)) match = match == kNone ? i : kShared;
+    const bool ambiguous = std::any_of(dump_names.begin(), dump_names.end(), [&](const std::string& other) {
+      return other != name && short_name(other) == short_name(name);
+    });
+    if (match >= 0 && !ambiguous) map.by_name_[name] = match;
+  }
+
+  // By elimination, when there is no choice.
+  std::vector<std::string> left;
+  for (const std::string& name : dump_names)
+    if (!map.by_name_.contains(name)) left.push_back(name);
+  std::vector<int> free;
+  for (int i = 0; i < map.count(); ++i)
+    if (std::none_of(map.by_name_.begin(), map.by_name_.end(), [&](const auto& entry) { return entry.second == i; }))
+      free.push_back(i);
+  if (left.size() == 1 && free.size() == 1) {
+    map.by_name_[left[0]] = free[0];
+    map.notes_.push_back(fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
+                                     "--map {}=NODE if that is wrong",
+                                     left[0], map.name(free[0]), left[0]));
+    left.clear();
+    free.clear();
+  }
+  if (!left.empty()) {
+    std::vector<std::string> nodes;
+    for (const int i : free) nodes.push_back(map.name(i));
+    std::vector<std::string> named;
+    for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
+    map.notes_.push_back(fmt::format("could not match {} of the dump to a node of the deployment, its events are left out; {}",
+                                     quoted_list(named),
+                                     nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
+                                                   : fmt::format("say which of {} it is with --map {}=NODE",
+                                                                 quoted_list(nodes), named[0])));
+  }
+
+  // Addresses. An address that two nodes claim tells nothing about either.
+  const auto claim = [&](std::string_view address, int node, bool firm) {
+    if (address.empty()) return;
+    const auto [it, fresh] = map.by_address_.emplace(std::string(address), node);
+    if (!fresh && it->second != node && firm) it->second = kShared;
+  };
+  const auto user_said = map.by_address_;
+  for (const trace::Trace& trace : inputs.traces)
+    for (const std::string& entry : trace.meta.addresses) {
+      const auto [name, address] = split_address(entry);
+      if (user_said.contains(address)) continue;
+      if (const auto it = map.by_name_.find(name); it != map.by_name_.end()) claim(address, it->second, true);
+    }
+  const auto of_headers = map.by_address_;
+  for (int i = 0; i < map.count(); ++i) {
+    const std::string& ip = config.nodes[static_cast<std::size_t>(i)].ip;
+    if (!of_headers.contains(ip)) claim(ip, i, true);
+  }
+  // A tracer sees packets where they arrive: the node of an ND event is the one that owns `dst`.
+  std::map<std::string, int> learned;
+  for (std::size_t s = 0; s < inputs.traces.size(); ++s) {
+    const trace::Trace& trace = inputs.traces[s];
+    Source& source = map.sources_[s];
+    source.by_string.assign(trace.strings.size() + 1, kNone);
+    for (std::size_t id = 1; id < source.by_string.size(); ++id)
+      if (const auto it = map.by_name_.find(trace.str(static_cast<trace::StringId>(id))); it != map.by_name_.end())
+        source.by_string[id] = it->second;
+    if (const auto it = map.by_name_.find(source.default_name); it != map.by_name_.end()) source.default_node = it->second;
+    for (const trace::Event& event : trace.events) {
+      const int node = map.of(s, event);
+      if (node < 0) continue;
+      map.watched_[static_cast<std::size_t>(node)] = true;
+      if (event.type != trace::EventType::nd || event.dst == 0) continue;
+      const auto [it, fresh] = learned.emplace(std::string(plain_address(trace.str(event.dst))), node);
+      if (!fresh && it->second != node) it->second = kShared;
+    }
+    for (const std::string& name : trace.meta.nodes)
+      if (const auto it = map.by_name_.find(name); it != map.by_name_.end())
+        map.watched_[static_cast<std::size_t>(it->second)] = true;
+  }
+  for (const auto& [address, node] : learned)
+    if (!map.by_address_.contains(address) && !map.by_name_.contains(address)) map.by_address_.emplace(address, node);
+  return map;
+}
+
+int NodeMap::of(std::size_t source, const trace::Event& event) const {
+  const Source& s = sources_[source];
+  if (event.node == 0) return s.default_node;
+  return event.node < s.by_string.size() ? s.by_string[event.node] : kNone;
+}
+
+std::string NodeMap::dump_name(std::size_t source, const trace::Event& event) const {
+  return event.node == 0 ? sources_[source].default_name : std::string(inputs_->traces[source].str(event.node));
+}
+
+int NodeMap::of_address(std::string_view address) const {
+  address = plain_address(address);
+  if (const auto it = by_address_.find(address); it != by_address_.end()) return it->second;
+  if (const auto it = by_name_.find(address); it != by_name_.end()) return it->second;
+  for (int i = 0; i < count(); ++i)
+    if (name(i) == address) return i;
+  return loopback(address) && count() > 1 ? kShared : kNone;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,68 @@
+// Which node of the deployment a dump speaks of: by --map, by name, by address, and by elimination.
+// Production and test deployment seldom use the same names; what can't be matched is said.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+class NodeMap {
+ public:
+  static constexpr int kNone = -1;    // no node of the deployment
+  static constexpr int kShared = -2;  // an address that several nodes have: it tells nothing
+
+  [[nodiscard]] static Result<NodeMap> make(const Inputs& inputs);
+
+  [[nodiscard]] int count() const { return static_cast<int>(names_.size()); }
+  [[nodiscard]] const std::string& name(int node) const { return names_[static_cast<std::size_t>(node)]; }
+  // The node's address in the test deployment; "" when unknown or shared with others.
+  [[nodiscard]] const std::string& test_address(int node) const {
+    return test_addresses_[static_cast<std::size_t>(node)];
+  }
+
+  // Of an event of inputs.traces[source].
+  [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
+  // The event's node as the dump names it.
+  [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
+  // Of an address (no port) or a name, as it stands in src, dst and peer.
+  [[nodiscard]] int of_address(std::string_view address) const;
+  // Was this node watched by a tracer? Silences towards unwatched nodes go unseen.
+  [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }
+
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Source {
+    std::string default_name;            // for events without a node
+    int default_node = kNone;
+    std::vector<int> by_string;          // StringId -> node
+  };
+
+  std::vector<std::string> names_;
+  std::vector<std::string> test_addresses_;
+  std::vector<Source> sources_;
+  std::map<std::string, int, std::less<>> by_name_;     // of the dumps
+  std::map<std::string, int, std::less<>> by_address_;
+  std::vector<bool> watched_;
+  std::vector<std::string> notes_;
+  const Inputs* inputs_ = nullptr;
+};
+
+// "10.0.0.1", "::1": without brackets and the prefix of mapped IPv4 addresses.
+[[nodiscard]] std::string_view plain_address(std::string_view address);
+
+struct Endpoint {
+  std::string_view address;  // "" when it is not an internet address
+  int port = 0;              // 0 unknown
+};
+// "10.0.0.1:7000", "[::1]:7000", "10.0.0.1".
+[[nodiscard]] Endpoint parse_endpoint(std::string_view peer);
+
+}  // namespace rose::diagnose
