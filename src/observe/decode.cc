@@ -1,0 +1,268 @@
+#include "observe/decode.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+namespace rose::observe {
+namespace {
+
+// One argument: the caller's text, and the folder it is relative to.
+struct PathParts {
+  std::string_view text, base;
+  bool has_text = false, has_base = false, cut = false;
+};
+
+// "/": the root, then the names, which stand leaf first. A cut path has no root.
+void append_fragments(std::string_view fragments, bool cut, std::string& out) {
+  std::string_view names[512];
+  std::size_t count = 0;
+  while (!fragments.empty() && count < std::size(names)) {
+    const auto end = fragments.find('\0');
+    if (end == std::string_view::npos) break;
+    names[count++] = fragments.substr(0, end);
+    fragments.remove_prefix(end + 1);
+  }
+  if (count == 0) {
+    out += '/';
+    return;
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    if (!(cut && i == count - 1)) out += '/';
+    out += names[i];
+  }
+}
+
+// Appends "a/b" without its "." parts and doubled slashes. ".." stays: what it means depends on links.
+void append_clean(std::string_view text, std::string& out) {
+  while (!text.empty()) {
+    const auto slash = text.find('/');
+    const auto part = text.substr(0, slash);
+    if (!part.empty() && part != ".") {
+      if (out.empty() || out.back() != '/') out += '/';
+      out += part;
+    }
+    if (slash == std::string_view::npos) break;
+    text.remove_prefix(slash + 1);
+  }
+}
+
+void join(const PathParts& parts, std::string& out, bool& truncated) {
+  out.clear();
+  truncated = parts.cut;
+  if (parts.text.starts_with('/')) {
+    append_clean(parts.text, out);
+    if (out.empty()) out = "/";
+  } else if (parts.has_base) {
+    append_fragments(parts.base, parts.cut, out);
+    append_clean(parts.text, out);
+  } else {
+    out = parts.text;
+  }
+  if (out.size() > ROSE_PATH_BYTES - 1) {
+    out.erase(0, out.size() - (ROSE_PATH_BYTES - 1));
+    truncated = true;
+  }
+}
+
+std::string peer_text(const rose_address& address) {
+  if (address.family == AF_INET) {
+    return fmt::format("{}.{}.{}.{}:{}", address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3],
+                       address.port);
+  }
+  const std::string text = address_text(address.bytes);
+  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, address.port)
+                                             : fmt::format("[{}]:{}", text, address.port);
+}
+
+template <typename T>
+bool read_as(std::span<const std::byte> bytes, T& out) {
+  if (bytes.size() < sizeof(T)) return false;
+  std::memcpy(&out, bytes.data(), sizeof(T));
+  return true;
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool decode_call(std::span<const std::byte> record, Decoded& out) {
+  rose_call call;
+  if (!read_as(record, call)) return false;
+  auto& event = out.event;
+  const bool failed = call.head.kind == ROSE_FAILED;
+  event.type = failed ? trace::EventType::scf : trace::EventType::sys;
+  event.syscall = static_cast<std::int16_t>(call.nr);
+  if (failed) {
+    event.err = static_cast<std::int16_t>(-call.result);
+  } else {
+    event.result = call.result;
+  }
+  event.fd = call.fd;
+
+  PathParts first, second;
+  std::span<const std::byte> rest = record.subspan(sizeof call);
+  bool truncated = false;
+  rose_piece piece;
+  while (read_as(rest, piece)) {
+    rest = rest.subspan(sizeof piece);
+    if (piece.length > rest.size()) return false;
+    const auto body = rest.first(piece.length);
+    const bool cut = (piece.flags & ROSE_CUT) != 0;
+    switch (piece.kind) {
+      case ROSE_PATH:
+      case ROSE_PATH2: {
+        auto& parts = piece.kind == ROSE_PATH ? first : second;
+        parts.text = text_of(body);
+        parts.has_text = true;
+        parts.cut |= cut;
+        break;
+      }
+      case ROSE_BASE:
+      case ROSE_BASE2: {
+        auto& parts = piece.kind == ROSE_BASE ? first : second;
+        // The tail of a cut text belongs to no folder we could name.
+        parts.base = text_of(body);
+        parts.has_base = !parts.cut;
+        parts.cut |= cut;
+        break;
+      }
+      case ROSE_FILE:
+        if (!out.has_path) {
+          out.path.clear();
+          append_fragments(text_of(body), cut, out.path);
+          out.has_path = true;
+          truncated |= cut;
+          if ((piece.flags & ROSE_UNLINKED) != 0) event.flags |= trace::kUnlinked;
+        }
+        break;
+      case ROSE_PIPE: {
+        std::uint64_t inode = 0;
+        if (!read_as(body, inode)) return false;
+        out.path = fmt::format("pipe:[{}]", inode);
+        out.has_path = true;
+        break;
+      }
+      case ROSE_ANON:
+        out.path.assign("anon:").append(text_of(body));
+        out.has_path = true;
+        break;
+      case ROSE_PEER: {
+        rose_address address;
+        if (!read_as(body, address)) return false;
+        out.peer = peer_text(address);
+        out.has_peer = true;
+        break;
+      }
+      case ROSE_UNIX: {
+        auto text = text_of(body);
+        out.peer = "unix:";
+        if (!text.empty() && text.front() == '\0') {  // abstract: any bytes, shown with '@' as ss does
+          out.peer += '@';
+          text.remove_prefix(1);
+        }
+        out.peer += text.substr(0, text.find('\0'));
+        out.has_peer = true;
+        break;
+      }
+      default:
+        return false;
+    }
+    rest = rest.subspan(std::min<std::size_t>(rest.size(), (piece.length + 7U) & ~7U));
+  }
+  bool cut = false;
+  if (first.has_text) {
+    join(first, out.path, cut);
+    out.has_path = true;
+    truncated |= cut;
+  }
+  if (second.has_text) {
+    join(second, out.path2, cut);
+    out.has_path2 = true;
+    truncated |= cut;
+  }
+  if (truncated) event.flags |= trace::kTruncated;
+  return true;
+}
+
+}  // namespace
+
+std::string address_text(const std::uint8_t (&bytes)[16]) {
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  char text[INET6_ADDRSTRLEN] = {};
+  if (std::memcmp(bytes, kMapped, sizeof kMapped) == 0) {
+    ::inet_ntop(AF_INET, bytes + 12, text, sizeof text);
+  } else {
+    ::inet_ntop(AF_INET6, bytes, text, sizeof text);
+  }
+  return text;
+}
+
+void describe_pair(const rose_pair& pair, Decoded& out) {
+  out.src = address_text(pair.src);
+  out.dst = address_text(pair.dst);
+  out.event.protocol = pair.protocol == 6    ? trace::Protocol::tcp
+                       : pair.protocol == 17 ? trace::Protocol::udp
+                                             : trace::Protocol::none;
+  (pair.from_service != 0 ? out.event.sport : out.event.dport) = pair.port;
+}
+
+bool decode(std::span<const std::byte> record, Decoded& out) {
+  rose_head head;
+  out.event = {};
+  out.has_path = out.has_path2 = out.has_peer = false;
+  if (!read_as(record, head) || head.size < sizeof head || head.size > record.size()) return false;
+  record = record.first(head.size);
+  out.node = head.node;
+  out.event.ts_ns = static_cast<std::int64_t>(head.ts_ns);
+  out.event.pid = static_cast<std::int32_t>(head.tgid);
+  out.event.tid = static_cast<std::int32_t>(head.tid);
+  switch (head.kind) {
+    case ROSE_FAILED:
+    case ROSE_CHANGED:
+      return decode_call(record, out);
+    case ROSE_ENTERED: {
+      rose_entered entered;
+      if (!read_as(record, entered)) return false;
+      out.event.type = trace::EventType::af;
+      out.function = entered.function;
+      return true;
+    }
+    case ROSE_SILENT: {
+      rose_silent silent;
+      if (!read_as(record, silent)) return false;
+      out.event.type = trace::EventType::nd;
+      out.event.duration_ms = static_cast<std::int32_t>(std::min<std::uint64_t>(silent.duration_ns / 1'000'000, INT32_MAX));
+      out.event.packets = silent.packets;
+      describe_pair(silent.pair, out);
+      return true;
+    }
+    case ROSE_PROCESS: {
+      rose_process process;
+      if (!read_as(record, process)) return false;
+      if (process.state < ROSE_CRASHED || process.state > ROSE_STARTED) return false;
+      auto& event = out.event;
+      event.type = trace::EventType::ps;
+      event.state = static_cast<trace::ProcessState>(process.state);
+      event.signal = process.signal;
+      event.exit_code = process.exit_code;
+      if (process.state == ROSE_PAUSED) {
+        event.duration_ms =
+            static_cast<std::int32_t>(std::min<std::uint64_t>(process.duration_ns / 1'000'000, INT32_MAX));
+      }
+      if ((process.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
+      if ((process.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
+      if ((process.flags & ROSE_CORE) != 0) event.flags |= trace::kCoreDumped;
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace rose::observe

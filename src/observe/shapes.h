@@ -1,0 +1,19 @@
+// What the kernel half must know of each system call: where its path, descriptor and address
+// arguments are, which of its failures are expected noise, which of its successes are events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "bpf/tracer.h"
+
+namespace rose::observe {
+
+struct CallTables {
+  std::array<rose_call_shape, ROSE_SYSCALLS> shapes{};
+  std::array<std::uint64_t, ROSE_SYSCALLS / 64> changing{};  // bit set: a success can be a SYS event
+};
+
+[[nodiscard]] CallTables call_tables();
+
+}  // namespace rose::observe

@@ -1,0 +1,129 @@
+#include "observe/targets.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace rose::observe {
+namespace {
+
+constexpr long kCgroup2Magic = 0x63677270;
+
+struct Mount {
+  std::filesystem::path point;
+  std::filesystem::path root;  // the folder of the hierarchy that shows there
+};
+
+std::vector<Mount> cgroup2_mounts() {
+  std::vector<Mount> mounts;
+  std::ifstream file("/proc/self/mountinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto type = line.find(" - cgroup2 ");
+    if (type == std::string::npos) continue;
+    const auto words = split(std::string_view(line).substr(0, type), ' ');
+    if (words.size() >= 5) mounts.push_back({words[4], words[3]});
+  }
+  return mounts;
+}
+
+std::uint32_t depth(const std::filesystem::path& path) {
+  std::uint32_t parts = 0;
+  for (const auto& part : path) {
+    if (part != "/" && part != "." && !part.empty()) ++parts;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
+  std::error_code bad;
+  const auto path = std::filesystem::canonical(folder, bad);
+  if (bad) {
+    return fail(ErrorKind::input, fmt::format("cgroup '{}': {}", folder.string(), bad.message()),
+                "give the full path of a cgroup v2 folder, e.g. /sys/fs/cgroup/system.slice/x.service");
+  }
+  struct statfs fs{};
+  struct stat status{};
+  if (::statfs(path.c_str(), &fs) != 0 || ::stat(path.c_str(), &status) != 0) {
+    return fail_errno(ErrorKind::input, fmt::format("cgroup '{}'", folder.string()), errno);
+  }
+  if (fs.f_type != kCgroup2Magic || !S_ISDIR(status.st_mode)) {
+    return fail(ErrorKind::input, fmt::format("'{}' is not a cgroup v2 folder", folder.string()),
+                "v2 is mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified in the hybrid layout");
+  }
+  Cgroup cgroup{path, status.st_ino, 0};
+  std::size_t longest = 0;
+  for (const auto& mount : cgroup2_mounts()) {
+    const auto relative = path.lexically_relative(mount.point);
+    if (relative.empty() || *relative.begin() == "..") continue;
+    if (mount.point.native().size() < longest) continue;
+    longest = mount.point.native().size();
+    cgroup.level = depth(mount.root) + depth(relative);
+  }
+  return cgroup;
+}
+
+Result<Cgroup> cgroup_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cgroup", pid));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.starts_with("0::/")) continue;
+    for (const auto& mount : cgroup2_mounts()) {
+      const auto relative = std::filesystem::path(line.substr(3)).lexically_relative(mount.root);
+      if (relative.empty() || *relative.begin() == "..") continue;
+      auto found = find_cgroup(mount.point / relative);
+      if (found) return found;
+    }
+  }
+  return fail(ErrorKind::environment, fmt::format("process {} has no cgroup v2 that is visible here", pid),
+              "mount cgroup v2: mount -t cgroup2 none /sys/fs/cgroup/unified");
+}
+
+std::vector<pid_t> descendants(const std::vector<pid_t>& roots) {
+  std::multimap<pid_t, pid_t> children;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return {};
+  while (const dirent* entry = ::readdir(proc)) {
+    const std::string_view name(entry->d_name);
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    if (!std::getline(file, line)) continue;
+    // "pid (name) state ppid ...": the name may hold anything, so look from its end.
+    const auto end = line.rfind(')');
+    if (end == std::string::npos || end + 4 >= line.size()) continue;
+    children.emplace(static_cast<pid_t>(std::strtol(line.c_str() + end + 4, nullptr, 10)), pid);
+  }
+  ::closedir(proc);
+  std::vector<pid_t> found;
+  std::set<pid_t> seen(roots.begin(), roots.end());
+  std::vector<pid_t> todo = roots;
+  while (!todo.empty()) {
+    const pid_t parent = todo.back();
+    todo.pop_back();
+    const auto [begin, end] = children.equal_range(parent);
+    for (auto it = begin; it != end; ++it) {
+      if (!seen.insert(it->second).second) continue;
+      found.push_back(it->second);
+      todo.push_back(it->second);
+    }
+  }
+  return found;
+}
+
+bool alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
+
+}  // namespace rose::observe

@@ -1,0 +1,30 @@
+// Where the targets are: v2 cgroups with their ids and depths, process trees.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace rose::observe {
+
+struct Cgroup {
+  std::filesystem::path path;
+  std::uint64_t id = 0;
+  std::uint32_t level = 0;  // 0: the root
+};
+
+// A v2 cgroup folder. ErrorKind::input when it does not exist or is none.
+[[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
+// The v2 cgroup a process lives in.
+[[nodiscard]] Result<Cgroup> cgroup_of(pid_t pid);
+
+// All descendants of `roots` alive now, without the roots themselves.
+[[nodiscard]] std::vector<pid_t> descendants(const std::vector<pid_t>& roots);
+[[nodiscard]] bool alive(pid_t pid);
+
+}  // namespace rose::observe

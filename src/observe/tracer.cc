@@ -1,0 +1,832 @@
+#include "observe/tracer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "bpf/tracer.h"
+#include "kernel/attach.h"
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+#include "observe/ring.h"
+#include "observe/shapes.h"
+#include "observe/targets.h"
+#include "observe/window.h"
+#include "skel/tracer.skel.h"
+#include "symbols/symbols.h"
+
+namespace rose::observe {
+namespace {
+
+constexpr std::size_t kGroup = 512;  // functions a link
+// Profile: a function is let go of when it is hot beyond doubt.
+constexpr std::uint64_t kHotCount = 120;
+constexpr double kHotFactor = 4;
+constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
+
+struct Watched {
+  std::string name;
+  std::filesystem::path binary;
+  std::uint64_t offset = 0;
+  bool hot = false;
+  std::int64_t attached_ns = 0;  // since when
+  std::int64_t watched_ns = 0;   // for how long, once it was let go of
+};
+
+struct Group {
+  std::filesystem::path binary;
+  std::vector<std::uint32_t> functions;
+  kernel::FunctionLink link;
+};
+
+std::uint64_t kernel_bytes(std::uint64_t pairs, std::uint64_t ring, int cpus) {
+  return ring + pairs * (sizeof(rose_pair) + sizeof(rose_pair_state) + 64) +
+         pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + 64) +
+         static_cast<std::uint64_t>(cpus) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8);
+}
+
+std::pair<std::uint32_t, std::uint32_t> ephemeral_ports() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  std::uint32_t low = 32768, high = 60999;
+  file >> low >> high;
+  return {low, high};
+}
+
+bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
+  out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return ::inet_pton(AF_INET, text.c_str(), out.data() + 12) == 1 || ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
+}
+
+// Links are kept as libbpf's, for tracepoints.
+struct LinkCloser {
+  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+};
+struct SkeletonCloser {
+  void operator()(rose_tracer* skeleton) const { rose_tracer__destroy(skeleton); }
+};
+
+class KernelTracer final : public Tracer {
+ public:
+  KernelTracer(TracerOptions options, std::vector<Target> targets)
+      : options_(std::move(options)), targets_(std::move(targets)) {}
+  ~KernelTracer() override { stop(); }
+
+  Result<void> begin();
+
+  void set_main(const std::string& node, pid_t pid) override;
+  void set_planned(const std::string& node, bool planned) override;
+  Result<trace::Trace> snapshot() override;
+  profile::RunCounts counts() override;
+  TracerStats stats() override;
+
+ private:
+  Result<void> check();
+  Result<void> find_functions();
+  Result<void> find_targets();
+  Result<void> load();
+  Result<void> attach();
+  Result<void> attach_network();
+  Result<void> attach_functions();
+  Result<void> follow_processes();
+  void stop();
+  void run();
+  void drain(std::uint64_t up_to);
+  std::size_t take_some(std::size_t most);
+  void take(std::span<const std::byte> record);
+  void let_go_of_hot();
+  void write_node(std::size_t node);
+  [[nodiscard]] int node_index(const std::string& name) const;
+  [[nodiscard]] rose_stats kernel_stats() const;
+  [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
+  void add_ongoing(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes);
+  [[nodiscard]] bool counting_functions() const { return options_.infrequent_below > 0; }
+
+  TracerOptions options_;
+  std::vector<Target> targets_;
+  std::vector<Watched> functions_;
+  std::vector<bool> wanted_;  // [function * nodes + node]: the node asked for it
+  struct NodeCgroup {
+    Cgroup cgroup;
+    std::uint32_t node = 0;
+  };
+  std::vector<NodeCgroup> cgroups_;      // targets
+  std::vector<NodeCgroup> surrounding_;  // of targets that are processes
+
+  int cpus_ = 1;
+  std::uint64_t ring_bytes_ = 0;
+  std::uint64_t kernel_bytes_ = 0;
+  std::unique_ptr<rose_tracer, SkeletonCloser> skeleton_;
+  std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
+  std::vector<Fd> network_links_;
+  std::vector<Group> groups_;
+
+  std::mutex mutex_;  // the ring, the window, the counters and nodes_
+  Ring ring_;
+  std::unique_ptr<Window> window_;
+  Decoded decoded_;
+  std::vector<rose_node> nodes_;
+  std::uint64_t recorded_ = 0, unreadable_ = 0;
+  std::int64_t begin_wall_ns_ = 0, begin_ns_ = 0;
+
+  std::mutex groups_mutex_;
+  Fd wake_, epoll_;
+  std::atomic<bool> stopping_ = false;
+  std::thread reader_;
+};
+
+Result<void> KernelTracer::check() {
+  if (targets_.empty()) return fail(ErrorKind::usage, "there is nothing to trace", "name at least one target");
+  if (targets_.size() > ROSE_MOST_NODES) {
+    return fail(ErrorKind::input, fmt::format("{} nodes are more than the {} one tracer can tell apart",
+                                              targets_.size(), int{ROSE_MOST_NODES}));
+  }
+  std::set<std::string> names;
+  for (const auto& target : targets_) {
+    if (!names.insert(target.node).second) {
+      return fail(ErrorKind::usage, fmt::format("node '{}' is named twice", target.node));
+    }
+    if (target.pids.empty() && target.cgroups.empty()) {
+      return fail(ErrorKind::usage, fmt::format("node '{}' has neither processes nor cgroups to trace", target.node));
+    }
+  }
+  if (options_.memory < kLeastMemory) {
+    return fail(ErrorKind::usage, fmt::format("{} bytes of memory are too few to trace with", options_.memory),
+                "give at least 2MiB (the default is 64MiB)");
+  }
+  return {};
+}
+
+Result<void> KernelTracer::find_functions() {
+  std::map<std::tuple<dev_t, ino_t, std::uint64_t>, std::uint32_t> known;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
+  for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+    const auto& target = targets_[node];
+    if (target.functions.empty() && target.sources.empty()) continue;
+    if (target.binaries.empty()) {
+      return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
+                  "give 'binary', the program or libraries they are in");
+    }
+    // A pattern must match in one of the binaries, not in each.
+    std::vector<std::pair<std::filesystem::path, symbols::Function>> found;
+    if (target.binaries.size() == 1) {
+      ROSE_TRY(auto functions, symbols::find_functions(target.binaries[0], target.functions, target.sources));
+      for (auto& function : functions) found.emplace_back(target.binaries[0], std::move(function));
+    } else {
+      const auto anywhere = [&](const std::vector<std::string>& patterns,
+                                const std::vector<std::string>& sources) -> Result<void> {
+        std::optional<Error> error;
+        bool any = false;
+        for (const auto& binary : target.binaries) {
+          auto functions = symbols::find_functions(binary, patterns, sources);
+          if (!functions) {
+            if (!error) error = functions.error();
+            continue;
+          }
+          any = true;
+          for (auto& function : *functions) found.emplace_back(binary, std::move(function));
+        }
+        if (!any) return Unexpected(std::move(*error));
+        return {};
+      };
+      for (const auto& pattern : target.functions) ROSE_CHECK(anywhere({pattern}, {}));
+      for (const auto& source : target.sources) ROSE_CHECK(anywhere({}, {source}));
+    }
+    for (auto& [binary, function] : found) {
+      struct stat status{};
+      if (::stat(binary.c_str(), &status) != 0) {
+        return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
+      }
+      const auto [it, fresh] = known.emplace(std::tuple(status.st_dev, status.st_ino, function.offset),
+                                             static_cast<std::uint32_t>(functions_.size()));
+      if (fresh) functions_.push_back({function.name, binary, function.offset, false, 0, 0});
+      asked.emplace_back(it->second, node);
+    }
+  }
+  wanted_.assign(functions_.size() * targets_.size(), false);
+  for (const auto& [function, node] : asked) wanted_[function * targets_.size() + node] = true;
+  return {};
+}
+
+Result<void> KernelTracer::find_targets() {
+  for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+    for (const auto& path : targets_[node].cgroups) {
+      ROSE_TRY(auto cgroup, find_cgroup(path));
+      cgroups_.push_back({std::move(cgroup), node});
+    }
+    for (const pid_t pid : targets_[node].pids) {
+      if (!alive(pid)) {
+        return fail(ErrorKind::input, fmt::format("node '{}': there is no process {}", targets_[node].node, pid));
+      }
+      auto cgroup = cgroup_of(pid);
+      if (!cgroup) {
+        log::warning("network delays of node '{}' are not seen: {}", targets_[node].node, cgroup.error().message);
+        continue;
+      }
+      surrounding_.push_back({std::move(*cgroup), node});
+    }
+  }
+  return {};
+}
+
+Result<void> KernelTracer::load() {
+  kernel::route_libbpf_log();
+  skeleton_.reset(rose_tracer__open());
+  if (!skeleton_) return kernel::bpf_failure("cannot open the tracer's programs", errno);
+  auto& maps = skeleton_->maps;
+  auto& progs = skeleton_->progs;
+  auto& fixed = *skeleton_->rodata;
+
+  const auto tables = call_tables();
+  std::copy(tables.shapes.begin(), tables.shapes.end(), std::begin(fixed.rose_shapes));
+  std::copy(tables.changing.begin(), tables.changing.end(), std::begin(fixed.rose_changing));
+  std::set<std::uint32_t, std::greater<>> levels;
+  for (const auto& [cgroup, node] : cgroups_) levels.insert(cgroup.level);
+  if (levels.size() > ROSE_MOST_LEVELS) {
+    return fail(ErrorKind::input, fmt::format("target cgroups of {} different depths are more than the {} supported",
+                                              levels.size(), int{ROSE_MOST_LEVELS}));
+  }
+  std::copy(levels.begin(), levels.end(), std::begin(fixed.rose_levels));
+  fixed.rose_level_count = static_cast<std::uint32_t>(levels.size());
+  const auto nodes = static_cast<std::uint32_t>(targets_.size());
+  fixed.rose_node_count = nodes;
+  fixed.rose_pause_ns = static_cast<std::uint64_t>(options_.pause_ns);
+  fixed.rose_delay_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(options_.network_delay_ns, 1'000'000));
+  std::tie(fixed.rose_ephemeral_low, fixed.rose_ephemeral_high) = ephemeral_ports();
+  for (const auto& target : targets_) {
+    if (!target.addresses.empty()) fixed.rose_has_addresses = 1;
+  }
+
+  // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
+  cpus_ = libbpf_num_possible_cpus();
+  if (cpus_ < 1) cpus_ = 1;
+  ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
+  const std::uint64_t pairs = std::clamp<std::uint64_t>(options_.memory / 4096, 1024, 65536);
+  fixed.rose_wakeup_bytes = ring_bytes_ / 8;
+  kernel_bytes_ = kernel_bytes(pairs, ring_bytes_, cpus_);
+  const bool counting = options_.count_syscalls;
+  const auto entries = counting_functions() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
+                                            : 1U;
+  bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(maps.rose_pairs, static_cast<std::uint32_t>(pairs));
+  bpf_map__set_max_entries(maps.rose_conns, static_cast<std::uint32_t>(pairs));
+  bpf_map__set_max_entries(maps.rose_nodes, nodes);
+  bpf_map__set_max_entries(maps.rose_stats, nodes);
+  bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
+  bpf_map__set_max_entries(maps.rose_entries, entries);
+
+  const bool interfaces = !options_.interfaces.empty();
+  const bool network = interfaces || !cgroups_.empty() || !surrounding_.empty();
+  bpf_program__set_autoload(progs.rose_sys_count, counting);
+  bpf_program__set_autoload(progs.rose_function, !functions_.empty() && !counting_functions());
+  bpf_program__set_autoload(progs.rose_function_count, !functions_.empty() && counting_functions());
+  bpf_program__set_autoload(progs.rose_ingress, network && !interfaces);
+  bpf_program__set_autoload(progs.rose_tc, interfaces);
+  bpf_program__set_autoload(progs.rose_xdp, interfaces);
+  bpf_program__set_autoload(progs.rose_closed, network);
+  if (!functions_.empty()) {
+    kernel::prepare_uprobe(counting_functions() ? progs.rose_function_count : progs.rose_function);
+  }
+  if (const int error = rose_tracer__load(skeleton_.get()); error != 0) {
+    return kernel::bpf_failure("cannot load the tracer's programs", -error);
+  }
+
+  nodes_.resize(nodes);
+  for (const auto& [cgroup, node] : cgroups_) {
+    for (bpf_map* map : {maps.rose_cgroups, maps.rose_freezable}) {
+      const std::uint64_t id = cgroup.id;
+      const std::uint32_t value = node;
+      if (bpf_map_update_elem(bpf_map__fd(map), &id, &value, BPF_ANY) != 0) {
+        return fail(ErrorKind::input, "more than 1024 target cgroups");
+      }
+    }
+  }
+  for (const auto& [cgroup, node] : surrounding_) {
+    if (cgroup.level == 0) continue;  // the root cannot be frozen
+    const std::uint64_t id = cgroup.id;
+    const std::uint32_t value = node;
+    bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
+  }
+  ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
+  const std::uint64_t left = options_.memory > kernel_bytes_ ? options_.memory - kernel_bytes_ : 0;
+  window_ = std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4));
+  return {};
+}
+
+Result<void> KernelTracer::attach() {
+  auto& progs = skeleton_->progs;
+  struct Tracepoint {
+    bpf_program* program;
+    bool optional;
+  };
+  // Processes first: what is followed must be known before its calls are looked at.
+  const Tracepoint tracepoints[] = {{progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
+                                    {progs.rose_stopped, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
+                                    {progs.rose_closed, true}, {progs.rose_sys_exit, false}, {progs.rose_sys_count, false}};
+  for (const auto& [program, optional] : tracepoints) {
+    if (!bpf_program__autoload(program)) continue;
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) {
+      const int error = errno;
+      if (optional) {
+        log::debug("cannot attach {}: {}", bpf_program__name(program), std::strerror(error));
+        continue;
+      }
+      return kernel::bpf_failure(fmt::format("cannot attach {}", bpf_program__name(program)), error);
+    }
+    links_.emplace_back(link);
+    if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
+  }
+  ROSE_CHECK(attach_network());
+  return attach_functions();
+}
+
+Result<void> KernelTracer::follow_processes() {
+  const int map = bpf_map__fd(skeleton_->maps.rose_procs);
+  for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+    const auto& roots = targets_[node].pids;
+    for (const pid_t pid : roots) {
+      const auto key = static_cast<std::uint32_t>(pid);
+      const std::uint32_t value = node | ROSE_PROC_MAIN;
+      bpf_map_update_elem(map, &key, &value, BPF_ANY);
+      if (!alive(pid)) bpf_map_delete_elem(map, &key);  // it went before anyone watched
+    }
+  }
+  // Forks of processes in the map are followed from now on; those made by processes that were not
+  // yet in it are found by looking again until nothing new appears.
+  bool fresh = true;
+  for (int round = 0; fresh && round < 20; ++round) {
+    fresh = false;
+    for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+      if (targets_[node].pids.empty()) continue;
+      for (const pid_t pid : descendants(targets_[node].pids)) {
+        const auto key = static_cast<std::uint32_t>(pid);
+        const std::uint32_t value = node;
+        if (bpf_map_update_elem(map, &key, &value, BPF_NOEXIST) != 0) continue;
+        if (alive(pid)) {
+          fresh = true;
+        } else {
+          bpf_map_delete_elem(map, &key);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> KernelTracer::attach_network() {
+  auto& progs = skeleton_->progs;
+  if (!options_.interfaces.empty()) {
+    const int addresses = bpf_map__fd(skeleton_->maps.rose_addresses);
+    for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+      for (const auto& text : targets_[node].addresses) {
+        std::array<std::uint8_t, 16> key{};
+        const std::uint32_t value = node;
+        if (to_address(text, key)) bpf_map_update_elem(addresses, key.data(), &value, BPF_ANY);
+      }
+    }
+    const Fd query(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    for (const auto& name : options_.interfaces) {
+      const auto index = static_cast<int>(::if_nametoindex(name.c_str()));
+      if (index == 0) {
+        return fail(ErrorKind::usage, fmt::format("there is no network interface '{}'", name), "see 'ip link'");
+      }
+      ifreq request{};
+      std::strncpy(request.ifr_name, name.c_str(), sizeof request.ifr_name - 1);
+      if (::ioctl(query.get(), SIOCGIFHWADDR, &request) == 0 && request.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
+          request.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK) {
+        return fail(ErrorKind::usage, fmt::format("interface '{}' is not an Ethernet one", name),
+                    "trace the nodes' sockets instead: leave --interface out");
+      }
+      auto link = kernel::attach_tcx(progs.rose_tc, index);
+      if (!link) {
+        log::debug("{}; trying XDP", link.error().message);
+        link = kernel::attach_xdp(progs.rose_xdp, index);
+      }
+      if (!link) return Unexpected(std::move(link).error().in(fmt::format("interface '{}'", name)));
+      network_links_.push_back(std::move(*link));
+    }
+    return {};
+  }
+  // Where several nodes share a cgroup, its packets count for the first of them: the kernel tells
+  // packet programs the cgroup, not the process.
+  std::set<std::uint64_t> seen;
+  for (const auto* list : {&cgroups_, &surrounding_}) {
+    for (const auto& [cgroup, node] : *list) {
+      if (!seen.insert(cgroup.id).second) continue;
+      ROSE_TRY(auto link, kernel::attach_cgroup(progs.rose_ingress, cgroup.path));
+      network_links_.push_back(std::move(link));
+      struct {
+        std::uint64_t cgroup;
+        std::uint32_t type;
+        std::uint32_t pad;
+      } const key{cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
+      const std::uint64_t value = std::uint64_t{node} + 1;
+      if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rose_attached), &key, &value, BPF_ANY) != 0) {
+        return kernel::bpf_failure("cannot tell the packet program its node", errno);
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> KernelTracer::attach_functions() {
+  if (functions_.empty()) return {};
+  const std::lock_guard lock(groups_mutex_);
+  auto* program = counting_functions() ? skeleton_->progs.rose_function_count : skeleton_->progs.rose_function;
+  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
+  for (auto& [binary, all] : by_binary) {
+    for (std::size_t begin = 0; begin < all.size(); begin += kGroup) {
+      Group group;
+      group.binary = binary;
+      std::vector<kernel::ProbePoint> points;
+      for (std::size_t i = begin; i < std::min(all.size(), begin + kGroup); ++i) {
+        group.functions.push_back(all[i]);
+        points.push_back({functions_[all[i]].offset, all[i]});
+      }
+      ROSE_TRY(group.link, kernel::attach_functions(program, binary, points));
+      for (const auto function : group.functions) functions_[function].attached_ns = monotonic_ns();
+      groups_.push_back(std::move(group));
+    }
+  }
+  return {};
+}
+
+Result<void> KernelTracer::begin() {
+  ROSE_CHECK(check());
+  ROSE_CHECK(find_functions());
+  ROSE_CHECK(find_targets());
+  ROSE_CHECK(load());
+  wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!wake_ || !epoll_) return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
+  for (const int fd : {wake_.get(), bpf_map__fd(skeleton_->maps.rose_ring)}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return fail_errno(ErrorKind::environment, "cannot wait for the ring buffer", errno);
+    }
+  }
+  begin_wall_ns_ = wall_ns();
+  begin_ns_ = monotonic_ns();
+  reader_ = std::thread([this] { run(); });
+  return attach();
+}
+
+void KernelTracer::stop() {
+  if (reader_.joinable()) {
+    stopping_ = true;
+    const std::uint64_t one = 1;
+    if (::write(wake_.get(), &one, sizeof one) < 0) log::debug("cannot wake the tracer's reader");
+    reader_.join();
+  }
+  groups_.clear();
+  network_links_.clear();
+  links_.clear();
+}
+
+void KernelTracer::run() {
+  // In a storm the reader competes with the very threads that fail: it must not be starved by them.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
+  const int timeout_ms = counting_functions() ? 50 : 100;
+  bool more = false;
+  while (!stopping_) {
+    epoll_event events[2];
+    ::epoll_wait(epoll_.get(), events, 2, more ? 0 : timeout_ms);
+    {
+      const std::lock_guard lock(mutex_);
+      more = take_some(4096) == 4096;
+    }
+    if (counting_functions()) let_go_of_hot();
+  }
+}
+
+std::size_t KernelTracer::take_some(std::size_t most) {
+  return ring_.consume([this](std::span<const std::byte> record) { take(record); }, most);
+}
+
+void KernelTracer::take(std::span<const std::byte> record) {
+  if (!decode(record, decoded_) || decoded_.node >= targets_.size()) {
+    ++unreadable_;
+    return;
+  }
+  if (decoded_.event.type == trace::EventType::af) {
+    if (decoded_.function >= functions_.size()) {
+      ++unreadable_;
+      return;
+    }
+    // Nodes that share a binary each have their own functions to watch.
+    if (!wanted_[decoded_.function * targets_.size() + decoded_.node]) return;
+  }
+  ++recorded_;
+  window_->add(decoded_);
+}
+
+// Reads all that was produced before the call. A record that is being written on another CPU right
+// now holds up those behind it, for microseconds.
+void KernelTracer::drain(std::uint64_t up_to) {
+  const std::int64_t limit = monotonic_ns() + 2'000'000'000;
+  while (ring_.consumed() < up_to && monotonic_ns() < limit) {
+    if (take_some(SIZE_MAX) == 0) ::usleep(50);
+  }
+}
+
+void KernelTracer::let_go_of_hot() {
+  if (functions_.empty()) return;
+  const auto nodes = targets_.size();
+  const auto sums = per_cpu_sums(skeleton_->maps.rose_entries, static_cast<std::uint32_t>(functions_.size() * nodes));
+  const std::lock_guard lock(groups_mutex_);
+  const std::int64_t now = monotonic_ns();
+  for (auto& group : groups_) {
+    bool changed = false;
+    for (const auto index : group.functions) {
+      auto& function = functions_[index];
+      if (function.hot) continue;
+      std::uint64_t calls = 0;
+      for (std::size_t node = 0; node < nodes; ++node) calls = std::max(calls, sums[index * nodes + node]);
+      const double seconds = std::max(1.0, static_cast<double>(now - function.attached_ns) / 1e9);
+      if (calls < kHotCount || static_cast<double>(calls) / seconds < kHotFactor * options_.infrequent_below) continue;
+      function.hot = true;
+      function.watched_ns = now - function.attached_ns;
+      changed = true;
+    }
+    if (!changed) continue;
+    std::erase_if(group.functions, [this](std::uint32_t index) { return functions_[index].hot; });
+    std::vector<kernel::ProbePoint> points;
+    for (const auto index : group.functions) points.push_back({functions_[index].offset, index});
+    // The old link first: with both, calls would count twice.
+    group.link.detach();
+    auto link = kernel::attach_functions(skeleton_->progs.rose_function_count, group.binary, points);
+    if (link) {
+      group.link = std::move(*link);
+    } else {
+      log::warning("functions of '{}' are no longer counted: {}", group.binary.string(), link.error().message);
+      group.functions.clear();
+    }
+  }
+}
+
+int KernelTracer::node_index(const std::string& name) const {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].node == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void KernelTracer::write_node(std::size_t node) {
+  const auto key = static_cast<std::uint32_t>(node);
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rose_nodes), &key, &nodes_[node], BPF_ANY);
+}
+
+void KernelTracer::set_main(const std::string& node, pid_t pid) {
+  const int index = node_index(node);
+  if (index < 0 || pid <= 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto at = static_cast<std::size_t>(index);
+  nodes_[at].main_tgid = static_cast<std::uint32_t>(pid);
+  write_node(at);
+  if (!targets_[at].cgroups.empty()) return;  // its cgroup says whose it is
+  const auto key = static_cast<std::uint32_t>(pid);
+  const auto value = static_cast<std::uint32_t>(index);
+  const int map = bpf_map__fd(skeleton_->maps.rose_procs);
+  bpf_map_update_elem(map, &key, &value, BPF_NOEXIST);
+  if (!alive(pid)) bpf_map_delete_elem(map, &key);
+}
+
+void KernelTracer::set_planned(const std::string& node, bool planned) {
+  const int index = node_index(node);
+  if (index < 0) return;
+  const std::lock_guard lock(mutex_);
+  nodes_[static_cast<std::size_t>(index)].planned = planned ? 1 : 0;
+  write_node(static_cast<std::size_t>(index));
+}
+
+rose_stats KernelTracer::kernel_stats() const {
+  rose_stats sum{};
+  std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));
+  for (std::uint32_t node = 0; node < targets_.size(); ++node) {
+    if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.rose_stats), &node, values.data()) != 0) continue;
+    for (const auto& value : values) {
+      sum.recorded += value.recorded;
+      sum.lost += value.lost;
+      sum.suppressed += value.suppressed;
+      sum.foreign += value.foreign;
+    }
+  }
+  return sum;
+}
+
+std::vector<std::uint64_t> KernelTracer::per_cpu_sums(bpf_map* map, std::uint32_t entries) const {
+  std::vector<std::uint64_t> sums(entries, 0);
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus_));
+  for (std::uint32_t key = 0; key < entries; ++key) {
+    if (bpf_map_lookup_elem(bpf_map__fd(map), &key, values.data()) != 0) continue;
+    for (const auto value : values) sums[key] += value;
+  }
+  return sums;
+}
+
+void KernelTracer::add_ongoing(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) {
+  const std::int64_t now = monotonic_ns();
+  const auto to_ms = [](std::int64_t ns) {
+    return static_cast<std::int32_t>(std::min<std::int64_t>(ns / 1'000'000, INT32_MAX));
+  };
+  const int pairs = bpf_map__fd(skeleton_->maps.rose_pairs);
+  rose_pair pair{}, next{};
+  // An LRU map may change under the walk; what is met is right, and the walk has an end.
+  const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_pairs);
+  std::uint32_t steps = 0;
+  for (int error = bpf_map_get_next_key(pairs, nullptr, &next); error == 0 && steps <= most;
+       error = bpf_map_get_next_key(pairs, &pair, &next), ++steps) {
+    pair = next;
+    rose_pair_state state{};
+    if (bpf_map_lookup_elem(pairs, &pair, &state) != 0 || pair.node >= nodes.size()) continue;
+    const std::int64_t gap = now - static_cast<std::int64_t>(state.last_ns);
+    if (gap < options_.network_delay_ns || state.packets < ROSE_PACKETS_LEAST) continue;
+    if (static_cast<std::uint64_t>(gap) <= state.usual_ns * ROSE_GAP_FACTOR) continue;
+    if (pair.protocol == 6 && state.open <= 0) continue;
+    Decoded decoded;
+    describe_pair(pair, decoded);
+    auto& event = decoded.event;
+    event.type = trace::EventType::nd;
+    event.ts_ns = now + offset;
+    event.node = nodes[pair.node];
+    event.src = trace.strings.intern(decoded.src);
+    event.dst = trace.strings.intern(decoded.dst);
+    event.duration_ms = to_ms(gap);
+    event.packets = state.packets;
+    event.flags = trace::kOpen;
+    trace.events.push_back(event);
+  }
+  const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
+  std::uint64_t key = 0, next_key = 0;
+  steps = 0;
+  for (int error = bpf_map_get_next_key(paused, nullptr, &next_key); error == 0 && steps < 8192;
+       error = bpf_map_get_next_key(paused, &key, &next_key), ++steps) {
+    key = next_key;
+    rose_pause pause{};
+    if (bpf_map_lookup_elem(paused, &key, &pause) != 0 || pause.node >= nodes.size() || pause.since_ns == 0) continue;
+    const std::int64_t duration = now - static_cast<std::int64_t>(pause.since_ns);
+    if (duration < options_.pause_ns) continue;
+    trace::Event event;
+    event.type = trace::EventType::ps;
+    event.state = trace::ProcessState::paused;
+    event.ts_ns = now + offset;
+    event.node = nodes[pause.node];
+    event.pid = event.tid = static_cast<std::int32_t>(pause.tgid);
+    event.signal = static_cast<std::uint8_t>(pause.signal);
+    event.duration_ms = to_ms(duration);
+    event.flags = trace::kOpen;
+    if ((pause.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
+    if ((pause.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
+    trace.events.push_back(event);
+  }
+}
+
+Result<trace::Trace> KernelTracer::snapshot() {
+  trace::Trace trace;
+  Window::Copy copy;
+  {
+    const std::lock_guard lock(mutex_);
+    drain(ring_.produced());
+    copy = window_->copy();
+  }
+  const std::int64_t offset = wall_offset_ns();
+  auto& meta = trace.meta;
+  meta.node = options_.host_node;
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) == 0) meta.host = host;
+  if (auto boot = read_file("/proc/sys/kernel/random/boot_id"); boot) meta.boot_id = boot->substr(0, 36);
+  meta.monotonic_base_ns = monotonic_ns();
+  meta.wall_base_ns = meta.monotonic_base_ns + offset;
+  meta.window = options_.window;
+  meta.memory = options_.memory;
+  meta.network_delay_ns = options_.network_delay_ns;
+  meta.pause_ns = options_.pause_ns;
+  meta.begin_ns = begin_wall_ns_;
+
+  std::vector<trace::StringId> nodes;
+  for (const auto& target : targets_) {
+    nodes.push_back(trace.strings.intern(target.node));
+    meta.nodes.push_back(target.node);
+    for (const auto& address : target.addresses) meta.addresses.push_back(target.node + "=" + address);
+  }
+  std::vector<trace::StringId> texts(copy.texts.size(), 0), functions(functions_.size(), 0);
+  const auto text = [&](trace::StringId id) {
+    if (id == 0 || id >= texts.size()) return trace::StringId{0};
+    if (texts[id] == 0) texts[id] = trace.strings.intern(copy.texts[id]);
+    return texts[id];
+  };
+  trace.events.reserve(copy.slots.size() + 16);
+  for (const auto& slot : copy.slots) {
+    trace::Event event = unpack(slot);
+    event.ts_ns += offset;
+    event.node = nodes[slot.node];
+    event.path = text(event.path);
+    event.path2 = text(event.path2);
+    event.peer = text(event.peer);
+    event.src = text(event.src);
+    event.dst = text(event.dst);
+    if (event.type == trace::EventType::af) {
+      const auto function = function_of(slot);
+      if (functions[function] == 0) functions[function] = trace.strings.intern(functions_[function].name);
+      event.function = functions[function];
+    }
+    trace.events.push_back(event);
+  }
+  add_ongoing(trace, offset, nodes);
+  trace::sort_by_time(trace);
+  const auto sum = stats();
+  meta.lost = sum.lost;
+  meta.suppressed = sum.suppressed;
+  meta.end_ns = monotonic_ns() + offset;
+  return trace;
+}
+
+profile::RunCounts KernelTracer::counts() {
+  profile::RunCounts out;
+  const std::int64_t now = monotonic_ns();
+  out.seconds = static_cast<double>(now - begin_ns_) / 1e9;
+  const auto nodes = targets_.size();
+  if (options_.count_syscalls) {
+    const auto sums = per_cpu_sums(skeleton_->maps.rose_calls, static_cast<std::uint32_t>(nodes * ROSE_SYSCALLS));
+    for (std::size_t node = 0; node < nodes; ++node) {
+      auto& calls = out.syscalls[targets_[node].node];
+      for (int nr = 0; nr < ROSE_SYSCALLS; ++nr) {
+        const auto count = sums[node * ROSE_SYSCALLS + static_cast<std::size_t>(nr)];
+        if (count != 0) calls[kernel::syscall_name(nr)] = count;
+      }
+    }
+  }
+  if (counting_functions() && !functions_.empty()) {
+    const auto sums =
+        per_cpu_sums(skeleton_->maps.rose_entries, static_cast<std::uint32_t>(functions_.size() * nodes));
+    const std::lock_guard lock(groups_mutex_);
+    for (std::size_t node = 0; node < nodes; ++node) {
+      for (std::size_t i = 0; i < functions_.size(); ++i) {
+        if (!wanted_[i * nodes + node]) continue;
+        const auto& function = functions_[i];
+        profile::FunctionRate rate;
+        rate.node = targets_[node].node;
+        rate.function = function.name;
+        rate.binary = function.binary.string();
+        rate.count = sums[i * nodes + node];
+        // What was let go of is known by its rate while it was watched.
+        const auto watched = function.hot ? function.watched_ns : now - function.attached_ns;
+        rate.per_second = static_cast<double>(rate.count) / std::max(1e-3, static_cast<double>(watched) / 1e9);
+        // Rare on this node though hot on another: the count is what it is, up to when it was let go of.
+        rate.infrequent = rate.per_second < options_.infrequent_below;
+        out.functions.push_back(std::move(rate));
+      }
+    }
+  }
+  return out;
+}
+
+TracerStats KernelTracer::stats() {
+  const auto sum = kernel_stats();
+  const std::lock_guard lock(mutex_);
+  TracerStats out;
+  out.recorded = recorded_;
+  out.lost = sum.lost + sum.foreign + unreadable_;
+  out.suppressed = sum.suppressed;
+  out.stored = window_->size();
+  out.memory = kernel_bytes_ + window_->bytes();
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tracer>> Tracer::start(const TracerOptions& options, const std::vector<Target>& targets) {
+  auto tracer = std::make_unique<KernelTracer>(options, targets);
+  ROSE_CHECK(tracer->begin());
+  return tracer;
+}
+
+}  // namespace rose::observe
