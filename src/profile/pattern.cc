@@ -137,14 +137,10 @@ std::string path_pattern(std::string_view path) {
 
 std::string tail_pattern(std::string_view path, int parts) {
   const std::string pattern = path_pattern(path);
-  std::size_t at = pattern.size();
-  while (at > 0) {
-    const std::size_t slash = pattern.rfind('/', at - 1);
-    if (slash == std::string::npos) return pattern;
-    if (--parts <= 0 && any(std::string_view(pattern).substr(slash), is_letter)) {
-      return slash == 0 ? pattern : "*" + pattern.substr(slash);
-    }
-    at = slash;
+  bool letters = false;
+  for (std::size_t at = pattern.size(); at-- > 0;) {
+    letters = letters || is_letter(pattern[at]);
+    if (pattern[at] == '/' && --parts <= 0 && letters) return at == 0 ? pattern : "*" + pattern.substr(at);
   }
   return pattern;
 }
