@@ -36,18 +36,26 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   if (word.size() > 64) return best;  // no slip of the pen, and the search below costs its length
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // Two slips in a word of three letters make another word.
+  std::size_t best_distance = (word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3)) + 1;
+  // Edit distance where two neighbours swapped are one slip (optimal string alignment).
+  std::vector<std::size_t> older;
+  std::vector<std::size_t> last;
   std::vector<std::size_t> row;
   for (const std::string& candidate : candidates) {
+    last.assign(candidate.size() + 1, 0);
     row.resize(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 1; i <= word.size(); ++i) {
-      std::size_t diagonal = row[0];
+      older.swap(last);
+      last = row;
+      older.resize(row.size());
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t substituted = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        const std::size_t substituted = last[j - 1] + (word[i - 1] == candidate[j - 1] ? 0 : 1);
+        row[j] = std::min({last[j] + 1, row[j - 1] + 1, substituted});
+        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
+          row[j] = std::min(row[j], older[j - 2] + 1);
       }
     }
     if (row.back() < best_distance) {

@@ -1,9 +1,20 @@
 #include "base/toml.h"
 
-// toml++ is compiled here and nowhere else, without exceptions; Debian's library of it is built with
-// them and so cannot be linked. 3.3 bounds the depth of values but not that of dotted keys (3.4 does),
-// and its tables destroy themselves by recursion: see check_depth below.
-#define TOML_EXCEPTIONS 0
+// toml++ is compiled here and nowhere else. Two flaws of its 3.3 are mended around it: it bounds the
+// depth of values but not that of dotted keys (3.4 does), and its tables destroy themselves by
+// recursion: see check_depth. And some malformed files break its assertions ("[[[" is one), which would
+// end the process or, with NDEBUG, go on into the unknown: here they throw, and parse() catches. That
+// is why it is used with exceptions, and not as Debian's library.
+namespace {
+struct BrokenAssertion {};
+[[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }
+}  // namespace
+#undef NDEBUG  // of this file: toml++ would silence TOML_ASSERT
+#define TOML_ASSERT(expr) \
+  do {                    \
+    if (!(expr)) broken_assertion(); \
+  } while (false)
+#define TOML_EXCEPTIONS 1
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
@@ -77,6 +88,26 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
     }
   }
   return {};
+}
+
+// The line that breaks toml++'s assertions: it reads in order, so exactly the beginnings of the text that
+// hold this line break them.
+int broken_line(std::string_view text) {
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n' || i + 1 == text.size()) ends.push_back(i + 1);
+  const auto breaks = [&](std::size_t end) {
+    try {
+      [[maybe_unused]] const auto table = ::toml::parse(text.substr(0, end));
+    } catch (const BrokenAssertion&) {
+      return true;
+    } catch (const ::toml::parse_error&) {
+      return false;
+    }
+    return false;
+  };
+  const auto it = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) { return !breaks(end); });
+  return static_cast<int>(it - ends.begin()) + 1;
 }
 
 Value convert(const ::toml::node& node) {
@@ -184,15 +215,17 @@ Result<Value> parse(std::string_view text, std::string_view file) {
   if (text.size() > kMostBytes)
     return fail(ErrorKind::input, fmt::format("{}: larger than {} MiB", file, kMostBytes >> 20));
   ROSE_CHECK(check_depth(text, file));
-  const ::toml::parse_result parsed = ::toml::parse(text);
-  if (!parsed) {
+  try {
+    return convert(::toml::parse(text));
+  } catch (const ::toml::parse_error& error) {
     std::string why;
-    for (const char c : parsed.error().description()) append_escaped(why, c);
+    for (const char c : error.description()) append_escaped(why, c);
     if (why.rfind("Error while ", 0) == 0) why.replace(0, 1, "e");
-    return fail(ErrorKind::input,
-                fmt::format("{}: not valid TOML: {}", at(file, place_of(parsed.error().source())), why));
+    if (const std::size_t macro = why.find(" (TOML_"); macro != std::string::npos) why.resize(macro);
+    return fail(ErrorKind::input, fmt::format("{}: not valid TOML: {}", at(file, place_of(error.source())), why));
+  } catch (const BrokenAssertion&) {
+    return fail(ErrorKind::input, fmt::format("{}: not valid TOML", at(file, {broken_line(text), 1})));
   }
-  return convert(parsed.table());
 }
 
 std::string quoted(std::string_view text) {
@@ -383,8 +416,9 @@ bool Table::strings(std::string_view key, std::vector<std::string>& into) {
       return false;
     }
     if (item.text.empty() || item.text.find('\0') != std::string::npos) {
-      problems_->add(item.place, fmt::format("{}: {} is not accepted in the list, texts without NUL characters are",
-                                             path(key), quoted(item)));
+      problems_->add(item.place, fmt::format("{}: {} {}", path(key), quoted(item),
+                                             item.text.empty() ? "is empty, some text is needed"
+                                                               : "contains a NUL character, which is not accepted"));
       return false;
     }
     list.push_back(item.text);
@@ -471,7 +505,7 @@ void Table::finish() {
   for (const Member& member : value_->members) {
     if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
     std::string hint = did_you_mean(member.key, known_);
-    if (hint.empty()) hint = fmt::format("accepted here: {}", fmt::join(known_, ", "));
+    hint += fmt::format("{}accepted here: {}", hint.empty() ? "" : " ", fmt::join(known_, ", "));
     problems_->add(member.place,
                    fmt::format("{}unknown key {}", path_.empty() ? "" : path_ + ": ", quoted(member.key)),
                    std::move(hint));

@@ -1,6 +1,7 @@
 // Schedules in plain English, for reports.
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -202,10 +203,12 @@ std::string words(const Fault& fault, const NameFault& name) {
 std::vector<std::size_t> order(const Schedule& schedule) {
   std::vector<std::size_t> result;
   std::vector<bool> placed(schedule.faults.size(), false);
+  std::unordered_map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) index.emplace(schedule.faults[i].id, i);
   const auto ready = [&](const Fault& fault) {
     return std::all_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
-      const Fault* other = schedule.find(id);
-      return other == nullptr || placed[static_cast<std::size_t>(other - schedule.faults.data())];
+      const auto other = index.find(id);
+      return other == index.end() || placed[other->second];
     });
   };
   for (bool moved = true; moved;) {

@@ -1,0 +1,155 @@
+// Files and helper commands.
+#include <dirent.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/subprocess.h"
+
+using namespace rose;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "rose-test-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  fs::path operator/(const char* name) const { return path_ / name; }
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("files are whole or not there") {
+  const Folder folder;
+  REQUIRE(write_file(folder / "a", "one").has_value());
+  REQUIRE(write_file(folder / "a", "two").has_value());
+  CHECK(*read_file(folder / "a") == "two");
+  struct stat info {};
+  REQUIRE(::stat((folder / "a").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  CHECK(folder.entries() == 1);
+  {
+    auto file = AtomicFile::create(folder / "b");
+    REQUIRE(file.has_value());
+    REQUIRE(file->write("half").has_value());
+    CHECK(folder.entries() == 2);  // the temporary one
+  }
+  CHECK(folder.entries() == 1);  // never committed: nothing is left
+  CHECK_FALSE(fs::exists(folder / "b"));
+  fs::create_directory(folder / "c");
+  CHECK_FALSE(write_file(folder / "c", "x").has_value());  // the rename fails
+  CHECK(folder.entries() == 2);
+  CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
+}
+
+TEST_CASE("reading has its limits") {
+  const Folder folder;
+  REQUIRE(write_file(folder / "a", std::string(1000, 'x')).has_value());
+  CHECK(read_file(folder / "a", 1000)->size() == 1000);
+  const auto large = read_file(folder / "a", 999);
+  REQUIRE_FALSE(large.has_value());
+  CHECK(large.error().message == fmt::format("{} is larger than 999 bytes", (folder / "a").string()));
+  CHECK(read_file(folder / "b").error().kind == ErrorKind::input);
+}
+
+TEST_CASE("a command's outputs and status are kept") {
+  const std::size_t before = open_descriptors();
+  const auto both = run_command({"sh", "-c", "echo out; echo err >&2; exit 7"});
+  REQUIRE(both.has_value());
+  CHECK(both->out == "out\n");
+  CHECK(both->err == "err\n");
+  CHECK(both->exit_code == 7);
+  CHECK(run_command({"cat"}, "some\ninput")->out == "some\ninput");
+  CHECK(run_command({"cat"})->out.empty());  // not our stdin
+  CHECK(run_command({"printf", "%s|", "a b", "$HOME", ""})->out == "a b|$HOME||");  // no shell
+  CHECK(run_command({"sh", "-c", "kill -TERM $$"})->exit_code == 128 + SIGTERM);
+  const std::string large(3 << 20, 'x');
+  const auto cut = run_command({"cat"}, large);
+  REQUIRE(cut.has_value());
+  CHECK(cut->out.size() == std::size_t{1} << 20);
+  CHECK(cut->exit_code == 0);  // the rest was read and dropped, so cat could end
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a command that does not exist is said") {
+  const auto missing = run_command({"rose-no-such-program"});
+  REQUIRE_FALSE(missing.has_value());
+  CHECK(missing.error().message == "cannot run 'rose-no-such-program': it was not found");
+  CHECK(missing.error().hint == "install 'rose-no-such-program' or add its folder to PATH");
+  CHECK_FALSE(run_command({"/dev/null"}).has_value());
+}
+
+TEST_CASE("a command that takes too long is killed with what it started") {
+  const Folder folder;
+  const std::string pids = (folder / "pids").string();
+  const std::int64_t start = monotonic_ns();
+  const auto slow = run_command({"sh", "-c", "sleep 300 & echo $$ $! > \"$0.new\"; mv \"$0.new\" \"$0\"; wait", pids}, {},
+                                2'000'000'000);
+  REQUIRE_FALSE(slow.has_value());
+  CHECK(slow.error().kind == ErrorKind::inconclusive);
+  CHECK(slow.error().message.find("did not end within 2s and was killed") != std::string::npos);
+  CHECK(monotonic_ns() - start < 60'000'000'000);
+  const auto text = read_file(pids);
+  REQUIRE(text.has_value());
+  int shell = 0;
+  int child = 0;
+  REQUIRE(std::sscanf(text->c_str(), "%d %d", &shell, &child) == 2);
+  CHECK(::kill(shell, 0) != 0);
+  // The child is init's to reap: gone or a zombie within a while.
+  bool gone = false;
+  for (int i = 0; i < 1000 && !gone; ++i) {
+    const auto state = read_file(fmt::format("/proc/{}/stat", child));
+    gone = !state || state->find(") Z ") != std::string::npos;
+    if (!gone) ::usleep(10'000);
+  }
+  CHECK(gone);
+}
+
+TEST_CASE("a daemon that keeps the pipes open is not waited for") {
+  const std::int64_t start = monotonic_ns();
+  const auto left = run_command({"sh", "-c", "sleep 300 & echo $!"}, {}, 120'000'000'000);
+  REQUIRE(left.has_value());
+  CHECK(monotonic_ns() - start < 60'000'000'000);
+  const int daemon = std::atoi(left->out.c_str());
+  REQUIRE(daemon > 1);
+  CHECK(::kill(daemon, SIGKILL) == 0);
+}
+
+TEST_CASE("children get signals that rose blocks or ignores") {
+  sigset_t blocked;
+  sigset_t old;
+  sigemptyset(&blocked);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&blocked, signal);
+  REQUIRE(::pthread_sigmask(SIG_BLOCK, &blocked, &old) == 0);
+  auto* const old_pipe = ::signal(SIGPIPE, SIG_IGN);
+  const auto status = run_command({"grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status"});
+  ::signal(SIGPIPE, old_pipe);
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  REQUIRE(status.has_value());
+  unsigned long long blocked_mask = 1;
+  unsigned long long ignored_mask = 1;
+  REQUIRE(std::sscanf(status->out.c_str(), "SigBlk: %llx SigIgn: %llx", &blocked_mask, &ignored_mask) == 2);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) CHECK((blocked_mask >> (signal - 1) & 1) == 0);
+  CHECK((ignored_mask >> (SIGPIPE - 1) & 1) == 0);
+}

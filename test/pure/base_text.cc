@@ -1,0 +1,111 @@
+#include <catch2/catch.hpp>
+
+#include "base/text.h"
+#include "base/toml.h"
+#include "base/units.h"
+
+using namespace rose;
+
+TEST_CASE("globs") {
+  struct Row {
+    const char* pattern;
+    const char* text;
+    bool match;
+  };
+  const Row rows[] = {
+      {"", "", true},          {"", "a", false},         {"*", "", true},           {"*", "/a/b", true},
+      {"a", "a", true},        {"a", "ab", false},       {"a*", "a", true},         {"a*", "ba", false},
+      {"*a", "bba", true},     {"*a", "ab", false},      {"?", "", false},          {"?", "a", true},
+      {"?", "/", true},        {"??", "a", false},       {"*/snapshot.*", "/var/lib/snapshot.3", true},
+      {"*/snapshot.*", "snapshot.3", false},             {"*/snapshot.*", "/snapshot", false},
+      {"a*b*c", "aXbYc", true},                          {"a*b*c", "aXcYb", false}, {"*ab*ab*", "abab", true},
+      {"*ab*ab*", "abb", false},                         {"[a]", "[a]", true},      {"[a]", "a", false},
+      {"***", "x", true},      {"*.log", "a.log.log", true},                        {"open*", "openat2", true}};
+  for (const Row& row : rows) {
+    INFO(row.pattern << " on " << row.text);
+    CHECK(glob_match(row.pattern, row.text) == row.match);
+  }
+  // No exponential search.
+  std::string stars;
+  for (int i = 0; i < 200; ++i) stars += "a*";
+  CHECK_FALSE(glob_match(stars + "b", std::string(5000, 'a')));
+}
+
+TEST_CASE("suggestions are near") {
+  CHECK(closest("fdatasinc", {"fsync", "fdatasync", "sync"}) == "fdatasync");
+  CHECK(closest("raed", {"write", "read"}) == "read");
+  CHECK(closest("EOI", {"EPERM", "EIO"}) == "EIO");
+  CHECK(closest("up", {"in", "out", "both"}).empty());
+  CHECK(closest("colour", {"id", "kind", "node"}).empty());
+  CHECK(closest("same", {}).empty());
+  CHECK(closest(std::string(1'000'000, 'a'), {"a"}).empty());
+  CHECK(did_you_mean("netwrk", {"network"}) == "did you mean 'network'?");
+  CHECK(did_you_mean("zzz", {"network"}).empty());
+}
+
+TEST_CASE("small text helpers") {
+  CHECK(split("a,b,,c", ',') == std::vector<std::string>{"a", "b", "", "c"});
+  CHECK(split("", ',') == std::vector<std::string>{""});
+  CHECK(variable_name("n-1-b") == "n_1_b");
+  CHECK(regex_problem("^a+(b|c)$").empty());
+  CHECK(regex_problem("(a") == "a '(' is not closed or a ')' not opened");
+  CHECK(regex_problem("[a") == "a '[' is not closed");
+  CHECK_FALSE(regex_problem("*a").empty());
+  CHECK_FALSE(regex_problem(std::string(1001, 'a')).empty());
+}
+
+TEST_CASE("durations") {
+  struct Row {
+    const char* text;
+    std::int64_t ns;  // -1: refused
+  };
+  const Row rows[] = {{"200ms", 200'000'000},   {"1.5s", 1'500'000'000}, {"3m", 180'000'000'000},
+                      {"2h", 7'200'000'000'000}, {"0s", 0},               {"0.001ms", 1000},
+                      {"10000h", 36'000'000'000'000'000},
+                      {"10001h", -1}, {"", -1},   {"5", -1},   {"s", -1},    {"-1s", -1},  {"+1s", -1},  {"1 s", -1},
+                      {" 1s", -1},    {"1s ", -1}, {"1e3s", -1}, {"0x1s", -1}, {"infs", -1}, {"nan", -1},  {"1.2.3s", -1},
+                      {".s", -1},     {"1d", -1}, {"1us", -1}, {"1S", -1}};
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const auto parsed = parse_duration_ns(row.text);
+    if (row.ns < 0) {
+      REQUIRE_FALSE(parsed.has_value());
+      CHECK(parsed.error().message == fmt::format("'{}' is not a duration", row.text));
+    } else {
+      REQUIRE(parsed.has_value());
+      CHECK(*parsed == row.ns);
+    }
+  }
+  for (const char* text : {"0ms", "1ms", "999ms", "1s", "1.5s", "61s", "1.001s", "12s", "2m", "1h", "36h"})
+    CHECK(format_duration(*parse_duration_ns(text)) == text);
+}
+
+TEST_CASE("sizes") {
+  CHECK(*parse_size("64MiB") == std::uint64_t{64} << 20);
+  CHECK(*parse_size("1.5KiB") == 1536);
+  CHECK(*parse_size("4096B") == 4096);
+  CHECK(*parse_size("1GiB") == std::uint64_t{1} << 30);
+  for (const char* text : {"", "64", "64MB", "64mib", "-1B", "1TiB", "2000GiB", "0x10B", "B"}) {
+    INFO(text);
+    CHECK_FALSE(parse_size(text).has_value());
+  }
+  CHECK(format_size(std::uint64_t{64} << 20) == "64 MiB");
+  CHECK(format_size(512) == "512 B");
+}
+
+TEST_CASE("texts in TOML") {
+  for (const std::string& text : std::vector<std::string>{"", "a", "a\"b\\c", "a\tb\nc\r", std::string("\x01\x1f\x7f"), "ü日🌹",
+                                  std::string(3, '\0')}) {
+    const auto root = toml::parse("x = " + toml::literal(text), "t");
+    INFO(toml::literal(text));
+    REQUIRE(root.has_value());
+    CHECK(root->find("x")->value.text == text);
+  }
+  // Bytes that are not UTF-8: stray, cut, overlong, a surrogate.
+  CHECK(toml::literal("a\xff" "b") == "\"a?b\"");
+  CHECK(toml::literal("a\xe6\x97") == "\"a??\"");
+  CHECK(toml::literal("\xc0\xaf") == "\"??\"");
+  CHECK(toml::literal("\xed\xa0\x80") == "\"???\"");
+  CHECK(toml::quoted(std::string(100, 'x')) == "'" + std::string(60, 'x') + "...'");
+  CHECK(toml::quoted("a\x1b[31m") == "'a\\u001b[31m'");
+}

@@ -1,0 +1,474 @@
+// Malformed schedules and the exact messages they get. Valid neighbours are in schedule_valid.cc.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "schedule/schedule.h"
+
+using namespace rose;
+
+namespace {
+
+struct Row {
+  std::string text;
+  std::string message;  // without "schedule.toml:"
+  std::string hint;
+};
+
+const std::string kVersion = "version = 1\n";
+const std::string kSyscall = kVersion + "[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\n";
+const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\nnode = \"n1\"\n";
+const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
+
+const Row kRows[] = {
+    // clang-format off
+    {"",
+     "1:1: 'version' is missing",
+     "write version = 1 at the top"},
+    {"version = 2\n",
+     "1:11: version: found version 2, this rose reads version 1",
+     ""},
+    {"version = \"1\"\n",
+     "1:11: version: '1' is a string, an integer is needed",
+     ""},
+    {kVersion + "name = 3\n",
+     "2:8: name: '3' is an integer, a string is needed",
+     ""},
+    {kVersion + "faults = []\n",
+     "2:1: unknown key 'faults'",
+     "did you mean 'fault'? accepted here: version, name, fault"},
+    {kVersion + "[fault]\n",
+     "2:1: fault: a table was found, a list of tables ([[fault]]) is needed",
+     ""},
+    {kVersion + "[[fault]\n",
+     "2:9: not valid TOML: error while parsing table header: expected ']', saw '\\n'",
+     ""},
+    {kVersion + "[[fault]]\n",
+     "2:1: fault: 'id' is missing",
+     "each fault has an id of its own, such as id = \"cut\""},
+    {kVersion + R"([[fault]]
+id = "a b"
+kind = "crash"
+node = "n1"
+)",
+     "3:6: fault.id: 'a b' is not a name: up to 64 letters, digits, '_', '.', '-', ':' are "
+     "accepted",
+     ""},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "crsh"
+node = "n1"
+)",
+     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\"",
+     "did you mean 'crash'?"},
+    {kVersion + R"([[fault]]
+id = "f"
+kin = "crash"
+node = "n1"
+)",
+     "4:1: fault: unknown key 'kin'",
+     "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
+     "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
+     "before, duration, until, peers, direction, ports, protocol, loss, reject"},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "crash"
+)",
+     "2:1: fault: 'node' is missing",
+     "the name of the node that the fault hits"},
+    {kCrash + "peers = [\"n2\"]\n",
+     "6:9: fault.peers: 'peers' belongs to partition faults, this is a crash fault",
+     ""},
+    {kPartition + "error = \"EIO\"\n",
+     "6:9: fault.error: 'error' belongs to syscall faults, this is a partition fault",
+     ""},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "pause"
+node = "n1"
+duration = "1s"
+signal = "SIGTERM"
+)",
+     "7:10: fault.signal: 'signal' belongs to crash faults, this is a pause fault",
+     ""},
+    {kCrash + "wen = []\n",
+     "6:1: fault: unknown key 'wen'",
+     "did you mean 'when'? accepted here: id, kind, node, after, group, when, scope, signal, "
+     "before"},
+    {kCrash + "colour = \"red\"\n",
+     "6:1: fault: unknown key 'colour'",
+     "accepted here: id, kind, node, after, group, when, scope, signal, before"},
+    {kSyscall + "error = \"EIO\"\n",
+     "2:1: fault: 'syscall' is missing",
+     "the name of the call to change, such as syscall = \"read\""},
+    {kSyscall + R"(syscall = "fdatasinc"
+error = "EIO"
+)",
+     "6:11: fault.syscall: unknown syscall 'fdatasinc'",
+     "did you mean 'fdatasync'?"},
+    {kSyscall + R"(syscall = "opn*"
+error = "EIO"
+)",
+     "6:11: fault.syscall: 'opn*' matches no syscall",
+     ""},
+    {kSyscall + "syscall = \"read\"\n",
+     "2:1: fault: one of 'error', 'result', 'delay' is missing",
+     "say what the call does: error = \"EIO\", result = 0 or delay = \"200ms\""},
+    {kSyscall + R"(syscall = "read"
+error = "EOI"
+)",
+     "7:9: fault.error: unknown error 'EOI', a name such as \"EIO\" is needed",
+     "did you mean 'EIO'?"},
+    {kSyscall + R"(syscall = "read"
+error = 5
+)",
+     "7:9: fault.error: '5' is an integer, a string is needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+result = 0
+)",
+     "8:10: fault.result: 'error' and 'result' were both found, exactly one is needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+result = -5
+)",
+     "7:10: fault.result: '-5' is out of range, an integer from 0 up is needed",
+     "to make a call fail, write error = \"EIO\""},
+    {kSyscall + R"(syscall = "write"
+result = 1
+effect = "half"
+)",
+     "8:10: fault.effect: 'half' is not one of \"none\", \"full\" or { bytes = N }",
+     ""},
+    {kSyscall + R"(syscall = "write"
+result = 1
+effect = { bytes = 0 }
+)",
+     "8:20: fault.effect.bytes: '0' is out of range, an integer from 1 to 1099511627776 is needed",
+     ""},
+    {kSyscall + R"(syscall = "write"
+result = 1
+effect = { byte = 5 }
+)",
+     "8:12: fault.effect: unknown key 'byte'",
+     "did you mean 'bytes'? accepted here: bytes"},
+    {kSyscall + R"(syscall = "write"
+delay = "1s"
+effect = "full"
+)",
+     "8:10: fault.effect: 'effect' goes with 'error' or 'result', neither was found",
+     ""},
+    {kSyscall + R"(syscall = "write"
+delay = "0s"
+)",
+     "7:9: fault.delay: '0s' is out of range, 1ms to 24h is accepted",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+count = 0
+)",
+     "8:9: fault.count: '0' is out of range, an integer from 1 to 1000000000 is needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+times = "always"
+)",
+     "8:9: fault.times: 'always' was found, a number from 1 up or \"forever\" is needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+times = 0
+)",
+     "8:9: fault.times: '0' was found, a number from 1 up or \"forever\" is needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+then = "pause"
+)",
+     "8:8: fault.then: 'pause' is not one of \"crash\"",
+     ""},
+    {kSyscall + R"(syscall = "getpid"
+error = "EIO"
+path = "*"
+)",
+     "8:8: fault.path: 'getpid' works on no path and no descriptor, so no path can match",
+     ""},
+    {kSyscall + R"(syscall = "getpid"
+error = "EIO"
+peer = "*"
+)",
+     "8:8: fault.peer: 'getpid' works on no socket, so no address can match",
+     ""},
+    {kSyscall + R"(syscall = "connect"
+error = "EIO"
+peer = "10.77.0.2"
+)",
+     "8:8: fault.peer: '10.77.0.2' has no port, \"ip:port\" is needed",
+     "for any port write \"10.77.0.2:*\""},
+    {kSyscall + R"(syscall = "openat"
+error = "EIO"
+args = { flags = "O_CREAT" }
+)",
+     "8:10: fault.args: 'flags' is not an argument's index, 0 to 5 are accepted",
+     ""},
+    {kSyscall + R"(syscall = "openat"
+error = "EIO"
+args = { 2 = "o_creat" }
+)",
+     "8:14: fault.args.2: 'o_creat' was found, a number or flag names such as \"O_CREAT|O_TRUNC\" "
+     "are needed",
+     ""},
+    {kSyscall + R"(syscall = "openat"
+error = "EIO"
+args = {}
+)",
+     "8:8: fault.args: the table is empty, arguments such as { 1 = \"O_CREAT|O_TRUNC\" } are needed",
+     ""},
+    {kSyscall + R"(syscall = "read"
+error = "EIO"
+path = ""
+)",
+     "8:8: fault.path: '' is empty, some text is needed",
+     ""},
+    {kCrash + "signal = \"SIGKIL\"\n",
+     "6:10: fault.signal: unknown signal 'SIGKIL', a name such as \"SIGKILL\" is needed",
+     "did you mean 'SIGKILL'?"},
+    {kCrash + "signal = \"SIGSTOP\"\n",
+     "6:10: fault.signal: 'SIGSTOP' does not end a process, a signal such as \"SIGKILL\" is needed",
+     ""},
+    {kCrash + "signal = 9\n",
+     "6:10: fault.signal: '9' is an integer, a string is needed",
+     ""},
+    {kCrash + "scope = \"some\"\n",
+     "6:9: fault.scope: 'some' is not one of \"all\", \"main\"",
+     ""},
+    {kCrash + "before = { path = \"*/log\" }\n",
+     "6:10: fault.before: 'syscall' is missing",
+     ""},
+    {kCrash + "before = { syscall = \"openat\", cnt = 2 }\n",
+     "6:32: fault.before: unknown key 'cnt'",
+     "accepted here: syscall, path, peer, local, args, process, count"},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "pause"
+node = "n1"
+)",
+     "2:1: fault: 'duration' is missing",
+     "how long the node stands still, such as duration = \"3s\""},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "pause"
+node = "n1"
+duration = 3
+)",
+     "6:12: fault.duration: '3' is an integer, a duration such as \"1.5s\" (units ms, s, m, h) is "
+     "needed",
+     ""},
+    {kPartition + "peers = []\n",
+     "6:9: fault.peers: the list is empty, a list of strings such as [\"a\", \"b\"] is needed",
+     ""},
+    {kPartition + "peers = [\"n1\"]\n",
+     "6:10: fault.peers: 'n1' is the fault's own node, other nodes are needed",
+     ""},
+    {kPartition + "peers = [\"n2\", \"n2\"]\n",
+     "6:16: fault.peers: 'n2' is there twice",
+     ""},
+    {kPartition + "direction = \"up\"\n",
+     "6:13: fault.direction: 'up' is not one of \"both\", \"in\", \"out\"",
+     ""},
+    {kPartition + "ports = [0]\n",
+     "6:10: fault.ports: '0' was found, a list of ports from 1 to 65535 such as [7000] is needed",
+     ""},
+    {kPartition + "ports = [80, 80]\n",
+     "6:14: fault.ports: '80' is there twice",
+     ""},
+    {kPartition + "protocol = \"icmp\"\n",
+     "6:12: fault.protocol: 'icmp' is not one of \"tcp\", \"udp\"",
+     "did you mean 'tcp'?"},
+    {kPartition + "loss = 0\n",
+     "6:8: fault.loss: '0' is out of range, a number above 0 and up to 1 is needed",
+     ""},
+    {kPartition + "loss = 30\n",
+     "6:8: fault.loss: '30' is out of range, a number above 0 and up to 1 is needed",
+     ""},
+    {kPartition + "reject = \"yes\"\n",
+     "6:10: fault.reject: 'yes' is a string, true or false is needed",
+     ""},
+    {kPartition + R"(protocol = "udp"
+reject = true
+)",
+     "7:10: fault.reject: 'reject' answers TCP with a reset, but protocol is \"udp\"",
+     ""},
+    {kPartition + R"(duration = "1s"
+until = [ { elapsed = "1s" } ]
+)",
+     "7:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
+     ""},
+    {kPartition + "until = { elapsed = \"1s\" }\n",
+     "6:9: fault.until: a table was found, a list of conditions such as [ { elapsed = \"5s\" } ] is "
+     "needed",
+     ""},
+    {kCrash + "when = []\n",
+     "6:8: fault.when: the list is empty, a list of conditions such as [ { elapsed = \"5s\" } ] is "
+     "needed",
+     ""},
+    {kCrash + "when = [ \"5s\" ]\n",
+     "6:10: fault.when: '5s' is a string, a list of conditions such as [ { elapsed = \"5s\" } ] is "
+     "needed",
+     ""},
+    {kCrash + "when = [ {  } ]\n",
+     "6:10: fault.when: a condition needs one of 'elapsed', 'function', 'syscall', 'log', 'state'",
+     ""},
+    {kCrash + "when = [ { elapsed = \"5\" } ]\n",
+     "6:22: fault.when.elapsed: '5' is not a duration such as \"1.5s\" (units ms, s, m, h)",
+     ""},
+    {kCrash + "when = [ { elapsd = \"5s\" } ]\n",
+     "6:12: fault.when: unknown key 'elapsd'",
+     "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, offset, "
+     "count, same_thread, node, path, peer, local, args, process, result"},
+    {kCrash + "when = [ { elapsed = \"5s\", count = 2 } ]\n",
+     "6:36: fault.when.count: 'count' does not belong to a condition on 'elapsed'",
+     ""},
+    {kCrash + "when = [ { function = \"f\", syscall = \"read\" } ]\n",
+     "6:38: fault.when.syscall: 'function' and 'syscall' were both found, a condition has exactly "
+     "one of 'elapsed', 'function', 'syscall', 'log', 'state'",
+     ""},
+    {kCrash + "when = [ { function = \"f\", path = \"*\" } ]\n",
+     "6:35: fault.when.path: 'path' does not belong to a condition on 'function'",
+     "accepted beside it: offset, count, same_thread, node"},
+    {kCrash + "when = [ { function = \"f\", offset = -1 } ]\n",
+     "6:37: fault.when.offset: '-1' is out of range, an integer from 0 to 1073741824 is needed",
+     ""},
+    {kCrash + "when = [ { function = \"f\", offset = \"0x2a\" } ]\n",
+     "6:37: fault.when.offset: '0x2a' is a string, an integer from 0 to 1073741824 is needed",
+     ""},
+    {kCrash + "when = [ { function = \"f\", same_thread = true } ]\n",
+     "6:42: fault.when.same_thread: 'same_thread' needs a condition on 'function' or 'syscall' of "
+     "the same node right before it",
+     ""},
+    {kCrash + R"(when = [ { elapsed = "1s" }, { function = "f", same_thread = true } ]
+)",
+     "6:62: fault.when.same_thread: 'same_thread' needs a condition on 'function' or 'syscall' of "
+     "the same node right before it",
+     ""},
+    {kCrash + "when = [ { syscall = \"raed\" } ]\n",
+     "6:22: fault.when.syscall: unknown syscall 'raed'",
+     "did you mean 'read'?"},
+    {kCrash + "when = [ { syscall = \"read\", result = \"bad\" } ]\n",
+     "6:39: fault.when.result: 'bad' was found, \"ok\", \"error\", an error's name such as \"ENOENT\" or "
+     "a number is needed",
+     ""},
+    {kCrash + "when = [ { log = \"[a\" } ]\n",
+     "6:18: fault.when.log: '[a' is not a regular expression (ECMAScript): a '[' is not closed",
+     ""},
+    {kCrash + "when = [ { state = \"crash\" } ]\n",
+     "6:20: fault.when.state: 'crash' is not one of \"crashed\", \"exited\", \"paused\", \"started\"",
+     "did you mean 'crashed'?"},
+    {kCrash + "when = [ { state = \"crashed\", count = 2 } ]\n",
+     "6:39: fault.when.count: 'count' does not belong to a condition on 'state'",
+     "accepted beside it: node"},
+    {kCrash + "when = [ { log = \"x\", node = \"\" } ]\n",
+     "6:30: fault.when.node: '' is empty, some text is needed",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+[[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+)",
+     "7:6: fault.id: 'a' is taken by the fault in line 2, ids must differ",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+after = ["aa"]
+)",
+     "10:10: fault.after: no fault has the id 'aa'",
+     "did you mean 'a'?"},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+after = ["a"]
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+)",
+     "6:10: fault.after: 'a' waits for itself",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+after = ["b"]
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+after = ["a"]
+)",
+     "11:10: fault.after: faults wait for each other in a circle: 'a' waits for 'b' waits for 'a'",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+group = "g"
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+group = "g"
+after = ["a"]
+)",
+     "12:10: fault.after: 'a' is an alternative in the same group 'g': when it fires, 'b' is "
+     "withdrawn",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+after = ["a", "a"]
+)",
+     "10:15: fault.after: 'a' is there twice",
+     ""},
+    {kVersion + R"([[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+[[fault]]
+id = "b"
+kind = "crash"
+node = "n1"
+after = "a"
+)",
+     "10:9: fault.after: 'a' is a string, a list of strings such as [\"a\", \"b\"] is needed",
+     ""},
+    // clang-format on
+};
+
+}  // namespace
+
+TEST_CASE("a malformed schedule is refused with its place, the value and what is accepted") {
+  for (const Row& row : kRows) {
+    INFO(row.text);
+    const auto schedule = schedule::parse_schedule(row.text, "schedule.toml");
+    REQUIRE_FALSE(schedule.has_value());
+    CHECK(schedule.error().message == "schedule.toml:" + row.message);
+    CHECK(schedule.error().hint == row.hint);
+    CHECK(schedule.error().kind == ErrorKind::input);
+  }
+}

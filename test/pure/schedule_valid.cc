@@ -1,0 +1,391 @@
+// Schedules that are accepted: what they become, how they are written and said in words.
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+
+#include "schedule/schedule.h"
+
+using namespace rose;
+using namespace rose::schedule;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMs;
+
+Schedule parse(const std::string& text) {
+  INFO(text);
+  auto parsed = parse_schedule(text, "schedule.toml");
+  INFO((parsed ? "" : parsed.error().message));
+  REQUIRE(parsed.has_value());
+  return std::move(*parsed);
+}
+
+// Without the places, which a written file need not keep.
+Schedule plain(Schedule schedule) {
+  for (Fault& fault : schedule.faults) fault.line = 0;
+  return schedule;
+}
+
+std::string fault_words(const std::string& body) {
+  return in_words(parse("version = 1\n[[fault]]\nid = \"f\"\n" + body).faults.at(0));
+}
+
+// Makes any schedule that the file form can hold.
+class Generator {
+ public:
+  explicit Generator(unsigned seed) : random_(seed) {}
+
+  Schedule schedule() {
+    Schedule made;
+    if (chance()) made.name = text();
+    const int count = number(0, 8);
+    for (int i = 0; i < count; ++i) made.faults.push_back(fault(i));
+    return made;
+  }
+
+ private:
+  bool chance() { return number(0, 1) == 1; }
+  int number(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+  template <typename T>
+  T pick(std::initializer_list<T> choices) {
+    return *(choices.begin() + number(0, static_cast<int>(choices.size()) - 1));
+  }
+  std::string text() {
+    static const std::vector<std::string> pieces{"a", "*", "/", "?", "\"", "\\", "\n", "\t", "#", "'", "ü", "日", " ", "\x01", "]"};
+    std::string made = "x";
+    for (int i = number(0, 6); i > 0; --i) made += pieces[static_cast<std::size_t>(number(0, static_cast<int>(pieces.size()) - 1))];
+    return made;
+  }
+  std::int64_t span() {
+    return pick<std::int64_t>({kMs, 1234 * kMs, 12 * kSecond, 90 * kSecond, 3600 * kSecond, kMs + 1, 12'345'678'901});
+  }
+  CallMatch call() {
+    CallMatch made;
+    made.syscall = pick<const char*>({"read", "openat", "connect", "open*", "*"});
+    if (chance()) made.path = text();
+    const bool socket = made.syscall != "openat" && made.syscall != "open*";
+    if (socket && chance()) made.peer = "10.77.0." + std::to_string(number(1, 9)) + ":*";
+    if (socket && chance()) made.local = ":" + std::to_string(number(1, 65535));
+    if (chance()) made.args[number(0, 5)] = pick<const char*>({"O_CREAT|O_TRUNC", "7", "0x1f", "-1"});
+    if (chance()) made.process = text();
+    return made;
+  }
+  std::vector<Condition> conditions(int least) {
+    std::vector<Condition> made;
+    for (int i = number(least, 4); i > 0; --i) {
+      Condition one;
+      one.kind = static_cast<ConditionKind>(number(0, 4));
+      switch (one.kind) {
+        case ConditionKind::elapsed: one.elapsed_ns = span(); break;
+        case ConditionKind::function:
+          one.function = text();
+          if (chance()) one.offset = static_cast<std::uint64_t>(number(0, 5000));
+          break;
+        case ConditionKind::syscall:
+          one.call = call();
+          if (chance()) one.result = pick<const char*>({"ok", "error", "ENOENT", "17", "-1"});
+          break;
+        case ConditionKind::log: one.log = pick<const char*>({"up", "a+\\.\"b\"", "[0-9]{2}"}); break;
+        case ConditionKind::process_state: one.state = pick<const char*>({"crashed", "exited", "paused", "started"}); break;
+      }
+      if (one.kind != ConditionKind::elapsed && chance()) one.node = "n2";
+      if (one.kind != ConditionKind::elapsed && one.kind != ConditionKind::process_state && chance()) one.count = number(1, 99);
+      const bool threads = one.kind == ConditionKind::function || one.kind == ConditionKind::syscall;
+      if (threads && !made.empty() && made.back().node == one.node &&
+          (made.back().kind == ConditionKind::function || made.back().kind == ConditionKind::syscall))
+        one.same_thread = chance();
+      made.push_back(std::move(one));
+    }
+    return made;
+  }
+  Fault fault(int index) {
+    Fault made;
+    made.id = "f" + std::to_string(index);
+    made.kind = static_cast<FaultKind>(number(0, 3));
+    made.node = "n1";
+    for (int i = 0; i < index; ++i)
+      if (number(0, 3) == 0) made.after.push_back("f" + std::to_string(i));
+    if (made.after.empty() && number(0, 3) == 0) made.group = "g";
+    made.when = conditions(0);
+    switch (made.kind) {
+      case FaultKind::syscall:
+        made.call = call();
+        switch (number(0, 2)) {
+          case 0: made.error = pick({5, 2, 28, 104, 4000}); break;
+          case 1: made.result = pick<std::int64_t>({0, 512, INT64_MAX}); break;
+          default: made.delay_ns = span();
+        }
+        if (made.error != 0 || made.result) {
+          made.effect = static_cast<Effect>(number(0, 2));
+          if (made.effect == Effect::bytes) made.effect_bytes = number(1, 100000);
+          if (chance()) made.delay_ns = span();
+        }
+        made.count = number(1, 50);
+        made.times = pick<std::int64_t>({1, 2, 1000, -1});
+        if (chance()) made.then_do = ThenDo::crash;
+        break;
+      case FaultKind::crash:
+      case FaultKind::pause:
+        made.scope = static_cast<Scope>(number(0, 1));
+        if (made.kind == FaultKind::crash) made.signal = pick({9, 15, 6, 11, 34});
+        if (made.kind == FaultKind::pause) made.duration_ns = span();
+        if (chance()) {
+          made.before = call();
+          made.before_count = number(1, 9);
+        }
+        break;
+      case FaultKind::partition:
+        if (chance()) made.peers = {"n2", "n3"};
+        made.direction = static_cast<Direction>(number(0, 2));
+        if (chance()) made.ports = {7000, 65535};
+        made.protocol = pick<const char*>({"", "tcp", "udp"});
+        made.loss = pick({1.0, 0.3, 0.001, 1.0 / 3});
+        made.reject = made.protocol != "udp" && chance();
+        switch (number(0, 2)) {
+          case 0: made.duration_ns = span(); break;
+          case 1: made.until = conditions(1); break;
+          default: break;
+        }
+        break;
+    }
+    return made;
+  }
+
+  std::mt19937 random_;
+};
+
+}  // namespace
+
+TEST_CASE("what is written reads back equal") {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    const Schedule made = Generator(seed).schedule();
+    const std::string text = to_toml(made, "made with seed " + std::to_string(seed) + "\n\nof \"tests\" \\ \x01");
+    INFO("seed " << seed << "\n" << text);
+    const auto read = parse_schedule(text, "written.toml");
+    INFO((read ? "" : read.error().message));
+    REQUIRE(read.has_value());
+    REQUIRE(plain(*read) == made);
+    REQUIRE(fingerprint(*read) == fingerprint(made));
+    REQUIRE_FALSE(in_words(made).empty());
+  }
+}
+
+TEST_CASE("a written schedule looks as if written by hand") {
+  Schedule made;
+  made.name = "kv-lost-write";
+  Fault cut;
+  cut.id = "cut";
+  cut.kind = FaultKind::partition;
+  cut.node = "n1";
+  cut.peers = {"n2", "n3"};
+  cut.duration_ns = 12 * kSecond;
+  cut.when.resize(1);
+  cut.when[0].elapsed_ns = 5 * kSecond;
+  Fault read;
+  read.id = "bad-read";
+  read.node = "n2";
+  read.call.syscall = "read";
+  read.call.path = "*/snapshot.*";
+  read.error = 5;
+  read.count = 3;
+  read.after = {"cut"};
+  read.when.resize(2);
+  read.when[0].kind = ConditionKind::function;
+  read.when[0].function = "handleLoadSnapshot";
+  read.when[1].kind = ConditionKind::syscall;
+  read.when[1].call.syscall = "openat";
+  read.when[1].count = 2;
+  made.faults = {cut, read};
+  CHECK(to_toml(made, "Found by rose diagnose.\nRate 100%.") == R"(# Found by rose diagnose.
+# Rate 100%.
+
+version = 1
+name = "kv-lost-write"
+
+[[fault]]
+id       = "cut"
+kind     = "partition"
+node     = "n1"
+peers    = ["n2", "n3"]
+duration = "12s"
+when     = [ { elapsed = "5s" } ]
+
+[[fault]]
+id      = "bad-read"
+kind    = "syscall"
+node    = "n2"
+syscall = "read"
+path    = "*/snapshot.*"
+error   = "EIO"
+count   = 3
+after   = ["cut"]
+when    = [
+  { function = "handleLoadSnapshot" },
+  { syscall = "openat", count = 2 },
+]
+)");
+  CHECK(in_words(made) ==
+        "1. cut n1 off from n2 and n3 in both directions for 12s, 5s after the workload began\n"
+        "2. fail the 3rd read of */snapshot.* on n2 with EIO, once step 1 has begun, then n2 has entered "
+        "handleLoadSnapshot, then n2 has made its 2nd openat");
+}
+
+TEST_CASE("the reference schedule says everything") {
+  const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
+  INFO((read ? "" : read.error().message));
+  REQUIRE(read.has_value());
+  REQUIRE(read->faults.size() == 9);
+  CHECK(read->name == "kv-lost-write");
+  const Fault& cut = *read->find("cut");
+  CHECK(cut.kind == FaultKind::partition);
+  CHECK(cut.peers == std::vector<std::string>{"n2", "n3"});
+  CHECK(cut.ports == std::vector<std::uint16_t>{7000});
+  CHECK(cut.protocol == "tcp");
+  CHECK(cut.duration_ns == 12 * kSecond);
+  CHECK(cut.when.at(0).elapsed_ns == 5 * kSecond);
+  CHECK(cut.line == 7);
+  CHECK(read->find("cut-until")->until.at(0).node == "n2");
+  const Fault& crash = *read->find("crash-in-log-create");
+  CHECK(crash.group == "g");
+  CHECK(crash.signal == 9);
+  CHECK(crash.when.at(1).offset == std::uint64_t{0x2a});
+  CHECK(crash.when.at(1).same_thread);
+  CHECK(read->find("crash-before-rename")->before->path == std::string("*/epoch"));
+  CHECK(read->find("crash-before-rename")->before_count == 2);
+  CHECK(read->find("stall")->scope == Scope::main);
+  const Fault& bad = *read->find("bad-read");
+  CHECK(bad.error == 5);
+  CHECK(bad.count == 3);
+  CHECK(bad.when.at(0).call.args.at(2) == "O_CREAT|O_TRUNC");
+  CHECK(bad.when.at(0).result == std::string("ok"));
+  const Fault& brief = *read->find("short-write");
+  CHECK(brief.result == std::int64_t{512});
+  CHECK(brief.effect == Effect::bytes);
+  CHECK(brief.effect_bytes == 512);
+  CHECK(brief.then_do == ThenDo::crash);
+  CHECK(read->find("lost-answer")->effect == Effect::full);
+  CHECK(read->find("slow-disk")->delay_ns == 200 * kMs);
+  CHECK(read->find("slow-disk")->times == -1);
+  CHECK(read->find("nope") == nullptr);
+  CHECK(check_nodes(*read, {"n1", "n2", "n3"}, "schedule.toml").has_value());
+}
+
+TEST_CASE("valid neighbours of malformed schedules") {
+  CHECK(parse("version = 1\n").faults.empty());
+  const std::string fault = "version = 1\n[[fault]]\nid = \"f\"\nnode = \"n1\"\n";
+  for (const char* body :
+       {"kind = \"crash\"\n", "kind = \"partition\"\n", "kind = \"partition\"\nloss = 1\n",
+        "kind = \"syscall\"\nsyscall = \"read\"\ndelay = \"1ms\"\n", "kind = \"syscall\"\nsyscall = \"*\"\nerror = \"EIO\"\n",
+        "kind = \"syscall\"\nsyscall = \"syscall_470\"\nerror = \"EIO\"\npath = \"*\"\n",
+        "kind = \"syscall\"\nsyscall = \"open\"\nerror = \"E4000\"\nargs = { 1 = 64 }\n",
+        "kind = \"syscall\"\nsyscall = \"write\"\nresult = 0\neffect = \"none\"\n",
+        "kind = \"crash\"\nsignal = \"SIG34\"\n", "kind = \"pause\"\nduration = \"0.001s\"\n",
+        "kind = \"crash\"\n[[fault.when]]\nelapsed = \"0s\"\n[[fault.when]]\nsyscall = \"read\"\nresult = -1\n"})
+    parse(fault + body);
+  // A fault may name one that comes later, and alternatives may share what they wait for.
+  parse("version = 1\n[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"b\"]\n"
+        "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\n");
+}
+
+TEST_CASE("the number of faults and conditions is bounded") {
+  const auto with = [](int faults, int conditions) {
+    std::string text = "version = 1\n";
+    for (int i = 0; i < faults; ++i) {
+      text += fmt::format("[[fault]]\nid = \"f{}\"\nkind = \"crash\"\nnode = \"n1\"\n", i);
+      if (i > 0) text += fmt::format("after = [\"f{}\"]\n", i - 1);
+      if (conditions > 0) text += "when = [";
+      for (int k = 0; k < conditions; ++k) text += " { elapsed = \"1s\" },";
+      if (conditions > 0) text += "]\n";
+    }
+    return parse_schedule(text, "s.toml");
+  };
+  CHECK(with(4096, 0).has_value());
+  CHECK(with(4097, 0).error().message == "s.toml:20481:1: fault: 4097 faults were found, up to 4096 are accepted");
+  CHECK(with(1, 64).has_value());
+  CHECK(with(1, 65).error().message == "s.toml:6:1290: fault.when: 65 conditions were found, up to 64 are accepted");
+  CHECK_FALSE(in_words(*with(4096, 0)).empty());
+}
+
+TEST_CASE("faults in words") {
+  const auto crash = [](const std::string& body) { return fault_words("kind = \"crash\"\nnode = \"n1\"\n" + body); };
+  const auto syscall = [](const std::string& body) { return fault_words("kind = \"syscall\"\nnode = \"n2\"\n" + body); };
+  const auto cut = [](const std::string& body) { return fault_words("kind = \"partition\"\nnode = \"n1\"\n" + body); };
+  CHECK(crash("") == "kill n1 (all its processes) when the workload begins");
+  CHECK(crash("when = [ { elapsed = \"5s\" } ]\n") == "kill n1 (all its processes) 5s after the workload began");
+  CHECK(crash("scope = \"main\"\nsignal = \"SIGTERM\"\n") == "send SIGTERM to the main process of n1 when the workload begins");
+  CHECK(crash("before = { syscall = \"openat\", path = \"*/log.*\", count = 2 }\n") ==
+        "kill n1 (all its processes) instead of the 2nd openat of */log.*");
+  CHECK(crash("when = [ { function = \"handleLoadSnapshot\" }, { function = \"RaftLogCreate\", offset = 0x2a, count = 3 } ]\n") ==
+        "kill n1 (all its processes), once n1 has entered handleLoadSnapshot, then n1 has reached RaftLogCreate+0x2a "
+        "for the 3rd time");
+  CHECK(crash("when = [ { state = \"crashed\", node = \"n2\" }, { elapsed = \"1s\" }, { log = \"up\", node = \"n3\", count = 2 } ]\n") ==
+        "kill n1 (all its processes), once n2 has crashed, then 1s have passed, then n3 has logged \"up\" for the 2nd time");
+  CHECK(fault_words("kind = \"pause\"\nnode = \"n1\"\nduration = \"3s\"\n") ==
+        "pause n1 (all its processes) for 3s, when the workload begins");
+  CHECK(syscall("syscall = \"read\"\nerror = \"EIO\"\npath = \"*/snapshot.*\"\ncount = 3\n") ==
+        "fail the 3rd read of */snapshot.* on n2 with EIO");
+  CHECK(syscall("syscall = \"read\"\nerror = \"EIO\"\ntimes = \"forever\"\n") == "fail every read on n2 with EIO");
+  CHECK(syscall("syscall = \"fsync\"\nresult = 0\ncount = 11\ntimes = \"forever\"\n") ==
+        "let every fsync from the 11th on on n2 return 0 without doing anything");
+  CHECK(syscall("syscall = \"write\"\nresult = 512\neffect = { bytes = 512 }\nthen = \"crash\"\n") ==
+        "let the 1st write on n2 return 512 after 512 bytes of it were done, and kill n2 right then");
+  CHECK(syscall("syscall = \"sendto\"\nerror = \"ECONNRESET\"\neffect = \"full\"\npeer = \"10.77.0.1:*\"\ntimes = 2\n") ==
+        "fail 2 calls in a row, from the 1st sendto with peer 10.77.0.1:* on, on n2 with ECONNRESET although it was "
+        "carried out");
+  CHECK(syscall("syscall = \"fsync\"\ndelay = \"200ms\"\nwhen = [ { syscall = \"openat\", result = \"ENOENT\" } ]\n") ==
+        "delay the 1st fsync on n2 by 200ms, once n2 has made its 1st openat and it failed with ENOENT");
+  CHECK(cut("") == "cut n1 off from all other nodes in both directions to the end of the run, when the workload begins");
+  CHECK(cut("peers = [\"n2\", \"n3\"]\nduration = \"12s\"\nwhen = [ { elapsed = \"5s\" } ]\n") ==
+        "cut n1 off from n2 and n3 in both directions for 12s, 5s after the workload began");
+  CHECK(cut("direction = \"in\"\nports = [7000]\nprotocol = \"tcp\"\nuntil = [ { log = \"installed\", node = \"n2\" } ]\n") ==
+        "cut n1 off from all other nodes for what it receives (TCP port 7000 only) until n2 has logged \"installed\", "
+        "when the workload begins");
+  CHECK(cut("loss = 0.3\nduration = \"1m\"\n") ==
+        "drop 30% of the packets between n1 and all other nodes, in both directions for 1m, when the workload begins");
+  CHECK(in_words(Schedule{}) == "no fault");
+}
+
+TEST_CASE("steps are told in their order") {
+  const Schedule schedule = parse(
+      "version = 1\n"
+      "[[fault]]\nid = \"late\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"early\"]\nwhen = [ { elapsed = \"2s\" } ]\n"
+      "[[fault]]\nid = \"early\"\nkind = \"pause\"\nnode = \"n2\"\nduration = \"1s\"\n");
+  CHECK(in_words(schedule) ==
+        "1. pause n2 (all its processes) for 1s, when the workload begins\n"
+        "2. kill n1 (all its processes) 2s after step 1 began");
+}
+
+TEST_CASE("a fingerprint is of what a schedule does") {
+  const std::string one =
+      "version = 1\n[[fault]]\nid = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\", \"n3\"]\n"
+      "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"a\"]\nwhen = [ { function = \"f\", node = \"n1\" } ]\n";
+  const std::string same =
+      "version = 1\nname = \"other\"\n\n[[fault]]\nid = \"x\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n3\", \"n2\"]\n"
+      "[[fault]]\nkind = \"crash\"\nid = \"y\"\nnode = \"n1\"\nafter = [\"x\"]\nwhen = [ { function = \"f\", count = 1 } ]\n";
+  CHECK(fingerprint(parse(one)) == fingerprint(parse(same)));
+  CHECK(fingerprint(parse(one)).size() == 32);
+  std::string other = one;
+  other.replace(other.find("\"crash\""), 7, "\"crash\"\nscope = \"main\"");
+  CHECK(fingerprint(parse(one)) != fingerprint(parse(other)));
+}
+
+TEST_CASE("nodes and peers are checked against the deployment") {
+  const std::string text =
+      "version = 1\n[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n22\"]\n"
+      "until = [ { log = \"x\", node = \"m\" } ]\n";
+  const auto wrong_peer = check_nodes(parse(text), {"n1", "n2"}, "schedule.toml");
+  REQUIRE_FALSE(wrong_peer.has_value());
+  CHECK(wrong_peer.error().message == "schedule.toml:2: fault 'cut': peer 'n22' is not in the deployment");
+  CHECK(wrong_peer.error().hint == "did you mean 'n2'?");
+  const auto wrong_node = check_nodes(parse(text), {"kv"}, "schedule.toml");
+  REQUIRE_FALSE(wrong_node.has_value());
+  CHECK(wrong_node.error().message == "schedule.toml:2: fault 'cut': node 'n1' is not in the deployment");
+  CHECK(wrong_node.error().hint == "the nodes are kv");
+  CHECK(check_nodes(parse(text), {"n1", "n22"}, "s").error().message ==
+        "s:2: fault 'cut': node 'm' is not in the deployment");
+  CHECK(check_nodes(parse(text), {"n1", "n22", "m"}, "s").has_value());
+  const Schedule alone = plain(parse("version = 1\n[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\n"));
+  CHECK(check_nodes(alone, {"n1"}, "s").error().message ==
+        "s: fault 'cut': a partition needs two nodes or more, the deployment has 1");
+}
