@@ -1,0 +1,338 @@
+/*
+ * Conditions that are met inside the kernel: returns of syscalls that the seccomp supervisor matched at their entry, and
+ * entries of probed functions or offsets in them. They advance the schedule's state (inject.h) on the thread that meets them, and
+ * act there and then on the process that runs: a crash does not wait for userspace to wake up.
+ */
+#include "rose_core.h"
+#include "inject.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_CHAINS);
+	__type(key, __u32);
+	__type(value, struct rose_chain);
+} rose_chains SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_CONDITIONS);
+	__type(key, __u32);
+	__type(value, struct rose_condition);
+} rose_conds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_EDGES);
+	__type(key, __u32);
+	__type(value, struct rose_word);
+} rose_edges SEC(".maps");
+
+/* The winner of each group, as index + 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_CHAINS);
+	__type(key, __u32);
+	__type(value, struct rose_word);
+} rose_groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_NODES);
+	__type(key, __u32);
+	__type(value, struct rose_node_state);
+} rose_nodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_settings);
+} rose_settings SEC(".maps");
+
+/* Sized to the schedule before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_site);
+} rose_sites SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_word);
+} rose_site_conds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ROSE_MAX_NODES);
+	__type(key, __u64);
+	__type(value, __u32);
+} rose_cgroups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rose_pending);
+} rose_pending SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} rose_bells SEC(".maps");
+
+static __always_inline struct rose_settings *settings(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rose_settings, &zero);
+}
+
+/* Index of the node that the current process belongs to, or -1. */
+static __always_inline long current_node(struct rose_settings *set)
+{
+	__u64 id = bpf_get_current_cgroup_id();
+	__u32 *node = bpf_map_lookup_elem(&rose_cgroups, &id);
+	int i;
+
+	/* A node's processes may make cgroups of their own below the node's. */
+	for (i = 0; !node && i < 4; i++) {
+		if (!set->levels[i])
+			break;
+		id = bpf_get_current_ancestor_cgroup_id(set->levels[i]);
+		if (id)
+			node = bpf_map_lookup_elem(&rose_cgroups, &id);
+	}
+	return node ? (long)*node : -1;
+}
+
+static __always_inline void ring(__u32 chain, __u32 what, __u64 now)
+{
+	struct rose_bell bell = { .chain = chain, .what = what, .ns = now };
+
+	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), BPF_RB_FORCE_WAKEUP);
+}
+
+struct opening {
+	__u32 first;
+	__u32 pad;
+	__u64 now;
+};
+
+static long open_one(__u32 i, void *data)
+{
+	struct opening *opening = data;
+	__u32 key = opening->first + i;
+	struct rose_word *index = bpf_map_lookup_elem(&rose_edges, &key);
+	struct rose_chain *chain;
+
+	if (!index)
+		return 1;
+	key = index->value;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (chain)
+		rose_open(chain, opening->now);
+	return 0;
+}
+
+/* The chain's last condition was met by this thread. */
+static __always_inline void complete(struct rose_chain *chain, __u32 index, __u32 node, __u64 now)
+{
+	__u64 pid_tid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tid >> 32;
+	struct opening opening = { .now = now };
+	struct rose_node_state *state;
+	struct rose_word *group = 0;
+	__u32 key;
+
+	if (chain->flags & ROSE_WAITS_FOR_CALL) {
+		rose_arm(chain, now);
+		ring(index, 2, now);
+		return;
+	}
+	if (chain->group) {
+		key = chain->group;
+		group = bpf_map_lookup_elem(&rose_groups, &key);
+	}
+	if (!rose_fire(chain, index, group ? &group->value : 0, tgid, (__u32)pid_tid, now)) {
+		ring(index, 1, now);
+		return;
+	}
+	if ((chain->kind == ROSE_CHAIN_CRASH || chain->kind == ROSE_CHAIN_PAUSE) && chain->node == node) {
+		int mine = 1;
+
+		if (chain->flags & ROSE_MAIN_ONLY) {
+			key = node;
+			state = bpf_map_lookup_elem(&rose_nodes, &key);
+			mine = state && state->main_pid == tgid;
+		}
+		if (mine && !bpf_send_signal(chain->signal)) {
+			ROSE_WRITE(chain->signalled, tgid);
+			__sync_fetch_and_add(&chain->injected, 1);
+		}
+	} else if (chain->kind == ROSE_CHAIN_END) {
+		struct rose_chain *target;
+
+		key = chain->target;
+		target = bpf_map_lookup_elem(&rose_chains, &key);
+		if (target && ROSE_READ(target->until_ns) > now)
+			ROSE_WRITE(target->until_ns, now);
+	}
+	opening.first = chain->first_edge;
+	bpf_loop(chain->edges, open_one, &opening, 0);
+	ring(index, 3, now);
+}
+
+/*
+ * One call or entry may stand for several conditions, also of one chain, and must count once in it, and not at all in chains
+ * that it opens itself: so first all are asked whether they are current, then those that were are counted.
+ */
+struct visit {
+	__u64 current;		/* bit i: the i-th of the list */
+	__u64 now;
+	__s64 result;
+	__u32 first;		/* site: where its list begins */
+	__u32 tid;
+	__u32 node;
+	__u32 pass;
+};
+
+static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 id)
+{
+	struct rose_condition *condition;
+	struct rose_chain *chain;
+	struct rose_settings *set;
+	__u32 key = id;
+	int step;
+
+	condition = bpf_map_lookup_elem(&rose_conds, &key);
+	if (!condition || condition->node != visit->node)
+		return;
+	key = condition->chain;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain)
+		return;
+	if (!visit->pass) {
+		if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095)
+			return;
+		if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
+			return;
+		if (condition->result_kind == ROSE_RESULT_VALUE && visit->result != condition->result)
+			return;
+		if (rose_is_current(chain, condition, visit->tid))
+			visit->current |= 1ULL << (i & 63);
+		return;
+	}
+	if (!(visit->current & (1ULL << (i & 63))))
+		return;
+	set = settings();
+	if (!set)
+		return;
+	step = rose_count(chain, condition, set, bpf_get_current_pid_tgid() >> 32, visit->tid, visit->now);
+	if (step == ROSE_COMPLETE)
+		complete(chain, condition->chain, visit->node, visit->now);
+	else if (step == ROSE_MET)
+		ring(condition->chain, 1, visit->now);
+}
+
+static long visit_pending(__u32 i, void *data)
+{
+	struct visit *visit = data;
+	__u32 tid = visit->tid;
+	struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &tid);
+
+	if (!pending || i >= ROSE_MAX_LIST)
+		return 1;
+	visit_condition(visit, i, pending->conditions[i]);
+	return 0;
+}
+
+static long visit_site(__u32 i, void *data)
+{
+	struct visit *visit = data;
+	__u32 key = visit->first + i;
+	struct rose_word *id = bpf_map_lookup_elem(&rose_site_conds, &key);
+
+	if (!id || i >= ROSE_MAX_LIST)
+		return 1;
+	visit_condition(visit, i, id->value);
+	return 0;
+}
+
+SEC("raw_tp/sys_exit")
+int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct rose_settings *set = settings();
+	struct pt_regs *regs = (void *)ctx->args[0];
+	struct rose_pending *pending;
+	struct visit visit = {};
+	long node;
+	__u32 count;
+
+	if (!set || !ROSE_READ(set->pending))
+		return 0;
+	visit.tid = (__u32)bpf_get_current_pid_tgid();
+	pending = bpf_map_lookup_elem(&rose_pending, &visit.tid);
+	if (!pending)
+		return 0;
+	count = pending->count;
+	node = current_node(set);
+	visit.result = (long)ctx->args[1];
+	/* Left by a thread that died in its call, whose id this one has now; or a call that will be made, and notified, again. */
+	if (node < 0 || pending->syscall != (__u32)BPF_CORE_READ(regs, orig_ax) ||
+	    (visit.result <= -512 && visit.result >= -516))
+		goto out;
+	visit.node = node;
+	visit.now = bpf_ktime_get_ns();
+	bpf_loop(count, visit_pending, &visit, 0);
+	visit.pass = 1;
+	if (visit.current)
+		bpf_loop(count, visit_pending, &visit, 0);
+out:
+	if (!bpf_map_delete_elem(&rose_pending, &visit.tid))
+		__sync_fetch_and_add(&set->pending, -1);
+	return 0;
+}
+
+SEC("uprobe")
+int rose_probe(void *ctx)
+{
+	struct rose_settings *set = settings();
+	struct visit visit = {};
+	struct rose_site *site;
+	__u32 key = bpf_get_attach_cookie(ctx);
+	__u32 count;
+	long node;
+
+	if (!set)
+		return 0;
+	node = current_node(set);
+	if (node < 0)
+		return 0;
+	site = bpf_map_lookup_elem(&rose_sites, &key);
+	if (!site)
+		return 0;
+	visit.first = site->first;
+	count = site->count;
+	visit.tid = (__u32)bpf_get_current_pid_tgid();
+	visit.node = node;
+	visit.now = bpf_ktime_get_ns();
+	bpf_loop(count, visit_site, &visit, 0);
+	visit.pass = 1;
+	if (visit.current)
+		bpf_loop(count, visit_site, &visit, 0);
+	return 0;
+}

@@ -1,0 +1,299 @@
+/*
+ * The one state of a schedule that is being injected: what the kernel programs (inject.bpf.c, network.bpf.c) and the
+ * injector in userspace share through mmapable arrays, and the few steps that advance it. Both sides run the very
+ * same steps with the same atomics, so that nothing fires early, out of order or twice, whoever comes first.
+ *
+ * C that C++ also compiles; include <linux/types.h> or the like before (for __u64).
+ */
+#ifndef ROSE_INJECT_H
+#define ROSE_INJECT_H
+
+enum {
+	ROSE_MAX_CHAINS = 2048,		/* faults, and the `until` of partitions */
+	ROSE_MAX_CONDITIONS = 8192,
+	ROSE_MAX_EDGES = 16384,		/* "`after` names it" */
+	ROSE_MAX_NODES = 256,
+	ROSE_MAX_SITES = 65536,		/* probed addresses */
+	ROSE_MAX_LIST = 64,		/* conditions that one call or one function entry may count for */
+	ROSE_MAX_RULES = 4096,
+	ROSE_MAX_RULE_PORTS = 16,
+	ROSE_MAX_CHAIN_CONDITIONS = 4000,
+};
+
+enum rose_chain_kind {
+	ROSE_CHAIN_SYSCALL = 1,		/* once its conditions are met it waits for calls */
+	ROSE_CHAIN_CRASH = 2,
+	ROSE_CHAIN_PAUSE = 3,
+	ROSE_CHAIN_PARTITION = 4,
+	ROSE_CHAIN_END = 5,		/* `until`: ends the partition `target` */
+};
+
+enum rose_chain_state {
+	ROSE_WAITING = 0,
+	ROSE_ARMED = 1,			/* conditions met; the next step is a matching call's */
+	ROSE_FIRING = 2,		/* claimed; the stamps below are being written */
+	ROSE_FIRED = 3,
+	ROSE_WITHDRAWN = 4,
+};
+
+enum rose_chain_flags {
+	ROSE_WAITS_FOR_CALL = 1,	/* syscall faults, and `before` of crash and pause */
+	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
+	ROSE_AT_WORKLOAD = 4,		/* no conditions, no `after`: the workload's beginning opens it */
+};
+
+enum rose_condition_kind {
+	ROSE_ON_ELAPSED = 1,
+	ROSE_ON_FUNCTION = 2,
+	ROSE_ON_SYSCALL = 3,
+	ROSE_ON_LOG = 4,
+	ROSE_ON_PROCESS = 5,
+};
+
+enum rose_result_kind {
+	ROSE_RESULT_ANY = 0,
+	ROSE_RESULT_OK = 1,
+	ROSE_RESULT_ERROR = 2,
+	ROSE_RESULT_VALUE = 3,
+};
+
+/*
+ * progress: which condition is the current one, how often it was seen, and which thread met the one before, in one
+ * word that changes at once.   position:12 | tid:22 | seen:30
+ */
+#define ROSE_POSITION(progress) ((__u32)((progress) >> 52))
+#define ROSE_TID(progress) ((__u32)((progress) >> 30) & 0x3fffffu)
+#define ROSE_SEEN(progress) ((__u32)(progress) & 0x3fffffffu)
+#define ROSE_PROGRESS(position, tid, seen) \
+	((((__u64)(position)) << 52) | (((__u64)(tid) & 0x3fffffu) << 30) | ((__u64)(seen) & 0x3fffffffu))
+#define ROSE_CLOSED 0xfffu		/* a position: some `after` was not injected yet */
+
+struct rose_chain {
+	__u64 progress;
+	__u64 opened_ns;		/* when the last `after` was injected; 0: not yet */
+	__u64 armed_ns;
+	__u64 fired_ns;
+	__u64 until_ns;			/* partition: packets are dropped while now < until_ns */
+	__u64 seen;			/* matching calls since it was armed */
+	__u64 injected;			/* calls changed or packets dropped */
+	__u64 duration_ns;		/* partition: 0 without end */
+	__u32 state;
+	__u32 after_left;
+	__u32 pid;			/* where it fired */
+	__u32 tid;
+	__u32 signalled;		/* tgid that the kernel program signalled on the spot */
+	/* constant once armed */
+	__u32 kind;
+	__u32 flags;
+	__u32 node;
+	__u32 target;
+	__u32 group;			/* 0: none */
+	__u32 signal;			/* crash, pause: what bpf_send_signal sends */
+	__u32 first_condition;
+	__u32 conditions;
+	__u32 first_edge;
+	__u32 edges;
+	__u32 reserved;
+};
+
+struct rose_condition {
+	__u64 met_ns;			/* written after the step that met it; 0: not met */
+	__s64 result;
+	__u32 met_pid;
+	__u32 met_tid;
+	__u32 chain;
+	__u32 position;
+	__u32 kind;
+	__u32 node;
+	__u32 count;
+	__u32 same_thread;
+	__u32 result_kind;
+	__u32 reserved;
+};
+
+struct rose_node_state {
+	__u64 cgroup_id;
+	__u32 main_pid;
+	__u32 reserved;
+};
+
+/* A thread inside a call that the supervisor matched at its entry; sys_exit takes it away. */
+struct rose_pending {
+	__u32 syscall;
+	__u32 count;
+	__u16 conditions[ROSE_MAX_LIST];
+};
+
+/* What a probed address stands for: a part of rose_site_conditions. */
+struct rose_site {
+	__u32 first;
+	__u32 count;
+};
+
+/* An element of an array of words: the kernel pads values of mmapable arrays to 8 bytes. */
+struct rose_word {
+	__u32 value;
+	__u32 reserved;
+};
+
+/* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
+struct rose_bell {
+	__u32 chain;
+	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired */
+	__u64 ns;
+};
+
+struct rose_settings {
+	__u32 levels[4];		/* depths of the nodes' cgroups; 0 unused */
+	__u32 pending;			/* threads in rose_pending; 0 lets sys_exit return at once */
+	__u32 contended;		/* steps given up after too many lost races: must stay 0 */
+	__u32 host;			/* network.bpf.c: cgroup programs, both ends known by cgroup */
+	__u32 rules;
+};
+
+enum rose_direction { ROSE_BOTH = 0, ROSE_IN = 1, ROSE_OUT = 2 };
+
+/* One pair of a partition: `node` and one of its peers. */
+struct rose_rule {
+	__u32 chain;
+	__u32 node;
+	__u32 peer;
+	__u32 direction;		/* as `node` sees it */
+	__u32 node_ip;			/* network order; netns only */
+	__u32 peer_ip;
+	__u32 threshold;		/* dropped when random <= threshold */
+	__u16 port_count;		/* 0: all */
+	__u8 protocol;			/* 0: all */
+	__u8 reserved;
+	__u16 ports[ROSE_MAX_RULE_PORTS];	/* host order; either end */
+	__u64 dropped;
+};
+
+/* Who sends from an address and port, in host deployments. */
+struct rose_endpoint {
+	__u8 ip[16];			/* IPv4 as ::ffff:a.b.c.d */
+	__u16 port;			/* host order */
+	__u8 protocol;
+	__u8 reserved;
+};
+
+#ifdef __cplusplus
+#define ROSE_SIZE(type, size) static_assert(sizeof(struct type) == (size), #type)
+#else
+#define ROSE_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type)
+#endif
+ROSE_SIZE(rose_chain, 128);
+ROSE_SIZE(rose_condition, 56);
+ROSE_SIZE(rose_node_state, 16);
+ROSE_SIZE(rose_pending, 136);
+ROSE_SIZE(rose_site, 8);
+ROSE_SIZE(rose_word, 8);
+ROSE_SIZE(rose_bell, 16);
+ROSE_SIZE(rose_settings, 32);
+ROSE_SIZE(rose_rule, 72);
+ROSE_SIZE(rose_endpoint, 20);
+
+/* ---- the steps ---- */
+
+#define ROSE_READ(x) (*(const volatile __typeof__(x) *)&(x))
+#define ROSE_WRITE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+#define ROSE_CAS(pointer, expected, value) __sync_val_compare_and_swap(pointer, expected, value)
+#ifndef ROSE_INLINE
+#define ROSE_INLINE static inline __attribute__((always_inline))
+#endif
+
+enum { ROSE_CAS_TRIES = 32 };
+
+enum rose_step { ROSE_NOTHING = 0, ROSE_COUNTED = 1, ROSE_MET = 2, ROSE_COMPLETE = 3 };
+
+/* Is `condition` the current one of its chain, for this thread? */
+ROSE_INLINE int rose_is_current(const struct rose_chain *chain, const struct rose_condition *condition, __u32 tid)
+{
+	__u64 progress = ROSE_READ(chain->progress);
+
+	if (ROSE_POSITION(progress) != condition->position)
+		return 0;
+	return !condition->same_thread || ROSE_TID(progress) == (tid & 0x3fffffu);
+}
+
+/* Counts one match. ROSE_MET: it was the wanted one; ROSE_COMPLETE: and the last condition of the chain. */
+ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *condition, struct rose_settings *settings,
+			   __u32 pid, __u32 tid, __u64 now)
+{
+	int i;
+
+	for (i = 0; i < ROSE_CAS_TRIES; i++) {
+		__u64 old = ROSE_READ(chain->progress);
+		__u64 next = old + 1;
+		int met = ROSE_SEEN(old) + 1 >= condition->count;
+
+		if (ROSE_POSITION(old) != condition->position)
+			return ROSE_NOTHING;
+		if (condition->same_thread && ROSE_TID(old) != (tid & 0x3fffffu))
+			return ROSE_NOTHING;
+		if (met)
+			next = ROSE_PROGRESS(condition->position + 1, tid, 0);
+		if (ROSE_CAS(&chain->progress, old, next) != old)
+			continue;
+		if (!met)
+			return ROSE_COUNTED;
+		condition->met_pid = pid;
+		condition->met_tid = tid;
+		ROSE_WRITE(condition->met_ns, now);
+		return condition->position + 1 == chain->conditions ? ROSE_COMPLETE : ROSE_MET;
+	}
+	__sync_fetch_and_add(&settings->contended, 1);
+	return ROSE_NOTHING;
+}
+
+/* All conditions of a chain that waits for calls are met. */
+ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
+{
+	ROSE_WRITE(chain->armed_ns, now);
+	ROSE_CAS(&chain->state, ROSE_WAITING, ROSE_ARMED);
+}
+
+/*
+ * Claims the firing of a chain: for whoever gets 1 it is his to carry out, nobody else gets 1 for it, nor for another of its
+ * group. The caller then opens the chains that come `after`.
+ */
+ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)
+{
+	__u32 state = ROSE_READ(chain->state);
+
+	if (state != ROSE_WAITING && state != ROSE_ARMED)
+		return 0;
+	if (group) {
+		__u32 winner = ROSE_CAS(group, 0, index + 1);
+
+		if (winner && winner != index + 1) {
+			ROSE_CAS(&chain->state, state, ROSE_WITHDRAWN);
+			return 0;
+		}
+	}
+	if (ROSE_CAS(&chain->state, state, ROSE_FIRING) != state)
+		return 0;
+	if (!ROSE_READ(chain->armed_ns))
+		ROSE_WRITE(chain->armed_ns, now);
+	chain->pid = pid;
+	chain->tid = tid;
+	ROSE_WRITE(chain->fired_ns, now);
+	if (chain->kind == ROSE_CHAIN_PARTITION)
+		ROSE_WRITE(chain->until_ns, chain->duration_ns ? now + chain->duration_ns : ~(__u64)0);
+	ROSE_CAS(&chain->state, ROSE_FIRING, ROSE_FIRED);
+	return 1;
+}
+
+/* One of its `after` was injected. 1: it was the last one, the chain's own conditions count from now on. */
+ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
+{
+	if (__sync_fetch_and_add(&chain->after_left, -1) != 1)
+		return 0;
+	ROSE_WRITE(chain->opened_ns, now);
+	if (!chain->conditions && (chain->flags & ROSE_WAITS_FOR_CALL))
+		rose_arm(chain, now);
+	ROSE_CAS(&chain->progress, ROSE_PROGRESS(ROSE_CLOSED, 0, 0), ROSE_PROGRESS(0, 0, 0));
+	return 1;
+}
+
+#endif

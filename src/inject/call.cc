@@ -1,0 +1,254 @@
+#include "inject/call.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace rose::inject {
+namespace {
+
+constexpr unsigned kPidfdThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
+
+// A link under /proc, whole; "" when it cannot be read.
+std::string read_link(const std::string& path) {
+  std::string target(PATH_MAX, '\0');
+  const auto size = ::readlink(path.c_str(), target.data(), target.size());
+  if (size < 0) return {};
+  target.resize(static_cast<std::size_t>(size));
+  return target;
+}
+
+std::string read_small(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  std::string text(4096, '\0');
+  const auto size = ::read(file.get(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return text;
+}
+
+}  // namespace
+
+NotifiedCall::NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments)
+    : number_(number), tid_(tid), arguments_(arguments), info_(kernel::find_syscall(number)) {}
+
+pid_t NotifiedCall::tgid() {
+  if (tgid_ >= 0) return tgid_;
+  tgid_ = 0;
+  const auto status = read_small(fmt::format("/proc/{}/status", tid_));
+  if (const auto at = status.find("\nTgid:"); at != std::string::npos) tgid_ = std::atoi(status.c_str() + at + 6);
+  return tgid_;
+}
+
+std::string NotifiedCall::read_memory(std::uint64_t address, std::size_t size) const {
+  std::string data(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    iovec mine{data.data() + done, size - done};
+    iovec theirs{reinterpret_cast<void*>(address + done), size - done};
+    const auto got = ::process_vm_readv(tid_, &mine, 1, &theirs, 1, 0);
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  data.resize(done);
+  return data;
+}
+
+bool NotifiedCall::write_memory(std::uint64_t address, const void* data, std::size_t size) const {
+  iovec mine{const_cast<void*>(data), size};
+  iovec theirs{reinterpret_cast<void*>(address), size};
+  return ::process_vm_writev(tid_, &mine, 1, &theirs, 1, 0) == static_cast<ssize_t>(size);
+}
+
+std::string NotifiedCall::read_string(std::uint64_t address) const {
+  constexpr std::size_t kPage = 4096;
+  std::string text;
+  // Page by page: a string near the end of a mapping must not be lost for what lies behind it.
+  while (text.size() < PATH_MAX) {
+    const std::size_t here = kPage - (address + text.size()) % kPage;
+    const auto part = read_memory(address + text.size(), std::min<std::size_t>(here, 256));
+    if (part.empty()) return {};
+    const auto end = part.find('\0');
+    text += part.substr(0, end);
+    if (end != std::string::npos) return text;
+  }
+  return {};
+}
+
+std::string NotifiedCall::descriptor_path(int fd) const {
+  auto path = read_link(fmt::format("/proc/{}/fd/{}", tid_, fd));
+  constexpr std::string_view kGone = " (deleted)";
+  if (path.starts_with('/') && path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  return path;
+}
+
+void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
+  const auto address = argument(path_argument);
+  const auto text = address == 0 ? std::string() : read_string(address);
+  const int dirfd = dirfd_argument < 0 ? AT_FDCWD : static_cast<int>(argument(dirfd_argument));
+  if (text.empty()) {
+    // AT_EMPTY_PATH and the like: the descriptor itself is meant.
+    if (dirfd >= 0) {
+      if (auto path = descriptor_path(dirfd); !path.empty()) paths_.push_back(std::move(path));
+    }
+    return;
+  }
+  std::string base;
+  if (!text.starts_with('/')) {
+    base = dirfd >= 0 ? descriptor_path(dirfd) : read_link(fmt::format("/proc/{}/cwd", tid_));
+    if (base.empty()) return;
+  }
+  paths_.push_back(normalise_path(base, text));
+}
+
+const std::vector<std::string>& NotifiedCall::paths() {
+  if (have_paths_) return paths_;
+  have_paths_ = true;
+  if (info_ == nullptr) return paths_;
+  if (info_->path >= 0) add_path(info_->path, info_->dirfd);
+  if (info_->path2 >= 0) add_path(info_->path2, info_->dirfd2);
+  if (info_->path < 0 && info_->path2 < 0 && info_->fd >= 0) {
+    auto path = descriptor_path(static_cast<int>(argument(info_->fd)));
+    if (!path.empty()) paths_.push_back(std::move(path));
+  }
+  return paths_;
+}
+
+Fd NotifiedCall::duplicate(int fd, int& err) {
+  err = 0;
+  const auto get = [&](const Fd& pidfd) {
+    Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), fd, 0)));
+    err = copy ? 0 : errno;
+    return copy;
+  };
+  // The thread's own table, which need not be its process's; older kernels only know processes.
+  if (const Fd thread(static_cast<int>(::syscall(SYS_pidfd_open, tid_, kPidfdThread))); thread) return get(thread);
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, tgid(), 0)));
+  if (process) return get(process);
+  err = errno;
+  return {};
+}
+
+std::string NotifiedCall::address_argument() const {
+  if (info_ == nullptr || info_->sockaddr < 0) return {};
+  const auto address = argument(info_->sockaddr);
+  // connect and bind carry the length behind the address, sendto too.
+  const auto size = info_->sockaddr < 5 ? argument(info_->sockaddr + 1) : 0;
+  if (address == 0 || size < sizeof(sa_family_t) || size > sizeof(sockaddr_storage)) return {};
+  const auto data = read_memory(address, size);
+  return address_text(data.data(), data.size());
+}
+
+void NotifiedCall::look_at_socket() {
+  if (have_socket_) return;
+  have_socket_ = true;
+  if (info_ == nullptr || info_->fd < 0) return;
+  int err = 0;
+  if (const Fd socket = duplicate(static_cast<int>(argument(info_->fd)), err)) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+      local_ = address_text(&address, size);
+    }
+    size = sizeof address;
+    if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+      peer_ = address_text(&address, size);
+    }
+  }
+  auto named = address_argument();
+  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody.
+  if (named.empty() && info_->name == "sendmsg") {
+    msghdr header{};
+    const auto data = read_memory(argument(1), sizeof header);
+    if (data.size() == sizeof header) {
+      std::memcpy(&header, data.data(), sizeof header);
+      if (header.msg_name != nullptr && header.msg_namelen <= sizeof(sockaddr_storage)) {
+        const auto name = read_memory(reinterpret_cast<std::uint64_t>(header.msg_name), header.msg_namelen);
+        named = address_text(name.data(), name.size());
+      }
+    }
+  }
+  if (!named.empty()) (info_->name == "bind" ? local_ : peer_) = std::move(named);
+}
+
+const std::string& NotifiedCall::peer() {
+  look_at_socket();
+  return peer_;
+}
+
+const std::string& NotifiedCall::local() {
+  look_at_socket();
+  return local_;
+}
+
+const std::string& NotifiedCall::process() {
+  if (have_process_) return process_;
+  have_process_ = true;
+  process_ = read_small(fmt::format("/proc/{}/comm", tgid()));
+  if (process_.ends_with('\n')) process_.pop_back();
+  return process_;
+}
+
+std::string NotifiedCall::describe() {
+  std::string what;
+  for (const auto& path : paths()) {
+    if (!what.empty()) what += ", ";
+    what += path;
+  }
+  if (what.empty() || what.starts_with("socket:")) {
+    if (!peer().empty()) {
+      what = "peer " + peer();
+    } else if (!local().empty()) {
+      what = "local " + local();
+    }
+  }
+  return fmt::format("{}({})", kernel::syscall_name(number_), what);
+}
+
+std::string address_text(const void* address, std::size_t size) {
+  sockaddr_storage storage{};
+  std::memcpy(&storage, address, std::min(size, sizeof storage));
+  char text[INET6_ADDRSTRLEN] = {};
+  if (storage.ss_family == AF_INET && size >= sizeof(sockaddr_in)) {
+    sockaddr_in in{};
+    std::memcpy(&in, &storage, sizeof in);
+    ::inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+    return fmt::format("{}:{}", text, ntohs(in.sin_port));
+  }
+  if (storage.ss_family == AF_INET6 && size >= sizeof(sockaddr_in6) - 4) {
+    sockaddr_in6 in{};
+    std::memcpy(&in, &storage, sizeof in);
+    if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
+      ::inet_ntop(AF_INET, reinterpret_cast<const char*>(&in.sin6_addr) + 12, text, sizeof text);
+      return fmt::format("{}:{}", text, ntohs(in.sin6_port));
+    }
+    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
+    return fmt::format("[{}]:{}", text, ntohs(in.sin6_port));
+  }
+  if (storage.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path)) {
+    std::string path(reinterpret_cast<const char*>(&storage) + offsetof(sockaddr_un, sun_path),
+                     std::min(size, sizeof(sockaddr_un)) - offsetof(sockaddr_un, sun_path));
+    if (path.front() == '\0') {
+      path.front() = '@';  // abstract
+    } else {
+      path.resize(std::strlen(path.c_str()));
+    }
+    return "unix:" + path;
+  }
+  return {};
+}
+
+}  // namespace rose::inject

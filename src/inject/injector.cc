@@ -1,0 +1,660 @@
+#include "inject/injector.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "inject/log_tail.h"
+#include "inject/plan.h"
+#include "inject/programs.h"
+#include "inject/state.h"
+#include "inject/supervisor.h"
+
+namespace rose::inject {
+namespace {
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint64_t kLogPollNs = 5'000'000;
+
+std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
+
+// Does things to one node one after the other, so that the thread that keeps time never waits for a cgroup to freeze.
+class NodeWorker {
+ public:
+  NodeWorker() : thread_([this] { run(); }) {}
+  ~NodeWorker() { finish(); }
+  void add(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    ready_.notify_one();
+  }
+  // Does what is queued, then ends.
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    ready_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ready_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<std::function<void()>> tasks_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// What userspace knows of a chain beyond the shared state.
+struct Follow {
+  std::atomic<bool> acted{false};    // somebody has carried it out, or does so now
+  std::atomic<std::uint64_t> ended_ns{0};
+  std::atomic<bool> nobody{false};   // crash, pause: there was no process
+  std::atomic<bool> paused{false};
+  bool ending = false;               // the injector thread has ordered the end of a pause
+  std::string detail;                // under Shared::mutex
+  std::string trouble;
+};
+
+class ScheduleInjector final : public Injector, private Hands {
+ public:
+  explicit ScheduleInjector(std::unique_ptr<Plan> plan)
+      : plan_(std::move(plan)), follow_(plan_->chains.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  ~ScheduleInjector() override { disarm(); }
+
+  Result<void> load() {
+    ROSE_TRY(programs_, Programs::load(*plan_));
+    state_ = std::make_unique<State>(*plan_, programs_->arrays());
+    state_->on_change([this] { ring(); });
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+      supervisors_.push_back(plan_->notified[i].empty()
+                                 ? nullptr
+                                 : std::make_unique<Supervisor>(
+                                       *plan_, *state_, plan_->has_syscall_conditions() ? programs_.get() : nullptr, i,
+                                       static_cast<Hands&>(*this)));
+    }
+    return {};
+  }
+
+  Result<void> arm(deploy::Deployment& deployment) override {
+    ROSE_ASSERT(deployment_ == nullptr);
+    deployment_ = &deployment;
+    ROSE_ASSERT(deployment.nodes().size() == plan_->nodes.size());
+    nodes_ = deployment.nodes();
+    armed_ns_ = now_ns();
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+      workers_.push_back(std::make_unique<NodeWorker>());
+      tails_.emplace_back(std::vector<std::filesystem::path>{nodes_[i].dir / "stdout.log", nodes_[i].dir / "stderr.log"});
+    }
+    readers_.resize(plan_->conditions.size());
+    ROSE_CHECK(programs_->attach(deployment));
+    armed_ = true;
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  void workload_began() override {
+    workload_ns_ = now_ns();
+    state_->begin(workload_ns_);
+  }
+
+  void disarm() override {
+    if (disarmed_.exchange(true) || !state_) return;
+    for (auto& supervisor : supervisors_) {
+      if (supervisor) supervisor->disarm();
+    }
+    if (programs_) programs_->detach();
+    if (thread_.joinable()) {
+      ring();
+      thread_.join();
+    }
+    for (auto& worker : workers_) worker->finish();
+    const auto now = now_ns();
+    // Heal links before resuming paused nodes: a node that wakes up partitioned may start an election we never
+    // asked for.
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION || state_->fired_ns(i) == 0) continue;
+      state_->end(i, now);
+      follow_[i].ended_ns = state_->until_ns(i);
+    }
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) end_pause(i);
+    }
+    const std::lock_guard lock(mutex_);
+    final_ = compute();
+  }
+
+  std::vector<schedule::FaultOutcome> outcomes() const override {
+    const std::lock_guard lock(mutex_);
+    return final_ ? *final_ : compute();
+  }
+
+  bool finished() const override {
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      const auto& fault = plan_->schedule.faults[i];
+      if (state_->state(i) == ROSE_WITHDRAWN || state_->lost(i)) continue;
+      if (state_->state(i) != ROSE_FIRED) return false;
+      switch (fault.kind) {
+        case schedule::FaultKind::syscall:
+          if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
+          break;
+        case schedule::FaultKind::crash:
+          if (!follow_[i].acted) return false;
+          break;
+        case schedule::FaultKind::pause:
+        case schedule::FaultKind::partition:
+          // One without end lasts as long as the run.
+          if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
+          break;
+      }
+    }
+    return true;
+  }
+
+  std::string backend() const override {
+    return plan_->notifies() ? "seccomp (user notification; works on every kernel since Linux 5.9)" : "";
+  }
+
+  // ---- deploy::NodeObserver ----
+  std::vector<int> notified_syscalls(std::size_t node) override { return plan_->notified[node]; }
+
+  void on_listener(std::size_t node, pid_t pid, Fd listener) override {
+    if (supervisors_[node]) supervisors_[node]->add_listener(pid, std::move(listener));
+  }
+
+  void on_start(std::size_t node, pid_t pid) override {
+    if (!armed_ || disarmed_) return;
+    programs_->set_main(node, pid);
+    // The cgroup of a system that rose did not start is known only now.
+    if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) log::warning("{}", ok.error().message);
+    process_state(node, "started", pid);
+  }
+
+  void on_end(std::size_t node, const deploy::EndInfo& end) override {
+    if (!armed_ || disarmed_) return;
+    process_state(node, end.signalled ? "crashed" : "exited", end.pid);
+  }
+
+ private:
+  void ring() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  // Conditions met by userspace are counted as the kernel does: all that are current first, then each of them once.
+  void process_state(std::size_t node, std::string_view what, pid_t pid) {
+    std::vector<std::size_t> current;
+    for (std::size_t i = 0; i < plan_->conditions.size(); ++i) {
+      const auto& condition = plan_->conditions[i];
+      if (condition.data.kind == ROSE_ON_PROCESS && condition.data.node == node && condition.source->state == what &&
+          is_current(i)) {
+        current.push_back(i);
+      }
+    }
+    for (const auto i : current) state_->count(i, static_cast<std::uint32_t>(pid), 0, now_ns());
+  }
+
+  [[nodiscard]] bool is_current(std::size_t condition) const {
+    const auto& data = plan_->conditions[condition].data;
+    return state_->state(data.chain) == ROSE_WAITING &&
+           ROSE_POSITION(state_->progress(data.chain)) == data.position;
+  }
+
+  // When the condition became the current one; 0: it counts from the very beginning. Nothing while the stamp isn't
+  // written yet: who writes it rings afterwards.
+  [[nodiscard]] std::optional<std::uint64_t> current_since(std::size_t condition) const {
+    const auto& data = plan_->conditions[condition].data;
+    if (data.position > 0) {
+      const auto met = state_->met_ns(condition - 1);
+      return met == 0 ? std::nullopt : std::optional(met);
+    }
+    return state_->opened_ns(data.chain);
+  }
+
+  void run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // faults at their exact time
+    while (!disarmed_) {
+      const auto next = reconcile();
+      const auto now = now_ns();
+      const auto left = next > now ? next - now : 0;
+      const timespec limit{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+      pollfd watched[2] = {{programs_->bell_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      (void)::ppoll(watched, 2, next == kNever ? nullptr : &limit, nullptr);
+      std::uint64_t count = 0;
+      [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+      programs_->drain();
+    }
+  }
+
+  // Looks at the whole state, does what is due and says when it must look again at the latest. Everything is found
+  // in the shared state, so a lost bell loses nothing.
+  std::uint64_t reconcile() {
+    std::uint64_t next = kNever;
+    bool again = true;
+    while (again) {
+      again = false;
+      next = kNever;
+      for (std::size_t i = 0; i < plan_->chains.size(); ++i) {
+        const auto& chain = plan_->chains[i];
+        const auto now_state = state_->state(i);
+        if (now_state == ROSE_FIRED) {
+          next = std::min(next, follow_fired(i));
+          continue;
+        }
+        if (now_state != ROSE_WAITING) continue;
+        const auto position = ROSE_POSITION(state_->progress(i));
+        if (position == ROSE_CLOSED) continue;
+        if (chain.data.conditions == 0) {
+          if (!(chain.data.flags & ROSE_WAITS_FOR_CALL)) again |= state_->fire(i, 0, 0, now_ns());
+          continue;
+        }
+        if (position >= chain.data.conditions) continue;  // its last condition's thread is about to fire it
+        const std::size_t current = chain.data.first_condition + position;
+        const auto kind = plan_->conditions[current].data.kind;
+        if (kind == ROSE_ON_ELAPSED) {
+          const auto due = due_ns(current);
+          if (due > now_ns()) {
+            next = std::min(next, due);
+          } else {
+            state_->count(current, 0, 0, now_ns());
+            again = true;
+          }
+        }
+      }
+      again |= read_logs(next);
+    }
+    return next;
+  }
+
+  [[nodiscard]] std::uint64_t due_ns(std::size_t condition) const {
+    const auto since = current_since(condition);
+    if (!since) return kNever;
+    std::uint64_t base = *since;
+    if (base == 0) base = workload_ns_;
+    return base == 0 ? kNever : base + static_cast<std::uint64_t>(plan_->conditions[condition].source->elapsed_ns);
+  }
+
+  // True when a line moved something.
+  bool read_logs(std::uint64_t& next) {
+    bool moved = false, waiting = false;
+    std::vector<bool> needed(plan_->nodes.size());
+    for (std::size_t i = 0; i < plan_->conditions.size(); ++i) {
+      const auto& condition = plan_->conditions[i];
+      if (condition.data.kind != ROSE_ON_LOG || !state_->pending(i)) continue;
+      waiting = true;
+      needed[condition.data.node] = true;
+      if (!is_current(i)) continue;
+      auto& reader = readers_[i];
+      auto& tail = tails_[condition.data.node];
+      if (!reader.begun) {
+        const auto since = current_since(i);
+        if (!since) continue;
+        tail.begin(reader, *since);
+      }
+      tail.read(reader, [&](const std::string& line) {
+        if (!std::regex_search(line, *condition.log)) return true;
+        state_->count(i, 0, 0, now_ns());
+        if (is_current(i)) return true;
+        moved = true;
+        return false;
+      });
+    }
+    if (waiting) next = std::min(next, now_ns() + kLogPollNs);
+    // After the reading: what stands in a sample must not be newer than its time.
+    for (std::size_t node = 0; node < needed.size(); ++node) {
+      if (needed[node]) tails_[node].sample(now_ns());
+    }
+    return moved;
+  }
+
+  // Carries out what has fired, and ends what has lasted long enough. Returns when to look again.
+  std::uint64_t follow_fired(std::size_t i) {
+    auto& follow = follow_[i];
+    const auto& chain = plan_->chains[i];
+    const auto fired = state_->fired_ns(i);
+    switch (chain.data.kind) {
+      case ROSE_CHAIN_CRASH:
+        if (!follow.acted.exchange(true)) {
+          workers_[chain.data.node]->add([this, i] { crash(i, chain_signal(i)); });
+        }
+        return kNever;
+      case ROSE_CHAIN_PAUSE:
+        if (!follow.acted.exchange(true)) {
+          workers_[chain.data.node]->add([this, i] { pause(i); });
+        }
+        if (follow.ending || chain.fault->duration_ns == 0) return kNever;
+        if (const auto due = fired + static_cast<std::uint64_t>(chain.fault->duration_ns); due > now_ns()) return due;
+        order_end(i);
+        return kNever;
+      case ROSE_CHAIN_PARTITION: {
+        if (!follow.acted.exchange(true)) log::debug("fault '{}' is in force", chain.fault->id);
+        const auto until = state_->until_ns(i);
+        if (follow.ended_ns != 0 || until == kNever) return kNever;
+        if (until > now_ns()) return until;
+        follow.ended_ns = until;
+        return kNever;
+      }
+      case ROSE_CHAIN_END: {
+        const auto target = chain.data.target;
+        if (plan_->chains[target].data.kind == ROSE_CHAIN_PAUSE && !follow_[target].ending) order_end(target);
+        return kNever;
+      }
+      default:
+        return kNever;
+    }
+  }
+
+  void order_end(std::size_t i) {
+    follow_[i].ending = true;
+    workers_[plan_->chains[i].data.node]->add([this, i] { end_pause(i); });
+  }
+
+  [[nodiscard]] int chain_signal(std::size_t i) const { return plan_->chains[i].fault->signal; }
+
+  void say(std::size_t i, std::string detail) {
+    const std::lock_guard lock(mutex_);
+    follow_[i].detail = std::move(detail);
+  }
+  void trouble(std::size_t i, const Error& error) {
+    log::warning("fault '{}': {}", plan_->chains[i].fault->id, error.message);
+    const std::lock_guard lock(mutex_);
+    follow_[i].trouble = error.message;
+  }
+
+  // The processes that a process fault is about.
+  [[nodiscard]] std::vector<pid_t> targets(std::size_t i) const {
+    const auto& chain = plan_->chains[i];
+    if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(chain.data.node);
+    const pid_t main = deployment_->main_pid(chain.data.node);
+    return main > 0 ? std::vector<pid_t>{main} : std::vector<pid_t>{};
+  }
+
+  // Ends the node. The process that met the last condition may have been signalled by the kernel already.
+  bool crash(std::size_t i, int signal, pid_t caller = 0) {
+    const auto& chain = plan_->chains[i];
+    const auto done = static_cast<pid_t>(state_->chain(i).signalled);
+    const auto pids = targets(i);
+    const bool all = chain.fault->scope == schedule::Scope::all;
+    std::uint64_t count = 0;
+    bool hit = false;
+    if (signal == SIGKILL) {
+      if (auto ok = deployment_->signal(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main, signal); !ok) {
+        if (!pids.empty()) trouble(i, ok.error());
+      }
+      count = pids.size();
+      hit = all || std::find(pids.begin(), pids.end(), caller) != pids.end();
+    } else {
+      for (const pid_t pid : pids) {
+        if (pid == done || ::kill(pid, signal) != 0) continue;
+        ++count;
+        hit = hit || pid == caller;
+      }
+    }
+    // Killed on the spot and gone from the list, or still in it: it is one either way.
+    const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
+    if (done != 0 && listed && signal == SIGKILL) --count;
+    state_->add_injected(i, count);
+    if (done == 0 && count == 0) follow_[i].nobody = true;
+    add_detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
+                              count + (done != 0 ? 1 : 0) == 1 ? "1 process" : fmt::format("{} processes", count + (done != 0 ? 1 : 0)),
+                              chain.fault->node));
+    return hit;
+  }
+
+  void add_detail(std::size_t i, std::string text) {
+    const std::lock_guard lock(mutex_);
+    auto& detail = follow_[i].detail;
+    detail = detail.empty() ? std::move(text) : fmt::format("{} at {}", text, detail);
+  }
+
+  void pause(std::size_t i) {
+    const auto& chain = plan_->chains[i];
+    const auto pids = targets(i);
+    if (pids.empty() && state_->chain(i).signalled == 0) {
+      follow_[i].nobody = true;
+      return;
+    }
+    follow_[i].paused = true;
+    const bool all = chain.fault->scope == schedule::Scope::all;
+    if (auto ok = deployment_->pause(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main); !ok) {
+      trouble(i, ok.error());
+    }
+    paused(i, pids.size());
+  }
+
+  void paused(std::size_t i, std::size_t processes) {
+    state_->add_injected(i, std::max<std::size_t>(processes, 1) - (state_->chain(i).signalled != 0 ? 1 : 0));
+    add_detail(i, fmt::format("{} of {} stopped", processes == 1 ? "1 process" : fmt::format("{} processes", processes),
+                              plan_->chains[i].fault->node));
+    process_state(plan_->chains[i].data.node, "paused", static_cast<pid_t>(state_->chain(i).pid));
+  }
+
+  // In the node's worker, or when that has ended.
+  void end_pause(std::size_t i) {
+    auto& follow = follow_[i];
+    if (!follow.paused.exchange(false)) return;
+    const auto& chain = plan_->chains[i];
+    const bool all = chain.fault->scope == schedule::Scope::all;
+    // Another pause of the same kind may still be on.
+    bool other = false;
+    for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k) {
+      other = other || (k != i && plan_->chains[k].data.node == chain.data.node && follow_[k].paused &&
+                        plan_->chains[k].fault->scope == chain.fault->scope);
+    }
+    if (!other) {
+      if (auto ok = deployment_->resume(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main); !ok) {
+        trouble(i, ok.error());
+      }
+      // What the kernel program stopped on the spot, if it still is the node's.
+      const auto stopped = static_cast<pid_t>(state_->chain(i).signalled);
+      const auto pids = deployment_->processes(chain.data.node);
+      if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
+    }
+    if (supervisors_[chain.data.node]) supervisors_[chain.data.node]->release(i);
+    follow.ended_ns = now_ns();
+  }
+
+  // ---- Hands: called by supervisors ----
+  bool crash_now(std::size_t i, pid_t tgid, int signal) override {
+    follow_[i].acted = true;
+    return crash(i, signal, tgid);
+  }
+
+  bool pause_now(std::size_t i, pid_t tgid) override {
+    const auto& chain = plan_->chains[i];
+    const bool first = !follow_[i].acted.exchange(true);
+    const auto pids = targets(i);
+    const bool mine = std::find(pids.begin(), pids.end(), tgid) != pids.end();
+    if (!first || pids.empty()) return false;
+    follow_[i].paused = true;
+    if (chain.fault->scope == schedule::Scope::all) {
+      // Not Deployment::pause, which waits until all stand still: the caller here does so only in its held call.
+      if (auto ok = write_control(nodes_of(chain.data.node).cgroup / "cgroup.freeze", "1"); !ok) {
+        trouble(i, ok.error());
+      }
+    } else if (auto ok = deployment_->pause(chain.data.node, deploy::Scope::main); !ok) {
+      trouble(i, ok.error());
+    }
+    paused(i, pids.size());
+    ring();
+    return mine;
+  }
+
+  void fired_at(std::size_t i, const std::string& call) override { say(i, call); }
+
+  [[nodiscard]] const deploy::NodeInfo& nodes_of(std::size_t node) const { return deployment_->nodes()[node]; }
+
+  // ---- results ----
+  [[nodiscard]] std::int64_t since_workload(std::uint64_t at) const {
+    if (at == 0) return 0;
+    // A run whose workload never began counts from when the schedule was armed.
+    const std::uint64_t zero = workload_ns_ != 0 ? workload_ns_.load() : armed_ns_;
+    const auto since = static_cast<std::int64_t>(at) - static_cast<std::int64_t>(zero);
+    return since == 0 ? 1 : since;  // 0 means "did not" in places
+  }
+
+  [[nodiscard]] std::vector<schedule::FaultOutcome> compute() const {
+    std::vector<schedule::FaultOutcome> all;
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      const auto& chain = plan_->chains[i];
+      const auto& shared = state_->chain(i);
+      const auto& fault = *chain.fault;
+      const auto now_state = state_->state(i);
+      schedule::FaultOutcome out;
+      out.id = fault.id;
+      out.fired = now_state == ROSE_FIRED && !follow_[i].nobody;
+      out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
+      out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state_->lost(i));
+      out.seen = state_->seen(i);
+      out.injected =
+          chain.data.kind == ROSE_CHAIN_PARTITION ? programs_->dropped(i) : state_->injected(i);
+      if (now_state == ROSE_FIRED) {
+        out.fired_ns = since_workload(state_->fired_ns(i));
+        out.pid = static_cast<int>(shared.pid);
+        out.tid = static_cast<int>(shared.tid);
+      }
+      out.ended_ns = since_workload(follow_[i].ended_ns);
+      out.detail = follow_[i].detail;
+      if (out.fired && chain.data.kind == ROSE_CHAIN_PARTITION) {
+        out.detail = fmt::format("{} cut off, {} packets dropped", fault.node, out.injected);
+      }
+      if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
+      const auto progress = state_->progress(i);
+      for (std::uint32_t k = 0; k < chain.data.conditions; ++k) {
+        const std::size_t id = chain.data.first_condition + k;
+        schedule::ConditionOutcome condition;
+        const auto position = ROSE_POSITION(progress);
+        if (position != ROSE_CLOSED && position > k) {
+          condition.met = true;
+          condition.met_ns = since_workload(state_->met_ns(id));
+          condition.seen = plan_->conditions[id].data.count;
+        } else if (position == k) {
+          condition.seen = ROSE_SEEN(progress);
+        }
+        out.conditions.push_back(condition);
+      }
+      if (!out.fired) out.why_not = why_not(i, progress, out.withdrawn);
+      all.push_back(std::move(out));
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::string why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {
+    const auto& chain = plan_->chains[i];
+    const auto& fault = *chain.fault;
+    if (withdrawn) {
+      for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k) {
+        if (k != i && plan_->schedule.faults[k].group == fault.group && state_->state(k) == ROSE_FIRED) {
+          return fmt::format("'{}' of the same group fired first", plan_->schedule.faults[k].id);
+        }
+      }
+      return "another of its group fired first";
+    }
+    if (follow_[i].nobody) {
+      return fmt::format("{} had no living process when its time came", fault.node);
+    }
+    const auto position = ROSE_POSITION(progress);
+    if (position == ROSE_CLOSED) {
+      if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
+      std::string missing;
+      for (const auto& id : fault.after) {
+        for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k) {
+          if (plan_->schedule.faults[k].id != id || state_->fired_ns(k) != 0) continue;
+          missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
+        }
+      }
+      return fmt::format("it comes after {}, which did not fire", missing);
+    }
+    if (position < chain.data.conditions) {
+      const auto& condition = plan_->conditions[chain.data.first_condition + position];
+      const auto seen = ROSE_SEEN(progress);
+      if (condition.data.kind == ROSE_ON_ELAPSED) {
+        return fmt::format("its {} condition ({}) was not met before the run ended", ordinal(position + 1),
+                           condition.words);
+      }
+      return fmt::format("its {} condition ({}) was not met: {} of {} seen", ordinal(position + 1), condition.words,
+                         seen, condition.data.count);
+    }
+    if (chain.call) {
+      const auto seen = state_->seen(i);
+      if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), fault.node);
+      return fmt::format("only {} of {} calls matching {} were seen on {}", seen, chain.call_count,
+                         chain.call->describe(), fault.node);
+    }
+    return "its conditions were met as the run ended";
+  }
+
+  std::unique_ptr<Plan> plan_;
+  std::vector<Follow> follow_;
+  Fd wake_;
+  std::unique_ptr<Programs> programs_;
+  std::unique_ptr<State> state_;
+  deploy::Deployment* deployment_ = nullptr;
+  std::vector<deploy::NodeInfo> nodes_;
+  std::atomic<bool> armed_{false}, disarmed_{false};
+  std::atomic<std::uint64_t> workload_ns_{0};
+  std::uint64_t armed_ns_ = 0;
+  std::vector<LogTail> tails_;
+  std::vector<LogTail::Reader> readers_;
+  mutable std::mutex mutex_;
+  std::optional<std::vector<schedule::FaultOutcome>> final_;
+  std::vector<std::unique_ptr<NodeWorker>> workers_;
+  std::thread thread_;
+  // Last: their threads use all of the above until they have ended.
+  std::vector<std::unique_ptr<Supervisor>> supervisors_;
+};
+
+}  // namespace
+
+Result<void> check(const schedule::Schedule& schedule, const config::Config& config, bool allow_attached) {
+  ROSE_TRY([[maybe_unused]] const auto plan, make_plan(schedule, config, allow_attached));
+  return {};
+}
+
+Result<std::unique_ptr<Injector>> Injector::create(const schedule::Schedule& schedule, const config::Config& config,
+                                                   bool allow_attached) {
+  ROSE_TRY(auto plan, make_plan(schedule, config, allow_attached));
+  auto injector = std::make_unique<ScheduleInjector>(std::move(plan));
+  ROSE_CHECK(injector->load());
+  return injector;
+}
+
+}  // namespace rose::inject

@@ -1,0 +1,87 @@
+#include "inject/log_tail.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+
+namespace rose::inject {
+namespace {
+
+constexpr std::size_t kSamples = 64;
+constexpr std::size_t kLongestLine = 16 * 1024;  // std::regex recurses over its text
+
+}  // namespace
+
+LogTail::LogTail(std::vector<std::filesystem::path> files) : files_(std::move(files)) {}
+
+void LogTail::sample(std::uint64_t now) {
+  Sample sample{.at = now, .sizes = {}};
+  for (const auto& file : files_) {
+    struct stat status {};
+    sample.sizes.push_back(::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0);
+  }
+  if (samples_.size() == kSamples) samples_.erase(samples_.begin());
+  samples_.push_back(std::move(sample));
+}
+
+void LogTail::begin(Reader& reader, std::uint64_t since) const {
+  reader.files.assign(files_.size(), {});
+  reader.begun = true;
+  if (since == 0) return;
+  const Sample* last = nullptr;
+  for (const auto& sample : samples_) {
+    if (sample.at <= since) last = &sample;
+  }
+  if (last == nullptr) return;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    // A line that was begun before and ends now appears now: start where it starts.
+    std::uint64_t offset = last->sizes[i];
+    const Fd file(::open(files_[i].c_str(), O_RDONLY | O_CLOEXEC));
+    const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);
+    std::string text(back, '\0');
+    if (file && ::pread(file.get(), text.data(), back, static_cast<off_t>(offset - back)) == static_cast<ssize_t>(back)) {
+      const auto newline = text.rfind('\n');
+      if (newline != std::string::npos) {
+        offset -= back - newline - 1;
+      } else if (back == offset) {
+        offset = 0;
+      }
+    }
+    reader.files[i].offset = offset;
+  }
+}
+
+void LogTail::read(Reader& reader, const std::function<bool(const std::string&)>& line) const {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    auto& [offset, partial] = reader.files[i];
+    const Fd file(::open(files_[i].c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) continue;
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) continue;
+    if (static_cast<std::uint64_t>(status.st_size) < offset) {  // truncated
+      offset = 0;
+      partial.clear();
+    }
+    for (;;) {
+      char block[16 * 1024];
+      const auto got = ::pread(file.get(), block, sizeof block, static_cast<off_t>(offset));
+      if (got <= 0) break;
+      offset += static_cast<std::uint64_t>(got);
+      for (ssize_t at = 0; at < got; ++at) {
+        if (block[at] != '\n') {
+          if (partial.size() < kLongestLine) partial += block[at];
+          continue;
+        }
+        const bool more = line(partial);
+        partial.clear();
+        if (!more) return;
+      }
+    }
+  }
+}
+
+}  // namespace rose::inject

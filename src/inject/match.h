@@ -1,0 +1,68 @@
+// Which calls a fault or condition means: schedule::CallMatch compiled against the syscall table, and
+// the test of a concrete call. Pure: a call's path, peers and name come through CallFacts.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kernel/syscalls.h"
+#include "schedule/schedule.h"
+
+namespace rose::inject {
+
+// What can be asked about a call that is being made; each answer may cost a look at the process.
+class CallFacts {
+ public:
+  virtual ~CallFacts() = default;
+  [[nodiscard]] virtual int number() const = 0;
+  [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
+  // Full paths the call works on: one, two (rename) or none. A descriptor's path when it has no path argument.
+  virtual const std::vector<std::string>& paths() = 0;
+  virtual const std::string& peer() = 0;     // "ip:port", "[ip6]:port", "unix:path"; "" unknown
+  virtual const std::string& local() = 0;
+  virtual const std::string& process() = 0;  // name of the process (comm of its first thread)
+};
+
+// An argument's value or flags: "0x241", "-100", "O_CREAT|O_TRUNC" (all of them are set), "SEEK_END" (equal).
+struct ArgumentMatch {
+  int index = 0;
+  std::uint64_t value = 0;
+  std::uint64_t mask = ~std::uint64_t{0};
+
+  [[nodiscard]] bool matches(std::uint64_t argument) const { return (argument & mask) == value; }
+};
+[[nodiscard]] Result<ArgumentMatch> parse_argument(int index, std::string_view text);
+
+class CallMatcher {
+ public:
+  // ErrorKind::input for names that mean nothing, with a suggestion.
+  [[nodiscard]] static Result<CallMatcher> compile(const schedule::CallMatch& match);
+
+  [[nodiscard]] bool selects(int number) const {
+    return number >= 0 && number < kernel::kMostSyscalls && numbers_.test(static_cast<std::size_t>(number));
+  }
+  [[nodiscard]] std::vector<int> numbers() const;
+  [[nodiscard]] bool matches(CallFacts& call) const;
+  // "openat(*/log.*)"
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  std::bitset<kernel::kMostSyscalls> numbers_;
+  std::string syscall_;
+  std::optional<std::string> path_, peer_, local_, process_;
+  std::vector<ArgumentMatch> arguments_;
+};
+
+// Does "ip:port" match the glob? ":2888" means any address.
+[[nodiscard]] bool address_matches(std::string_view pattern, std::string_view address);
+
+// "/a/b/../c//d" -> "/a/c/d"; relative ones are taken from `base`.
+[[nodiscard]] std::string normalise_path(std::string_view base, std::string_view path);
+
+}  // namespace rose::inject

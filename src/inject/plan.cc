@@ -1,0 +1,631 @@
+#include "inject/plan.h"
+
+#include <arpa/inet.h>
+#include <capstone/capstone.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "inject/carry_out.h"
+#include "symbols/symbols.h"
+
+namespace rose::inject {
+namespace {
+
+using schedule::ConditionKind;
+using schedule::Direction;
+using schedule::Effect;
+using schedule::Fault;
+using schedule::FaultKind;
+
+// Functions of the nodes' binaries, read once each.
+class Binaries {
+ public:
+  // nullptr: not an ELF file with symbols.
+  const std::vector<symbols::Function>* functions(const std::filesystem::path& path) {
+    auto [at, fresh] = known_.try_emplace(path.string());
+    if (fresh) {
+      if (auto list = symbols::list_functions(path)) {
+        at->second = std::move(*list);
+      } else {
+        last_error_ = std::move(list).error();
+      }
+    }
+    return at->second ? &*at->second : nullptr;
+  }
+  [[nodiscard]] const std::optional<Error>& last_error() const { return last_error_; }
+
+ private:
+  std::map<std::string, std::optional<std::vector<symbols::Function>>> known_;
+  std::optional<Error> last_error_;
+};
+
+Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t offset, std::uint64_t size) {
+  const Fd file(::open(binary.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
+  std::string code(std::min<std::uint64_t>(size, 16 << 20), '\0');
+  const auto got = ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset));
+  code.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return code;
+}
+
+class Planner {
+ public:
+  Planner(const config::Config& config, bool allow_attached, Plan& plan)
+      : config_(config), allow_attached_(allow_attached), plan_(plan) {}
+
+  Result<void> make();
+
+ private:
+  Result<void> fault(std::size_t index);
+  Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
+  Result<void> process_fault(const Fault& fault, PlannedChain& chain);
+  Result<void> partition(const Fault& fault, std::size_t index);
+  Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
+  Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
+  Result<void> function(std::size_t id, const schedule::Condition& source, std::size_t node);
+  Result<void> edges();
+  Result<void> order();
+  Result<void> lists();
+
+  [[nodiscard]] Result<std::size_t> node_index(const std::string& name, bool injects) const;
+  [[nodiscard]] Unexpected refuse(const Fault& fault, ErrorKind kind, std::string what, std::string hint = {}) const {
+    return fail(kind, fmt::format("fault '{}': {}", fault.id, what), std::move(hint));
+  }
+  static Unexpected within(const Fault& fault, Error error) {
+    return Unexpected(std::move(error).in(fmt::format("fault '{}'", fault.id)));
+  }
+
+  const config::Config& config_;
+  const bool allow_attached_;
+  Plan& plan_;
+  Binaries binaries_;
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> site_at_;
+};
+
+Result<std::size_t> Planner::node_index(const std::string& name, bool injects) const {
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+    if (config_.nodes[i].name != name) continue;
+    if (injects && config_.nodes[i].attach && !allow_attached_) {
+      return fail(ErrorKind::environment,
+                  fmt::format("node '{}' was not started by rose and may be in production use", name),
+                  "give --allow-attached to inject into it");
+    }
+    return i;
+  }
+  auto hint = did_you_mean(name, config_.node_names());
+  if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(config_.node_names(), ", "));
+  return fail(ErrorKind::input, fmt::format("unknown node '{}'", name), std::move(hint));
+}
+
+Result<void> Planner::make() {
+  const auto& faults = plan_.schedule.faults;
+  if (config_.nodes.size() > ROSE_MAX_NODES) {
+    return fail(ErrorKind::environment, fmt::format("{} nodes: faults can be injected into {} at most",
+                                                    config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
+  }
+  plan_.nodes = config_.node_names();
+  plan_.chains.resize(faults.size());
+  std::set<std::string> ids;
+  for (const auto& one : faults) {
+    if (!ids.insert(one.id).second) return refuse(one, ErrorKind::input, "the id is used twice");
+  }
+  for (std::size_t i = 0; i < faults.size(); ++i) ROSE_CHECK(fault(i));
+  ROSE_CHECK(edges());
+  ROSE_CHECK(order());
+  ROSE_CHECK(lists());
+  if (plan_.chains.size() > ROSE_MAX_CHAINS || plan_.conditions.size() > ROSE_MAX_CONDITIONS ||
+      plan_.edges.size() > ROSE_MAX_EDGES || plan_.rules.size() > ROSE_MAX_RULES ||
+      plan_.sites.size() > ROSE_MAX_SITES) {
+    return fail(ErrorKind::environment,
+                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} cut pairs, {} probes",
+                            plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(),
+                            plan_.sites.size()),
+                fmt::format("at most {}, {}, {}, {} and {}", static_cast<int>(ROSE_MAX_CHAINS),
+                            static_cast<int>(ROSE_MAX_CONDITIONS), static_cast<int>(ROSE_MAX_EDGES),
+                            static_cast<int>(ROSE_MAX_RULES), static_cast<int>(ROSE_MAX_SITES)));
+  }
+  return {};
+}
+
+Result<void> Planner::fault(std::size_t index) {
+  const Fault& fault = plan_.schedule.faults[index];
+  {
+    auto node = node_index(fault.node, true);
+    if (!node) return within(fault, std::move(node).error());
+    PlannedChain& chain = plan_.chains[index];
+    chain.fault = &fault;
+    chain.data.node = static_cast<__u32>(*node);
+    chain.data.duration_ns = static_cast<__u64>(fault.duration_ns);
+    switch (fault.kind) {
+      case FaultKind::syscall:
+        chain.data.kind = ROSE_CHAIN_SYSCALL;
+        ROSE_CHECK(syscall_fault(fault, chain));
+        break;
+      case FaultKind::crash:
+        chain.data.kind = ROSE_CHAIN_CRASH;
+        ROSE_CHECK(process_fault(fault, chain));
+        break;
+      case FaultKind::pause:
+        chain.data.kind = ROSE_CHAIN_PAUSE;
+        ROSE_CHECK(process_fault(fault, chain));
+        break;
+      case FaultKind::partition:
+        chain.data.kind = ROSE_CHAIN_PARTITION;
+        ROSE_CHECK(partition(fault, index));
+        break;
+    }
+  }
+  ROSE_CHECK(conditions(index, fault.when));
+  {
+    PlannedChain& chain = plan_.chains[index];
+    if (chain.call && config_.nodes[chain.data.node].attach) {
+      return refuse(fault, ErrorKind::environment,
+                    fmt::format("node '{}' was not started by rose, so its syscalls cannot be changed", fault.node),
+                    "start it with `command`, or use crash, pause and partition with function conditions");
+    }
+    if (fault.when.empty() && fault.after.empty() && !(chain.data.flags & ROSE_WAITS_FOR_CALL)) {
+      chain.data.flags |= ROSE_AT_WORKLOAD;
+    }
+  }
+  if (!fault.until.empty()) {
+    if (fault.kind != FaultKind::partition && fault.kind != FaultKind::pause) {
+      return refuse(fault, ErrorKind::input, "`until` is for faults that last: pause and partition");
+    }
+    PlannedChain end;
+    end.fault = &fault;
+    end.data.kind = ROSE_CHAIN_END;
+    end.data.node = plan_.chains[index].data.node;
+    end.data.target = static_cast<__u32>(index);
+    plan_.chains.push_back(std::move(end));
+    ROSE_CHECK(conditions(plan_.chains.size() - 1, fault.until));
+  }
+  return {};
+}
+
+Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
+  auto matcher = CallMatcher::compile(fault.call);
+  if (!matcher) return within(fault, std::move(matcher).error());
+  chain.call = std::move(*matcher);
+  chain.call_count = static_cast<std::uint64_t>(fault.count);
+  chain.data.flags |= ROSE_WAITS_FOR_CALL;
+  if (config_.inject.syscall == config::Backend::override_return) {
+    return refuse(fault, ErrorKind::environment,
+                  "the override backend for syscall faults is not available in this version of rose",
+                  "set [inject] syscall = \"auto\" or \"seccomp\"");
+  }
+  const bool answered = fault.error != 0 || fault.result.has_value();
+  if (!answered && fault.effect == Effect::none && fault.delay_ns == 0 &&
+      fault.then_do == schedule::ThenDo::nothing) {
+    return refuse(fault, ErrorKind::input, "it changes nothing", "give an `error`, a `result`, a `delay` or an `effect`");
+  }
+  if (fault.error < 0 || fault.error > 4095) {
+    return refuse(fault, ErrorKind::input, fmt::format("error {} is not an errno", fault.error), "1 to 4095");
+  }
+  // How restarts are asked for inside the kernel; handed to a program as a result they would restart the call.
+  if (fault.result && *fault.result <= -1 && *fault.result >= -4095) {
+    return refuse(fault, ErrorKind::input, fmt::format("result {} would be an error", *fault.result),
+                  fmt::format("say error = \"{}\"", kernel::errno_name(static_cast<int>(-*fault.result))));
+  }
+  if (fault.effect == Effect::none) return {};
+  for (const int number : chain.call->numbers()) {
+    const bool can = fault.effect == Effect::full ? can_carry_out(number) : can_carry_out_partly(number);
+    if (can) continue;
+    if (fault.effect == Effect::full && !answered && fault.then_do == schedule::ThenDo::nothing) continue;
+    return refuse(fault, ErrorKind::environment,
+                  fmt::format("effect = {} is not possible for '{}' in this version of rose",
+                              fault.effect == Effect::full ? "\"full\"" : "{ bytes = n }",
+                              kernel::syscall_name(number)),
+                  fault.effect == Effect::full
+                      ? "it is for read, write, pread64, pwrite64, writev, pwritev, sendto, fsync, fdatasync, syncfs, "
+                        "sync_file_range, ftruncate, fallocate, lseek, fchmod and shutdown"
+                      : "it is for read, write, pread64, pwrite64, writev, pwritev and sendto");
+  }
+  if (fault.effect == Effect::bytes && fault.effect_bytes < 0) {
+    return refuse(fault, ErrorKind::input, "`bytes` is negative");
+  }
+  return {};
+}
+
+Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
+  if (fault.scope == schedule::Scope::main) chain.data.flags |= ROSE_MAIN_ONLY;
+  if (fault.kind == FaultKind::crash) {
+    if (fault.signal < 1 || fault.signal > 64) {
+      return refuse(fault, ErrorKind::input, fmt::format("signal {} does not exist", fault.signal), "1 to 64");
+    }
+    chain.data.signal = static_cast<__u32>(fault.signal);
+  } else {
+    chain.data.signal = 19;  // SIGSTOP: stops the process there and then, the freezer follows
+  }
+  if (!fault.before) return {};
+  auto matcher = CallMatcher::compile(*fault.before);
+  if (!matcher) return within(fault, std::move(matcher).error().in("`before`"));
+  chain.call = std::move(*matcher);
+  chain.call_count = static_cast<std::uint64_t>(fault.before_count);
+  chain.data.flags |= ROSE_WAITS_FOR_CALL;
+  return {};
+}
+
+Result<void> Planner::partition(const Fault& fault, std::size_t index) {
+  if (fault.reject) {
+    return refuse(fault, ErrorKind::environment, "`reject` is not possible in this version of rose",
+                  "leave it out: the packets are then dropped without an answer");
+  }
+  if (!(fault.loss > 0) || fault.loss > 1) {
+    return refuse(fault, ErrorKind::input, fmt::format("loss {} is out of range", fault.loss), "0 < loss <= 1");
+  }
+  if (fault.ports.size() > ROSE_MAX_RULE_PORTS) {
+    return refuse(fault, ErrorKind::environment, fmt::format("{} ports", fault.ports.size()),
+                  fmt::format("at most {}", static_cast<int>(ROSE_MAX_RULE_PORTS)));
+  }
+  rose_rule rule{};
+  rule.chain = static_cast<__u32>(index);
+  rule.node = plan_.chains[index].data.node;
+  rule.direction = fault.direction == Direction::in    ? ROSE_IN
+                   : fault.direction == Direction::out ? ROSE_OUT
+                                                       : ROSE_BOTH;
+  rule.threshold = fault.loss >= 1 ? ~0U : static_cast<__u32>(std::floor(fault.loss * 4294967295.0));
+  if (fault.protocol == "tcp") {
+    rule.protocol = IPPROTO_TCP;
+  } else if (fault.protocol == "udp") {
+    rule.protocol = IPPROTO_UDP;
+  } else if (!fault.protocol.empty()) {
+    return refuse(fault, ErrorKind::input, fmt::format("unknown protocol '{}'", fault.protocol), "\"tcp\" or \"udp\"");
+  }
+  rule.port_count = static_cast<__u16>(fault.ports.size());
+  std::copy(fault.ports.begin(), fault.ports.end(), rule.ports);
+  std::set<std::size_t> peers;
+  for (const auto& name : fault.peers) {
+    auto peer = node_index(name, true);
+    if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
+    if (*peer == rule.node) return refuse(fault, ErrorKind::input, "a node cannot be cut off from itself");
+    peers.insert(*peer);
+  }
+  if (fault.peers.empty()) {
+    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+      if (i != rule.node) peers.insert(i);
+    }
+  }
+  if (peers.empty()) return refuse(fault, ErrorKind::input, "there is no other node to be cut off from");
+  const bool netns = config_.deployment.network == config::Network::netns;
+  for (const std::size_t peer : peers) {
+    for (const std::size_t end : {static_cast<std::size_t>(rule.node), peer}) {
+      if (netns && config_.nodes[end].attach) {
+        return refuse(fault, ErrorKind::environment,
+                      fmt::format("node '{}' was not started by rose and has no place in the netns deployment's network",
+                                  config_.nodes[end].name),
+                      "set [deployment] network = \"host\"");
+      }
+    }
+    rule.peer = static_cast<__u32>(peer);
+    plan_.rules.push_back(rule);
+  }
+  return {};
+}
+
+Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::Condition>& list) {
+  if (list.size() > ROSE_MAX_CHAIN_CONDITIONS) {
+    return refuse(*plan_.chains[chain].fault, ErrorKind::environment, fmt::format("{} conditions", list.size()),
+                  fmt::format("at most {} a fault", static_cast<int>(ROSE_MAX_CHAIN_CONDITIONS)));
+  }
+  plan_.chains[chain].data.first_condition = static_cast<__u32>(plan_.conditions.size());
+  plan_.chains[chain].data.conditions = static_cast<__u32>(list.size());
+  for (std::size_t position = 0; position < list.size(); ++position) {
+    ROSE_CHECK(condition(chain, position, list[position]));
+  }
+  return {};
+}
+
+Result<void> Planner::condition(std::size_t chain, std::size_t position, const schedule::Condition& source) {
+  const Fault& fault = *plan_.chains[chain].fault;
+  const auto where = fmt::format("its {} condition", ordinal(position + 1));
+  auto node = node_index(source.node.empty() ? fault.node : source.node, false);
+  if (!node) return within(fault, std::move(node).error().in(where));
+  const auto& name = config_.nodes[*node].name;
+
+  const std::size_t id = plan_.conditions.size();
+  plan_.conditions.emplace_back();
+  PlannedCondition& condition = plan_.conditions.back();
+  condition.source = &source;
+  condition.data.chain = static_cast<__u32>(chain);
+  condition.data.position = static_cast<__u32>(position);
+  condition.data.node = static_cast<__u32>(*node);
+  condition.data.count = static_cast<__u32>(source.count);
+  condition.data.same_thread = source.same_thread ? 1 : 0;
+  if (source.count < 1 || source.count > 1'000'000'000) {
+    return refuse(fault, ErrorKind::input, fmt::format("{}: count {} is out of range", where, source.count),
+                  "1 to 1000000000");
+  }
+  if (source.same_thread) {
+    const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
+    const auto before = position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
+    if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
+      return refuse(fault, ErrorKind::input, fmt::format("{}: `same_thread` has no thread to compare with", where),
+                    "it is for a function or syscall condition that follows another one");
+    }
+  }
+  switch (source.kind) {
+    case ConditionKind::elapsed:
+      condition.data.kind = ROSE_ON_ELAPSED;
+      condition.data.count = 1;
+      condition.words = fmt::format("{} passing", format_duration(source.elapsed_ns));
+      break;
+    case ConditionKind::function:
+      condition.data.kind = ROSE_ON_FUNCTION;
+      condition.words =
+          source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
+                        : fmt::format("entry of {} on {}", source.function, name);
+      if (auto ok = function(id, source, *node); !ok) return within(fault, std::move(ok).error().in(where));
+      break;
+    case ConditionKind::syscall: {
+      condition.data.kind = ROSE_ON_SYSCALL;
+      auto matcher = CallMatcher::compile(source.call);
+      if (!matcher) return within(fault, std::move(matcher).error().in(where));
+      condition.call = std::move(*matcher);
+      condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
+      if (config_.nodes[*node].attach) {
+        return refuse(fault, ErrorKind::environment,
+                      fmt::format("{}: node '{}' was not started by rose, so its syscalls cannot be watched", where, name),
+                      "use function, log or elapsed conditions");
+      }
+      if (!source.result) break;
+      if (*source.result == "ok") {
+        condition.data.result_kind = ROSE_RESULT_OK;
+      } else if (*source.result == "error") {
+        condition.data.result_kind = ROSE_RESULT_ERROR;
+      } else {
+        condition.data.result_kind = ROSE_RESULT_VALUE;
+        char* end = nullptr;
+        const auto value = std::strtoll(source.result->c_str(), &end, 0);
+        if (const auto err = kernel::errno_number(*source.result)) {
+          condition.data.result = -*err;
+        } else if (!source.result->empty() && *end == '\0') {
+          condition.data.result = value;
+        } else {
+          return refuse(fault, ErrorKind::input, fmt::format("{}: unknown result '{}'", where, *source.result),
+                        "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
+        }
+      }
+      break;
+    }
+    case ConditionKind::log:
+      condition.data.kind = ROSE_ON_LOG;
+      condition.words = fmt::format("log line /{}/ of {}", source.log, name);
+      if (config_.nodes[*node].attach) {
+        return refuse(fault, ErrorKind::environment,
+                      fmt::format("{}: node '{}' was not started by rose, which does not see its output", where, name));
+      }
+      try {
+        condition.log.emplace(source.log, std::regex::ECMAScript | std::regex::optimize);
+      } catch (const std::regex_error& error) {
+        return refuse(fault, ErrorKind::input, fmt::format("{}: bad regex '{}': {}", where, source.log, error.what()));
+      }
+      break;
+    case ConditionKind::process_state:
+      condition.data.kind = ROSE_ON_PROCESS;
+      condition.words = fmt::format("{} {}", name, source.state);
+      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" &&
+          source.state != "started") {
+        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown state '{}'", where, source.state),
+                      "\"crashed\", \"exited\", \"paused\" or \"started\"");
+      }
+      break;
+  }
+  return {};
+}
+
+Result<void> Planner::function(std::size_t id, const schedule::Condition& source, std::size_t node) {
+  const auto& config = config_.nodes[node];
+  std::vector<std::string> names;
+  std::size_t readable = 0, found = 0;
+  std::optional<Error> misplaced;
+  for (const auto& binary : config.binaries) {
+    const auto* functions = binaries_.functions(binary);
+    if (functions == nullptr) continue;
+    ++readable;
+    for (const auto& function : *functions) {
+      if (!symbols::name_matches(source.function, function)) {
+        names.push_back(function.name.substr(0, function.name.find('(')));
+        continue;
+      }
+      const std::uint64_t offset = source.offset.value_or(0);
+      if (offset > 0) {
+        if (function.size > 0 && offset >= function.size) {
+          misplaced = Error{ErrorKind::input,
+                            fmt::format("offset {:#x} is outside of '{}'", offset, function.name),
+                            fmt::format("it is {:#x} bytes long", function.size)};
+          continue;
+        }
+        ROSE_TRY(const auto code, read_code(binary, function.offset, function.size > 0 ? function.size : offset + 16));
+        if (!is_instruction_boundary(code, offset)) {
+          misplaced = Error{ErrorKind::input,
+                            fmt::format("no instruction begins at offset {:#x} of '{}'", offset, function.name),
+                            "a probe inside an instruction would change what the program does"};
+          continue;
+        }
+      }
+      ++found;
+      const auto key = std::make_pair(binary, function.offset + offset);
+      const auto [at, fresh] = site_at_.try_emplace(key, plan_.sites.size());
+      if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
+      auto& list = plan_.sites[at->second].conditions;
+      // Aliases: two names of one address are still one entry.
+      if (list.empty() || list.back() != id) list.push_back(static_cast<std::uint32_t>(id));
+    }
+  }
+  if (found > 0) return {};
+  if (misplaced) return Unexpected(std::move(*misplaced));
+  const auto binaries = fmt::format("{}", fmt::join(config.binaries, "', '"));
+  if (readable == 0) {
+    return fail(ErrorKind::input,
+                fmt::format("no functions of node '{}' are known{}", config.name,
+                            binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
+                "name its executables and shared libraries with `binary = [...]` in its [[node]]");
+  }
+  auto hint = did_you_mean(source.function, names);
+  if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry to wait for";
+  return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", source.function, binaries), std::move(hint));
+}
+
+// `after` as edges from the fault to those that wait for it; `until` waits for its own fault.
+Result<void> Planner::edges() {
+  const auto& faults = plan_.schedule.faults;
+  std::vector<std::vector<std::uint32_t>> waiting(plan_.chains.size());
+  std::map<std::string, std::size_t> index;
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    index[faults[i].id] = i;
+    ids.push_back(faults[i].id);
+  }
+  for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
+    auto& chain = plan_.chains[i].data;
+    std::set<std::size_t> after;
+    if (chain.kind == ROSE_CHAIN_END) {
+      after.insert(chain.target);
+    } else {
+      for (const auto& id : faults[i].after) {
+        const auto at = index.find(id);
+        if (at == index.end()) {
+          return refuse(faults[i], ErrorKind::input, fmt::format("`after` names the unknown fault '{}'", id),
+                        did_you_mean(id, ids));
+        }
+        after.insert(at->second);
+      }
+    }
+    for (const std::size_t from : after) waiting[from].push_back(static_cast<std::uint32_t>(i));
+    chain.after_left = static_cast<__u32>(after.size());
+    // The workload's beginning is like one more fault to wait for.
+    if (chain.flags & ROSE_AT_WORKLOAD) ++chain.after_left;
+    chain.progress = chain.after_left > 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0) : ROSE_PROGRESS(0, 0, 0);
+    if (chain.after_left == 0 && chain.conditions == 0) chain.state = ROSE_ARMED;
+  }
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    plan_.chains[i].data.first_edge = static_cast<__u32>(plan_.edges.size());
+    plan_.chains[i].data.edges = static_cast<__u32>(waiting[i].size());
+    plan_.edges.insert(plan_.edges.end(), waiting[i].begin(), waiting[i].end());
+  }
+  std::map<std::string, std::uint32_t> groups;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (faults[i].group.empty()) continue;
+    const auto [at, fresh] = groups.try_emplace(faults[i].group, static_cast<std::uint32_t>(groups.size() + 1));
+    plan_.chains[i].data.group = at->second;
+    if (at->second >= ROSE_MAX_CHAINS) return refuse(faults[i], ErrorKind::environment, "too many groups");
+  }
+  return {};
+}
+
+// A fault that waits for itself, over whatever detour, never fires.
+Result<void> Planner::order() {
+  std::vector<int> left(plan_.chains.size());
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
+    left[i] = static_cast<int>(plan_.chains[i].data.after_left) -
+              ((plan_.chains[i].data.flags & ROSE_AT_WORKLOAD) ? 1 : 0);
+    if (left[i] == 0) ready.push_back(i);
+  }
+  std::size_t done = 0;
+  while (done < ready.size()) {
+    const auto& chain = plan_.chains[ready[done++]].data;
+    for (std::uint32_t e = 0; e < chain.edges; ++e) {
+      const auto next = plan_.edges[chain.first_edge + e];
+      if (--left[next] == 0) ready.push_back(next);
+    }
+  }
+  for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
+    if (left[i] > 0) {
+      return refuse(*plan_.chains[i].fault, ErrorKind::input, "its `after` leads back to itself",
+                    "the order of faults must not be a circle");
+    }
+  }
+  return {};
+}
+
+Result<void> Planner::lists() {
+  plan_.notified.resize(config_.nodes.size());
+  std::vector<std::set<int>> numbers(config_.nodes.size());
+  std::vector<std::size_t> watched(config_.nodes.size());
+  for (const auto& condition : plan_.conditions) {
+    if (!condition.call) continue;
+    for (const int number : condition.call->numbers()) numbers[condition.data.node].insert(number);
+    ++watched[condition.data.node];
+  }
+  for (const auto& chain : plan_.chains) {
+    if (!chain.call || chain.data.kind == ROSE_CHAIN_END) continue;
+    for (const int number : chain.call->numbers()) numbers[chain.data.node].insert(number);
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    plan_.notified[i].assign(numbers[i].begin(), numbers[i].end());
+    if (watched[i] > ROSE_MAX_LIST) {
+      return fail(ErrorKind::environment,
+                  fmt::format("{} syscall conditions on node '{}'", watched[i], config_.nodes[i].name),
+                  fmt::format("at most {} on one node", static_cast<int>(ROSE_MAX_LIST)));
+    }
+  }
+  for (const auto& site : plan_.sites) {
+    if (site.conditions.size() > ROSE_MAX_LIST) {
+      return fail(ErrorKind::environment,
+                  fmt::format("{} conditions on the function at {:#x} of '{}'", site.conditions.size(), site.offset,
+                              site.binary.string()),
+                  fmt::format("at most {}", static_cast<int>(ROSE_MAX_LIST)));
+    }
+  }
+  std::stable_sort(plan_.rules.begin(), plan_.rules.end(),
+                   [](const rose_rule& a, const rose_rule& b) { return a.node < b.node; });
+  return {};
+}
+
+}  // namespace
+
+bool Plan::notifies() const {
+  return std::any_of(notified.begin(), notified.end(), [](const auto& list) { return !list.empty(); });
+}
+
+bool Plan::has_syscall_conditions() const {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; });
+}
+
+Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
+                                        bool allow_attached) {
+  auto plan = std::make_unique<Plan>();
+  plan->schedule = schedule;
+  ROSE_CHECK(Planner(config, allow_attached, *plan).make());
+  return plan;
+}
+
+std::string ordinal(std::uint64_t n) {
+  const char* end = "th";
+  if (n % 100 / 10 != 1) {
+    if (n % 10 == 1) end = "st";
+    if (n % 10 == 2) end = "nd";
+    if (n % 10 == 3) end = "rd";
+  }
+  return fmt::format("{}{}", n, end);
+}
+
+bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
+  if (offset == 0) return true;
+  csh handle = 0;
+  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return false;
+  cs_insn* instruction = cs_malloc(handle);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(code.data());
+  std::size_t left = code.size();
+  std::uint64_t address = 0;
+  bool found = false;
+  // endbr64 and the like are known to Capstone 4; what is not ends the sweep, and nothing behind it is trusted.
+  while (!found && address < offset && cs_disasm_iter(handle, &bytes, &left, &address, instruction)) {
+    found = address == offset;
+  }
+  cs_free(instruction, 1);
+  cs_close(&handle);
+  return found && left > 0;
+}
+
+}  // namespace rose::inject

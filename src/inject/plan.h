@@ -1,0 +1,72 @@
+// A schedule made ready for the kernel: chains of conditions with numbers for names, probe sites, partition rules,
+// and what the seccomp supervisor has to match. Pure but for looking functions up in the nodes' binaries; refuses everything
+// that could not be done to the letter, so that nothing is accepted and then ignored.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "inject/match.h"
+#include "inject/shared.h"
+#include "schedule/schedule.h"
+
+namespace rose::inject {
+
+struct PlannedCondition {
+  rose_condition data{};
+  const schedule::Condition* source = nullptr;
+  std::optional<CallMatcher> call;   // syscall
+  std::optional<std::regex> log;
+  std::string words;                 // "2nd entry of RaftLogCreate on n1"
+};
+
+// One fault, or the `until` of one (then `fault` is the partition's).
+struct PlannedChain {
+  rose_chain data{};
+  const schedule::Fault* fault = nullptr;
+  std::optional<CallMatcher> call;  // syscall faults and `before`
+  std::uint64_t call_count = 1;     // the nth matching call
+};
+
+struct Site {
+  std::filesystem::path binary;
+  std::uint64_t offset = 0;
+  std::vector<std::uint32_t> conditions;
+};
+
+struct Plan {
+  schedule::Schedule schedule;  // `fault` and `source` point into it: a Plan does not move
+  std::vector<std::string> nodes;
+  std::vector<PlannedChain> chains;  // those of the faults come first, in their order
+  std::vector<PlannedCondition> conditions;
+  std::vector<std::uint32_t> edges;
+  std::vector<Site> sites;
+  std::vector<rose_rule> rules;  // by node; addresses are filled in when armed
+  std::vector<std::vector<int>> notified;  // by node: syscalls the supervisor must see
+
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  [[nodiscard]] bool notifies() const;
+  [[nodiscard]] bool has_syscall_conditions() const;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
+                                                      bool allow_attached);
+
+// "3rd"
+[[nodiscard]] std::string ordinal(std::uint64_t n);
+
+// Does an instruction begin at this offset of the function whose code stands in `code`?
+[[nodiscard]] bool is_instruction_boundary(std::string_view code, std::uint64_t offset);
+
+}  // namespace rose::inject

@@ -1,0 +1,304 @@
+#include "inject/programs.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/log.h"
+#include "kernel/attach.h"
+#include "kernel/net_attach.h"
+#include "skel/inject.skel.h"
+#include "skel/network.skel.h"
+
+namespace rose::inject {
+namespace {
+
+// One mmapable array map, as memory.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (memory_ != nullptr) ::munmap(memory_, size_);
+  }
+  Result<void> map(const bpf_map* map) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    // The kernel pads each value to 8 bytes.
+    const std::size_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+    size_ = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (memory == MAP_FAILED) {
+      return kernel::bpf_failure(fmt::format("cannot map {}", bpf_map__name(map)), errno);
+    }
+    memory_ = memory;
+    return {};
+  }
+  template <typename T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(memory_);
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+int on_bell(void*, void*, std::size_t) { return 0; }
+
+std::uint32_t depth_below(const std::filesystem::path& root, const std::filesystem::path& folder) {
+  std::uint32_t depth = 0;
+  for (const auto& part : folder.lexically_relative(root)) depth += part != "." ? 1 : 0;
+  return depth;
+}
+
+class LoadedPrograms final : public Programs {
+ public:
+  explicit LoadedPrograms(const Plan& plan) : plan_(plan) {}
+
+  ~LoadedPrograms() override {
+    detach();
+    ring_buffer__free(ring_);
+    rose_network__destroy(network_);
+    rose_inject__destroy(inject_);
+  }
+
+  Result<void> load() {
+    kernel::route_libbpf_log();
+    inject_ = rose_inject__open();
+    if (inject_ == nullptr) return kernel::bpf_failure("cannot open the injection programs", errno);
+    std::size_t listed = 0;
+    for (const auto& site : plan_.sites) listed += site.conditions.size();
+    bpf_map__set_max_entries(inject_->maps.rose_sites, std::max<std::uint32_t>(1, narrow(plan_.sites.size())));
+    bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
+    // What is not used is not loaded either: a kernel without uprobes can still do the rest.
+    bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
+    bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.has_syscall_conditions());
+    if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
+    if (const int err = rose_inject__load(inject_); err != 0) {
+      return kernel::bpf_failure("cannot load the injection programs", -err);
+    }
+    ROSE_CHECK(chains_.map(inject_->maps.rose_chains));
+    ROSE_CHECK(conditions_.map(inject_->maps.rose_conds));
+    ROSE_CHECK(edges_.map(inject_->maps.rose_edges));
+    ROSE_CHECK(settings_.map(inject_->maps.rose_settings));
+    ROSE_CHECK(nodes_.map(inject_->maps.rose_nodes));
+    ROSE_CHECK(sites_.map(inject_->maps.rose_sites));
+    ROSE_CHECK(site_conditions_.map(inject_->maps.rose_site_conds));
+    ROSE_CHECK(groups_.map(inject_->maps.rose_groups));
+    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, nullptr, nullptr);
+    if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
+    std::uint32_t first = 0;
+    for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
+      const auto& list = plan_.sites[i].conditions;
+      sites_.as<rose_site>()[i] = {first, narrow(list.size())};
+      for (const auto id : list) site_conditions_.as<rose_word>()[first++].value = id;
+    }
+    if (plan_.rules.empty()) return {};
+
+    network_ = rose_network__open();
+    if (network_ == nullptr) return kernel::bpf_failure("cannot open the partition programs", errno);
+    if (bpf_map__reuse_fd(network_->maps.rose_chains, bpf_map__fd(inject_->maps.rose_chains)) != 0 ||
+        bpf_map__reuse_fd(network_->maps.rose_settings, bpf_map__fd(inject_->maps.rose_settings)) != 0 ||
+        bpf_map__reuse_fd(network_->maps.rose_cgroups, bpf_map__fd(inject_->maps.rose_cgroups)) != 0) {
+      return kernel::bpf_failure("cannot share maps between programs", errno);
+    }
+    if (const int err = rose_network__load(network_); err != 0) {
+      return kernel::bpf_failure("cannot load the partition programs", -err);
+    }
+    return rules_.map(network_->maps.rose_rules);
+  }
+
+  SharedArrays arrays() override {
+    return {.chains = chains_.as<rose_chain>(),
+            .conditions = conditions_.as<rose_condition>(),
+            .edges = edges_.as<rose_word>(),
+            .groups = groups_.as<rose_word>(),
+            .settings = settings_.as<rose_settings>()};
+  }
+
+  int bell_fd() const override { return ring_buffer__epoll_fd(ring_); }
+  void drain() override { (void)ring_buffer__consume(ring_); }
+
+  Result<void> attach(deploy::Deployment& deployment) override {
+    ROSE_TRY(cgroup_root_, deploy::cgroup2_mount());
+    netns_ = !deployment.client_netns().empty();
+    if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
+    if (!plan_.rules.empty()) ROSE_CHECK(attach_network(deployment));
+    for (const auto& node : deployment.nodes()) ROSE_CHECK(add_node(node));
+    if (plan_.has_syscall_conditions()) {
+      const int fd = bpf_raw_tracepoint_open("sys_exit", bpf_program__fd(inject_->progs.rose_sys_exit));
+      if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
+      sys_exit_ = Fd(fd);
+    }
+    std::map<std::string, std::vector<kernel::ProbePoint>> points;
+    for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
+      points[plan_.sites[i].binary.string()].push_back({.offset = plan_.sites[i].offset, .cookie = i});
+    }
+    for (const auto& [binary, list] : points) {
+      ROSE_TRY(auto link, kernel::attach_functions(inject_->progs.rose_probe, binary, list));
+      probes_.push_back(std::move(link));
+    }
+    return {};
+  }
+
+  Result<void> add_node(const deploy::NodeInfo& node) override {
+    const std::lock_guard lock(mutex_);
+    if (node.cgroup.empty() || node.cgroup_id == 0 || detached_) return {};
+    const auto index = narrow(node.index);
+    auto& known = nodes_.as<rose_node_state>()[index];
+    if (known.cgroup_id == node.cgroup_id) return {};
+    if (bpf_map_update_elem(bpf_map__fd(inject_->maps.rose_cgroups), &node.cgroup_id, &index, BPF_ANY) != 0) {
+      return kernel::bpf_failure(fmt::format("cannot follow the cgroup of node '{}'", node.name), errno);
+    }
+    known.cgroup_id = node.cgroup_id;
+    const auto level = depth_below(cgroup_root_, node.cgroup);
+    auto& levels = settings_.as<rose_settings>()->levels;
+    const auto free = std::find_if(std::begin(levels), std::end(levels),
+                                   [level](auto used) { return used == 0 || used == level; });
+    if (free != std::end(levels)) *free = level;
+    if (plan_.rules.empty() || netns_) return {};
+    const auto involved = std::any_of(plan_.rules.begin(), plan_.rules.end(), [index](const rose_rule& rule) {
+      return rule.node == index || rule.peer == index;
+    });
+    if (!involved) return {};
+    ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_egress, node.cgroup));
+    ROSE_TRY(auto ingress, kernel::attach_cgroup(network_->progs.rose_ingress, node.cgroup));
+    cgroup_links_.push_back(std::move(egress));
+    cgroup_links_.push_back(std::move(ingress));
+    return {};
+  }
+
+  void set_main(std::size_t node, pid_t pid) override {
+    __atomic_store_n(&nodes_.as<rose_node_state>()[node].main_pid, static_cast<std::uint32_t>(pid), __ATOMIC_RELEASE);
+  }
+
+  void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) override {
+    rose_pending pending{};
+    pending.syscall = static_cast<__u32>(syscall);
+    pending.count = static_cast<__u32>(std::min<std::size_t>(conditions.size(), ROSE_MAX_LIST));
+    for (std::uint32_t i = 0; i < pending.count; ++i) pending.conditions[i] = static_cast<__u16>(conditions[i]);
+    const int map = bpf_map__fd(inject_->maps.rose_pending);
+    auto& waiting = settings_.as<rose_settings>()->pending;
+    __sync_fetch_and_add(&waiting, 1);
+    if (bpf_map_update_elem(map, &tid, &pending, BPF_NOEXIST) == 0) return;
+    // Left by a thread that was killed inside its call, and had this id before.
+    __sync_fetch_and_sub(&waiting, 1);
+    if (bpf_map_update_elem(map, &tid, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
+  }
+
+  void untag(pid_t tid) override {
+    auto& waiting = settings_.as<rose_settings>()->pending;
+    if (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0) return;
+    if (bpf_map_delete_elem(bpf_map__fd(inject_->maps.rose_pending), &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
+  }
+
+  std::uint64_t dropped(std::size_t chain) const override {
+    std::uint64_t sum = 0;
+    if (network_ == nullptr) return 0;
+    for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
+      if (plan_.rules[i].chain != chain) continue;
+      sum += __atomic_load_n(&rules_.as<rose_rule>()[i].dropped, __ATOMIC_ACQUIRE);
+    }
+    return sum;
+  }
+
+  void detach() override {
+    const std::lock_guard lock(mutex_);
+    detached_ = true;
+    probes_.clear();
+    sys_exit_.reset();
+    cgroup_links_.clear();
+    if (!ports_.empty()) {
+      deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
+    }
+  }
+
+ private:
+  static std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
+
+  Result<void> attach_network(deploy::Deployment& deployment) {
+    const auto& nodes = deployment.nodes();
+    auto* settings = settings_.as<rose_settings>();
+    settings->rules = narrow(plan_.rules.size());
+    settings->host = netns_ ? 0 : 1;
+    std::set<std::size_t> cut;
+    for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
+      rose_rule rule = plan_.rules[i];
+      if (netns_) {
+        if (::inet_pton(AF_INET, nodes[rule.node].ip.c_str(), &rule.node_ip) != 1 ||
+            ::inet_pton(AF_INET, nodes[rule.peer].ip.c_str(), &rule.peer_ip) != 1) {
+          return fail(ErrorKind::environment,
+                      fmt::format("'{}' and '{}' need IPv4 addresses to be cut from each other", nodes[rule.node].name,
+                                  nodes[rule.peer].name));
+        }
+      }
+      rules_.as<rose_rule>()[i] = rule;
+      cut.insert(rule.node);
+    }
+    if (!netns_) return {};
+    Result<void> result;
+    deploy::in_netns(client_netns_.get(), [&] {
+      for (const std::size_t node : cut) {
+        const auto index = ::if_nametoindex(nodes[node].bridge_port.c_str());
+        if (index == 0) {
+          result = fail_errno(ErrorKind::environment,
+                              fmt::format("no bridge port '{}' of node '{}'", nodes[node].bridge_port, nodes[node].name),
+                              errno);
+          return;
+        }
+        rose_site part{};
+        for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
+          if (plan_.rules[i].node != node) continue;
+          if (part.count++ == 0) part.first = narrow(i);
+        }
+        if (bpf_map_update_elem(bpf_map__fd(network_->maps.rose_ports), &index, &part, BPF_ANY) != 0) {
+          result = kernel::bpf_failure("cannot set up a partition", errno);
+          return;
+        }
+        auto link = kernel::PortLink::attach(network_->progs.rose_port, static_cast<int>(index));
+        if (!link) {
+          result = Unexpected(std::move(link).error());
+          return;
+        }
+        ports_.push_back(std::move(*link));
+      }
+    });
+    return result;
+  }
+
+  const Plan& plan_;
+  rose_inject* inject_ = nullptr;
+  rose_network* network_ = nullptr;
+  ring_buffer* ring_ = nullptr;
+  Mapping chains_, conditions_, edges_, groups_, settings_, nodes_, sites_, site_conditions_, rules_;
+  std::filesystem::path cgroup_root_;
+  bool netns_ = false;
+  Fd client_netns_;
+  std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
+  bool detached_ = false;
+  std::vector<kernel::FunctionLink> probes_;
+  Fd sys_exit_;
+  std::vector<Fd> cgroup_links_;
+  std::vector<kernel::PortLink> ports_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Programs>> Programs::load(const Plan& plan) {
+  auto programs = std::make_unique<LoadedPrograms>(plan);
+  ROSE_CHECK(programs->load());
+  return programs;
+}
+
+}  // namespace rose::inject

@@ -1,0 +1,41 @@
+// The loaded kernel programs of one schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), their maps and links.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "deploy/deployment.h"
+#include "inject/plan.h"
+#include "inject/state.h"
+
+namespace rose::inject {
+
+class Programs {
+ public:
+  // Loads what the plan needs; nothing is attached yet.
+  [[nodiscard]] static Result<std::unique_ptr<Programs>> load(const Plan& plan);
+  virtual ~Programs() = default;
+
+  [[nodiscard]] virtual SharedArrays arrays() = 0;
+  // A descriptor that gets readable when a kernel program made a transition; drain() empties it.
+  [[nodiscard]] virtual int bell_fd() const = 0;
+  virtual void drain() = 0;
+
+  // After the State has been written.
+  [[nodiscard]] virtual Result<void> attach(deploy::Deployment& deployment) = 0;
+  // A node's cgroup may become known only when it starts (attached systems).
+  [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
+  virtual void set_main(std::size_t node, pid_t pid) = 0;
+
+  // The thread is inside a call that counts for these conditions when it returns.
+  virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
+  virtual void untag(pid_t tid) = 0;
+
+  // Packets dropped for a partition so far.
+  [[nodiscard]] virtual std::uint64_t dropped(std::size_t chain) const = 0;
+  virtual void detach() = 0;
+};
+
+}  // namespace rose::inject

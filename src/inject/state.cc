@@ -1,0 +1,70 @@
+#include "inject/state.h"
+
+namespace rose::inject {
+
+State::State(const Plan& plan, SharedArrays arrays) : arrays_(arrays), chains_(plan.chains.size()) {
+  for (std::size_t i = 0; i < plan.conditions.size(); ++i) arrays_.conditions[i] = plan.conditions[i].data;
+  for (std::size_t i = 0; i < plan.edges.size(); ++i) arrays_.edges[i] = {plan.edges[i], 0};
+  for (std::size_t i = 0; i < chains_; ++i) arrays_.chains[i] = plan.chains[i].data;
+}
+
+bool State::pending(std::size_t condition) const {
+  const auto& data = arrays_.conditions[condition];
+  const auto chain_state = state(data.chain);
+  if (chain_state != ROSE_WAITING) return false;
+  const auto position = ROSE_POSITION(progress(data.chain));
+  return position == ROSE_CLOSED || position <= data.position;
+}
+
+bool State::count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
+  auto& data = arrays_.conditions[condition];
+  auto& chain = arrays_.chains[data.chain];
+  const int step = rose_count(&chain, &data, arrays_.settings, pid, tid, now);
+  if (step == ROSE_COMPLETE) {
+    if (chain.flags & ROSE_WAITS_FOR_CALL) {
+      rose_arm(&chain, now);
+    } else {
+      fire(data.chain, pid, tid, now);
+    }
+  }
+  if (step >= ROSE_MET && ring_) ring_();
+  return step == ROSE_COMPLETE;
+}
+
+bool State::fire(std::size_t index, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
+  auto& chain = arrays_.chains[index];
+  std::uint32_t* group = chain.group != 0 ? &arrays_.groups[chain.group].value : nullptr;
+  const bool mine = rose_fire(&chain, static_cast<std::uint32_t>(index), group, pid, tid, now);
+  if (mine) {
+    if (chain.kind == ROSE_CHAIN_END) end(chain.target, now);
+    for (std::uint32_t e = 0; e < chain.edges; ++e) {
+      rose_open(&arrays_.chains[arrays_.edges[chain.first_edge + e].value], now);
+    }
+  }
+  if (ring_) ring_();
+  return mine;
+}
+
+void State::begin(std::uint64_t now) {
+  for (std::size_t i = 0; i < chains_; ++i) {
+    if (arrays_.chains[i].flags & ROSE_AT_WORKLOAD) rose_open(&arrays_.chains[i], now);
+  }
+  if (ring_) ring_();
+}
+
+void State::end(std::size_t index, std::uint64_t now) {
+  auto& until = arrays_.chains[index].until_ns;
+  for (;;) {
+    const std::uint64_t old = load(until);
+    if (old <= now || __sync_bool_compare_and_swap(&until, old, now)) return;
+  }
+}
+
+bool State::lost(std::size_t index) const {
+  const auto& chain = arrays_.chains[index];
+  if (chain.group == 0) return false;
+  const auto winner = load(arrays_.groups[chain.group].value);
+  return winner != 0 && winner != index + 1;
+}
+
+}  // namespace rose::inject

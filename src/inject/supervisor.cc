@@ -1,0 +1,390 @@
+#include "inject/supervisor.h"
+
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "inject/carry_out.h"
+
+// Linux 6.6: the supervisor's wake-up runs on the caller's processor, which makes an answer four times faster.
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+
+namespace rose::inject {
+namespace {
+
+void add_to(int eventfd) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof one);
+}
+
+std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
+
+}  // namespace
+
+struct Supervisor::Decision {
+  const PlannedChain* fault = nullptr;  // null: go on
+  std::size_t chain = 0;
+};
+
+class Supervisor::Listener {
+ public:
+  Listener(Supervisor& owner, pid_t main_pid, Fd listener)
+      : owner_(owner), main_pid_(main_pid), listener_(std::move(listener)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Listener() {
+    stop_ = true;
+    add_to(wake_.get());
+    thread_.join();
+  }
+
+  void release(std::size_t chain) {
+    {
+      const std::lock_guard lock(mutex_);
+      released_.insert(chain);
+    }
+    add_to(wake_.get());
+  }
+  void wake() { add_to(wake_.get()); }
+  [[nodiscard]] bool done() const { return done_; }
+
+ private:
+  struct Worker {
+    std::thread thread;
+    std::atomic<bool> done{false};
+  };
+
+  void run() {
+    // Signals are for the main thread.
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    while (!stop_) {
+      pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      timespec limit{};
+      const bool timed = next_due(limit);
+      const int ready = ::ppoll(watched, 2, timed ? &limit : nullptr, nullptr);
+      if (ready < 0 && errno != EINTR) break;
+      if (watched[1].revents != 0) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+        let_go();
+      }
+      send_due();
+      if ((watched[0].revents & POLLIN) != 0) {
+        receive();
+      } else if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        break;  // nobody is left who could call
+      }
+    }
+    stop_ = true;
+    for (auto& worker : workers_) worker.thread.join();
+    done_ = true;
+  }
+
+  bool next_due(timespec& limit) {
+    const std::lock_guard lock(mutex_);
+    if (delayed_.empty()) return false;
+    const auto now = now_ns();
+    const auto due = delayed_.begin()->first;
+    const auto left = due > now ? due - now : 0;
+    limit.tv_sec = static_cast<time_t>(left / 1'000'000'000);
+    limit.tv_nsec = static_cast<long>(left % 1'000'000'000);
+    return true;
+  }
+
+  void send_due() {
+    for (;;) {
+      seccomp_notif_resp response{};
+      {
+        const std::lock_guard lock(mutex_);
+        if (delayed_.empty()) return;
+        if (delayed_.begin()->first > now_ns() && !owner_.disarmed_) return;
+        response = delayed_.begin()->second;
+        delayed_.erase(delayed_.begin());
+      }
+      send(response);
+    }
+  }
+
+  // Held calls whose pause is over.
+  void let_go() {
+    std::vector<std::uint64_t> ids;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto at = held_.begin(); at != held_.end();) {
+        if (owner_.disarmed_ || released_.count(at->second) > 0) {
+          ids.push_back(at->first);
+          at = held_.erase(at);
+        } else {
+          ++at;
+        }
+      }
+    }
+    for (const auto id : ids) go_on(id);
+  }
+
+  // ENOENT: the caller was killed meanwhile.
+  void send(seccomp_notif_resp response) {
+    while (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
+    }
+  }
+  void go_on(std::uint64_t id) {
+    seccomp_notif_resp response{};
+    response.id = id;
+    response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    send(response);
+  }
+  void answer(seccomp_notif_resp response, std::int64_t delay_ns) {
+    if (delay_ns <= 0) {
+      send(response);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    delayed_.emplace(now_ns() + static_cast<std::uint64_t>(delay_ns), response);
+    // Workers add to it too, while the thread sleeps.
+    add_to(wake_.get());
+  }
+  [[nodiscard]] bool alive(std::uint64_t id) const {
+    return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+  }
+
+  void receive() {
+    seccomp_notif request{};
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // gone already
+    if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
+      go_on(request.id);
+      return;
+    }
+    std::array<std::uint64_t, 6> arguments{};
+    std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
+    auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
+    const auto decision =
+        owner_.decide(*call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_);
+    if (decision.fault == nullptr) {
+      go_on(request.id);
+    } else {
+      carry(decision, call, request.id);
+    }
+  }
+
+  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id) {
+    const auto& fault = *decision.fault->fault;
+    if (fault.kind == schedule::FaultKind::crash) {
+      finish_crash(decision.chain, *call, id, fault.signal, true);
+      return;
+    }
+    if (fault.kind == schedule::FaultKind::pause) {
+      if (!owner_.hands_.pause_now(decision.chain, call->tgid())) {
+        go_on(id);
+        return;
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        held_.emplace(id, decision.chain);
+      }
+      // It may have been released or disarmed before it stood in the list.
+      let_go();
+      return;
+    }
+    if (fault.effect == schedule::Effect::none || needs_no_hand(fault)) {
+      respond(decision.chain, fault, *call, id, 0);
+      return;
+    }
+    const auto work = [this, &fault, call, id, chain = decision.chain] {
+      const std::int64_t most = fault.effect == schedule::Effect::bytes ? fault.effect_bytes : -1;
+      const auto done = carry_out(*call, most, [this, id] { return !stop_ && !owner_.disarmed_ && alive(id); });
+      respond(chain, fault, *call, id, done);
+    };
+    if (is_quick(*call)) {
+      work();
+      return;
+    }
+    // It may have to wait for a peer, and others must be answered meanwhile.
+    for (auto at = workers_.begin(); at != workers_.end();) {
+      if (at->done) {
+        at->thread.join();
+        at = workers_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    auto& worker = workers_.emplace_back();
+    worker.thread = std::thread([work, &worker] {
+      work();
+      worker.done = true;
+    });
+  }
+
+  // The whole call with nothing said about its result is what the kernel does itself.
+  static bool needs_no_hand(const schedule::Fault& fault) {
+    return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
+           fault.then_do == schedule::ThenDo::nothing;
+  }
+
+  void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id, std::int64_t done) {
+    if (fault.then_do == schedule::ThenDo::crash) {
+      finish_crash(chain, call, id, SIGKILL, false);
+      return;
+    }
+    seccomp_notif_resp response{};
+    response.id = id;
+    if (fault.error != 0) {
+      response.error = -fault.error;
+    } else if (fault.result) {
+      response.val = *fault.result;
+    } else if (fault.effect == schedule::Effect::none || needs_no_hand(fault)) {
+      response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    } else if (done < 0) {
+      response.error = static_cast<__s32>(done);
+    } else {
+      response.val = done;
+    }
+    answer(response, fault.delay_ns);
+  }
+
+  void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
+    const bool hit = owner_.hands_.crash_now(chain, call.tgid(), signal);
+    if (hit && signal == SIGKILL) return;  // it dies in this call, which never executes
+    seccomp_notif_resp response{};
+    response.id = id;
+    if (hit || !go_on_when_spared) {
+      // The signal is taken before the call returns to the program; should that handle it, the call has failed.
+      response.error = -EINTR;
+    } else {
+      response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    }
+    send(response);
+  }
+
+  Supervisor& owner_;
+  const pid_t main_pid_;
+  bool own_exec_ = true;  // rose's own calls up to the execve of the command are still to come
+  Fd listener_;
+  Fd wake_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> done_{false};
+  std::mutex mutex_;
+  std::multimap<std::uint64_t, seccomp_notif_resp> delayed_;
+  std::map<std::uint64_t, std::size_t> held_;
+  std::set<std::size_t> released_;
+  std::list<Worker> workers_;
+  std::thread thread_;
+};
+
+Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands)
+    : plan_(plan), state_(state), programs_(programs), hands_(hands) {
+  for (std::size_t i = 0; i < plan.conditions.size(); ++i) {
+    if (plan.conditions[i].call && plan.conditions[i].data.node == node) {
+      conditions_.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {
+    if (plan.chains[i].call && plan.chains[i].data.node == node) chains_.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+Supervisor::~Supervisor() {
+  disarm();
+  const std::lock_guard lock(listeners_mutex_);
+  listeners_.clear();
+}
+
+void Supervisor::add_listener(pid_t pid, Fd listener) {
+  const std::lock_guard lock(listeners_mutex_);
+  listeners_.remove_if([](const auto& old) { return old->done(); });
+  listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener)));
+}
+
+void Supervisor::release(std::size_t chain) {
+  const std::lock_guard lock(listeners_mutex_);
+  for (auto& listener : listeners_) listener->release(chain);
+}
+
+void Supervisor::disarm() {
+  disarmed_ = true;
+  const std::lock_guard lock(listeners_mutex_);
+  for (auto& listener : listeners_) listener->wake();
+}
+
+Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,
+                                        pid_t main_pid) {
+  const std::lock_guard lock(counting_);
+  if (own_exec && call.tid() == main_pid) {
+    if (call.number() == SYS_execve || call.number() == SYS_execveat) own_exec = false;
+    return {};
+  }
+  // Look first, count afterwards: what was read of a caller that died meanwhile may be anybody's.
+  std::vector<std::uint32_t> returning;
+  for (const auto id : conditions_) {
+    if (state_.pending(id) && plan_.conditions[id].call->matches(call)) returning.push_back(id);
+  }
+  std::vector<std::uint32_t> meant;
+  for (const auto id : chains_) {
+    const auto now = state_.state(id);
+    if (now == ROSE_WITHDRAWN || (now == ROSE_FIRED && plan_.chains[id].fault->kind != schedule::FaultKind::syscall)) {
+      continue;
+    }
+    if (plan_.chains[id].call->matches(call)) meant.push_back(id);
+  }
+  if (returning.empty() && meant.empty()) {
+    if (programs_ != nullptr && !conditions_.empty()) programs_->untag(call.tid());
+    return {};
+  }
+  const pid_t tgid = call.tgid();
+  if (!alive()) return {};
+  if (programs_ != nullptr && !conditions_.empty()) {
+    if (returning.empty()) {
+      programs_->untag(call.tid());
+    } else {
+      programs_->tag(call.tid(), call.number(), returning);
+    }
+  }
+
+  Decision decision;
+  // What is armed is decided for all before the first fires: one call never opens a fault and meets it too.
+  std::vector<std::uint32_t> armed;
+  for (const auto id : meant) {
+    const auto now = state_.state(id);
+    if (now == ROSE_ARMED || now == ROSE_FIRED) armed.push_back(id);
+  }
+  for (const auto id : armed) {
+    const PlannedChain& chain = plan_.chains[id];
+    const auto& fault = *chain.fault;
+    if (state_.lost(id)) continue;
+    const bool is_syscall = fault.kind == schedule::FaultKind::syscall;
+    const auto times = is_syscall ? fault.times : 1;
+    if (times >= 0 && state_.injected(id) >= static_cast<std::uint64_t>(times)) continue;  // it is over
+    const auto seen = state_.add_seen(id);
+    // A call is changed by one fault; another that wanted it too takes the next.
+    if (seen < chain.call_count || decision.fault != nullptr) continue;
+    if (state_.state(id) == ROSE_ARMED) {
+      if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), now_ns())) continue;
+      hands_.fired_at(id, call.describe());
+    }
+    if (is_syscall) state_.add_injected(id);
+    decision.fault = &chain;
+    decision.chain = id;
+  }
+  return decision;
+}
+
+}  // namespace rose::inject

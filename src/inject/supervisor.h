@@ -1,0 +1,76 @@
+// Answers the seccomp notifications of one node: counts calls against syscall faults and `before`s, tells the
+// kernel programs which calls count for conditions, and changes, delays, carries out or holds what the schedule says.
+//
+// One thread a listener (each start of the node brings one), all under one lock a node, so that "the nth call" is exact
+// over its processes, threads and restarts. Listeners are answered until their processes are gone: a closed one
+// would fail every selected call with ENOSYS.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "inject/call.h"
+#include "inject/plan.h"
+#include "inject/programs.h"
+#include "inject/state.h"
+
+namespace rose::inject {
+
+// What a supervisor has others do, at once, before the call is answered.
+class Hands {
+ public:
+  virtual ~Hands() = default;
+  // Signals the node as the crash says. True when the process `tgid` was among those signalled.
+  virtual bool crash_now(std::size_t chain, pid_t tgid, int signal) = 0;
+  // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its call is
+  // held until Supervisor::release.
+  virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
+  // Where a fault fired, in words.
+  virtual void fired_at(std::size_t chain, const std::string& call) = 0;
+};
+
+class Supervisor {
+ public:
+  // `programs` may be null when no condition waits for a return.
+  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  void add_listener(pid_t pid, Fd listener);
+  // Lets calls go that were held for this pause.
+  void release(std::size_t chain);
+  // From now on everything goes on untouched, also what is delayed or held.
+  void disarm();
+
+ private:
+  class Listener;
+  struct Decision;
+  friend class Listener;
+
+  Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid);
+
+  const Plan& plan_;
+  State& state_;
+  Programs* programs_;
+  Hands& hands_;
+  std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
+  std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
+  std::atomic<bool> disarmed_{false};
+  std::mutex counting_;
+  std::mutex listeners_mutex_;
+  std::list<std::unique_ptr<Listener>> listeners_;
+};
+
+}  // namespace rose::inject

@@ -1,0 +1,131 @@
+#include "kernel/net_attach.h"
+
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "base/text.h"
+#include "kernel/attach.h"
+
+namespace rose::kernel {
+namespace {
+
+// Newer than Debian 12's <linux/bpf.h>.
+constexpr std::uint32_t kTcxIngress = 46;
+constexpr std::uint32_t kTcxEgress = 47;
+constexpr std::uint32_t kHandle = 0x726f;  // "ro"
+constexpr std::uint32_t kPriority = 0x726f;
+
+struct LinkCreate {
+  std::uint32_t prog_fd = 0;
+  std::uint32_t ifindex = 0;
+  std::uint32_t attach_type = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t relative = 0;
+  std::uint64_t revision = 0;
+};
+
+int tcx(const bpf_program* program, int ifindex, std::uint32_t type) {
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
+  attr.ifindex = static_cast<std::uint32_t>(ifindex);
+  attr.attach_type = type;
+  const long fd = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  return fd < 0 ? -errno : static_cast<int>(fd);
+}
+
+bpf_tc_hook hook_of(int ifindex, bpf_tc_attach_point point) {
+  bpf_tc_hook hook{};
+  hook.sz = sizeof hook;
+  hook.ifindex = ifindex;
+  hook.attach_point = point;
+  return hook;
+}
+
+int filter(const bpf_program* program, int ifindex, bpf_tc_attach_point point) {
+  bpf_tc_hook hook = hook_of(ifindex, point);
+  if (const int err = bpf_tc_hook_create(&hook); err != 0 && err != -EEXIST) return err;
+  bpf_tc_opts options{};
+  options.sz = sizeof options;
+  options.handle = kHandle;
+  options.priority = kPriority;
+  options.prog_fd = bpf_program__fd(program);
+  return bpf_tc_attach(&hook, &options);
+}
+
+void unfilter(int ifindex, bpf_tc_attach_point point) {
+  const bpf_tc_hook hook = hook_of(ifindex, point);
+  bpf_tc_opts options{};
+  options.sz = sizeof options;
+  options.handle = kHandle;
+  options.priority = kPriority;
+  (void)bpf_tc_detach(&hook, &options);
+}
+
+}  // namespace
+
+bool may_use_tcx() {
+  const char* mask = std::getenv("ROSE_MASK");
+  if (mask == nullptr) return true;
+  for (const auto& masked : split(mask, ',')) {
+    if (masked == "tcx") return false;
+  }
+  return true;
+}
+
+Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex) {
+  route_libbpf_log();
+  PortLink link;
+  if (may_use_tcx()) {
+    const int in = tcx(program, ifindex, kTcxIngress);
+    if (in >= 0) {
+      link.ingress_ = Fd(in);
+      const int out = tcx(program, ifindex, kTcxEgress);
+      if (out < 0) return bpf_failure(fmt::format("cannot attach to the egress of interface {}", ifindex), -out);
+      link.egress_ = Fd(out);
+      return link;
+    }
+  }
+  link.filtered_ = ifindex;
+  for (const auto point : {BPF_TC_INGRESS, BPF_TC_EGRESS}) {
+    if (const int err = filter(program, ifindex, point); err != 0) {
+      return bpf_failure(fmt::format("cannot put a classifier on interface {}", ifindex), -err);
+    }
+  }
+  return link;
+}
+
+PortLink::PortLink(PortLink&& other) noexcept
+    : ingress_(std::move(other.ingress_)),
+      egress_(std::move(other.egress_)),
+      filtered_(std::exchange(other.filtered_, 0)) {}
+
+PortLink& PortLink::operator=(PortLink&& other) noexcept {
+  if (this != &other) {
+    detach();
+    ingress_ = std::move(other.ingress_);
+    egress_ = std::move(other.egress_);
+    filtered_ = std::exchange(other.filtered_, 0);
+  }
+  return *this;
+}
+
+void PortLink::detach() {
+  ingress_.reset();
+  egress_.reset();
+  if (filtered_ == 0) return;
+  unfilter(filtered_, BPF_TC_INGRESS);
+  unfilter(filtered_, BPF_TC_EGRESS);
+  // The hook itself too: nothing else of the deployment uses it.
+  bpf_tc_hook hook = hook_of(filtered_, static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS));
+  (void)bpf_tc_hook_destroy(&hook);
+  filtered_ = 0;
+}
+
+}  // namespace rose::kernel
