@@ -1,0 +1,314 @@
+// Failed and state-changing calls: the right call, the right path, none lost.
+#include <map>
+#include <set>
+
+#include "observe_support.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+using trace::EventType;
+
+TEST_CASE("every kind of failing call is recorded with what it was about") {
+  const TestCgroup cgroup("failures");
+  const TestFolder folder;
+  const std::string dir = folder.path();
+  Victim victim(&cgroup, {"failures", dir, "1"});
+  auto tracer = start({target("n1", cgroup)});
+  const int status = victim.run();
+  REQUIRE(status == 0);
+  const int listening = victim.number("listening"), client = victim.number("client");
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+
+  const auto scf = [&](const char* syscall, const char* error, const std::string& path, const std::string& path2 = "",
+                       const std::string& peer = "") {
+    INFO("failed " << syscall << " " << error << " " << path << " " << path2 << " " << peer);
+    const auto found = find(trace, {EventType::scf, syscall, error, path, path2, peer, victim.pid()});
+    CHECK(found.size() == 1);
+    return found.empty() ? trace::Event{} : found.front();
+  };
+  const auto first = scf("openat", "ENOENT", dir + "/missing");
+  CHECK(first.fd == -1);
+  CHECK(first.tid == victim.pid());
+  CHECK(trace.str(first.node) == "n1");
+  CHECK(std::abs(first.ts_ns - wall_ns()) < 60'000'000'000);
+  scf("openat", "ENOENT", dir + "/sub/odd");
+  scf("openat", "ENOENT", dir + "/sub/gone");
+  scf("openat", "ENOENT", "/rose-none/absolute");
+  scf("open", "ENOENT", dir + "/old-open");
+  scf("openat", "ENOENT", dir);
+  CHECK(scf("ioctl", "ENOTTY", dir + "/file").fd >= 0);
+  scf("lseek", "EINVAL", dir + "/file");
+  scf("rename", "ENOENT", dir + "/from-missing", dir + "/to-new");
+  scf("renameat", "ENOENT", dir + "/sub/at-missing", dir + "/at-new");
+  scf("link", "ENOENT", dir + "/link-missing", dir + "/link-new");
+  scf("symlink", "EEXIST", dir + "/file", "some/target");
+  scf("execve", "ENOENT", dir + "/no-such-program");
+  scf("mmap", "ENODEV", dir + "/sub");
+  CHECK(scf("read", "EBADF", "").fd == 999);
+  CHECK((scf("write", "EBADF", dir + "/sub/doomed").flags & trace::kUnlinked) != 0);
+  CHECK(trace.str(scf("lseek", "ESPIPE", "").path).starts_with("pipe:["));
+  scf("read", "EINVAL", "anon:[eventpoll]");
+  const auto named = scf("openat", "ENAMETOOLONG", "");
+  CHECK((named.flags & trace::kTruncated) != 0);
+  CHECK(trace.str(named.path).ends_with("ppp/tail"));
+  CHECK(trace.str(named.path).size() == 4095);
+  bool deep = false;
+  for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "", "", "", victim.pid()})) {
+    if (!trace.str(event.path).ends_with("ddd/deep-end")) continue;
+    deep = true;
+    CHECK((event.flags & trace::kTruncated) != 0);
+    CHECK(trace.str(event.path).size() > 3500);
+  }
+  CHECK(deep);
+
+  scf("connect", "ECONNREFUSED", "", "", "127.0.0.1:1");
+  scf("connect", "ECONNREFUSED", "", "", "[::1]:1");
+  scf("connect", "ENOENT", "", "", "unix:/rose-none/socket");
+  scf("sendto", "EMSGSIZE", "", "", "127.0.0.1:9");
+  scf("sendmsg", "EMSGSIZE", "", "", "127.0.0.1:10");
+  scf("sendto", "EMSGSIZE", "", "", "127.0.0.1:11");
+  scf("bind", "EADDRINUSE", "", "", "127.0.0.1:" + std::to_string(listening));
+  scf("accept", "EMFILE", "", "", "127.0.0.1:" + std::to_string(listening));
+  scf("sendto", "EPIPE", "", "", "127.0.0.1:" + std::to_string(client));
+
+  const auto sys = [&](const char* syscall, const std::string& path, const std::string& path2 = "",
+                       const std::string& peer = "") {
+    INFO("changed " << syscall << " " << path << " " << path2 << " " << peer);
+    const auto found = find(trace, {EventType::sys, syscall, "", path, path2, peer, victim.pid()});
+    CHECK(found.size() == 1);
+    return found.empty() ? trace::Event{} : found.front();
+  };
+  CHECK(sys("openat", dir + "/file").result >= 0);
+  sys("unlink", dir + "/sub/doomed");
+  sys("connect", "", "", "127.0.0.1:11");
+  sys("connect", "", "", "127.0.0.1:" + std::to_string(listening));
+  sys("listen", "", "", "127.0.0.1:" + std::to_string(listening));
+  CHECK(sys("accept", "", "", "127.0.0.1:" + std::to_string(client)).result >= 0);
+  sys("ftruncate", dir + "/file");
+  sys("fsync", dir + "/file");
+  sys("rename", dir + "/file", dir + "/renamed");
+  sys("symlink", dir + "/pointer", "some/where");
+  sys("mkdirat", dir + "/sub/made");
+  sys("unlinkat", dir + "/sub/made");
+  CHECK(find(trace, {EventType::sys, "openat", "", dir + "/renamed", "", "", 0}).empty());
+  CHECK(trace.meta.lost == 0);
+}
+
+TEST_CASE("an exec is a change, with the program's path") {
+  const TestCgroup cgroup("exec");
+  auto tracer = start({target("n1", cgroup)});
+  Victim victim(&cgroup, {"exit", "3"});
+  REQUIRE(WEXITSTATUS(victim.run()) == 3);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  CHECK(find(trace, {EventType::sys, "execve", "", ROSE_PROGRAMS_DIR "/trace_victim", "", "", victim.pid()}).size() == 1);
+}
+
+TEST_CASE("eight threads failing at once: nothing lost silently, no wrong path") {
+  const TestCgroup cgroup("threads");
+  constexpr int kThreads = 8, kEach = 20'000;
+  Victim victim(&cgroup, {"threads", std::to_string(kThreads), std::to_string(kEach)});
+  auto tracer = start({target("n1", cgroup)});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  std::uint64_t seen = 0, wrong = 0;
+  std::map<int, std::set<int>> numbers;
+  for (const auto& event : trace.events) {
+    const std::string path(trace.str(event.path));
+    if (event.type != EventType::scf || !path.starts_with("/rose-none/")) continue;
+    ++seen;
+    int tid = 0, number = 0;
+    if (std::sscanf(path.c_str(), "/rose-none/%d/%d", &tid, &number) != 2 || tid != event.tid ||
+        event.pid != victim.pid() || !numbers[tid].insert(number).second || event.count != 1) {
+      ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+  const auto stats = tracer->stats();
+  WARN("of " << kThreads * kEach << " failures " << seen << " recorded, " << stats.lost << " counted as lost");
+  CHECK(numbers.size() == kThreads);
+  CHECK(seen + trace.meta.lost >= std::uint64_t{kThreads} * kEach);
+  CHECK(seen <= std::uint64_t{kThreads} * kEach);
+  if (stats.lost == 0) CHECK(seen == std::uint64_t{kThreads} * kEach);
+}
+
+TEST_CASE("thousands of short-lived threads and children, each failing once") {
+  const TestCgroup cgroup("brief");
+  Victim victim(&cgroup, {"brief", "2000", "200"});
+  Target by_pid;
+  by_pid.node = "pids";
+  by_pid.pids = {victim.pid()};
+  const bool as_tree = GENERATE(false, true);
+  auto tracer = start({as_tree ? by_pid : target("n1", cgroup)});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  std::set<int> threads, children;
+  for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "", "", "", 0})) {
+    if (!trace.str(event.path).starts_with("/rose-none/")) continue;
+    CHECK(trace.str(event.path) == "/rose-none/" + std::to_string(event.tid) + "/0");
+    (event.pid == victim.pid() ? threads : children).insert(event.tid);
+  }
+  CHECK(threads.size() == 2000);
+  CHECK(children.size() == 200);
+  CHECK(trace.meta.lost == 0);
+  int ended = 0;
+  for (const auto& event : trace.events) {
+    if (event.type == EventType::ps && event.state == trace::ProcessState::exited && event.exit_code == 7) ++ended;
+  }
+  CHECK(ended == 200);
+}
+
+TEST_CASE("what runs already is followed: threads and descendants of a pid") {
+  Victim victim(nullptr, {"tree"});
+  const int child = victim.number("child");
+  REQUIRE(child > 0);
+  Target by_pid;
+  by_pid.node = "tree";
+  by_pid.pids = {victim.pid()};
+  auto tracer = start({by_pid});
+  victim.end_input();
+  REQUIRE(victim.wait() == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/child", "", "", child}).size() == 1);
+  const auto thread = find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/thread", "", "", victim.pid()});
+  REQUIRE(thread.size() == 1);
+  CHECK(thread[0].tid != victim.pid());
+  const auto ended = processes(trace, victim.pid(), trace::ProcessState::exited);
+  REQUIRE(ended.size() == 1);
+  CHECK((ended[0].flags & trace::kMain) != 0);
+  const auto child_ended = processes(trace, child, trace::ProcessState::exited);
+  REQUIRE(child_ended.size() == 1);
+  CHECK((child_ended[0].flags & trace::kMain) == 0);
+}
+
+TEST_CASE("expected noise is counted, a receive that timed out is not noise") {
+  const TestCgroup cgroup("noise");
+  Victim victim(&cgroup, {"noise"});
+  auto tracer = start({target("n1", cgroup)});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  CHECK(trace.meta.suppressed == 101);
+  CHECK(find(trace, {EventType::scf, "read", "EAGAIN", "", "", "", 0}).empty());
+  CHECK(find(trace, {EventType::scf, "recvfrom", "EAGAIN", "", "", "", victim.pid()}).size() == 1);
+}
+
+TEST_CASE("a storm of equal failures collapses into counted records") {
+  const TestCgroup cgroup("storm");
+  Victim victim(&cgroup, {"same", "5000"});
+  auto tracer = start({target("n1", cgroup)});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  std::uint64_t sum = 0, records = 0;
+  for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/same", "", "", victim.pid()})) {
+    sum += event.count;
+    ++records;
+  }
+  CHECK(sum == 5000);
+  CHECK(records < 200);
+  CHECK(records > 10);  // the first ones are kept whole
+  CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
+  CHECK(trace.meta.lost == 0);
+}
+
+TEST_CASE("a small window keeps the newest, and snapshots stop nothing") {
+  const TestCgroup cgroup("window");
+  TracerOptions options;
+  options.window = 500;
+  options.memory = std::uint64_t{8} << 20;
+  Victim victim(&cgroup, {"threads", "1", "3000"});
+  Victim second(&cgroup, {"threads", "1", "10"});
+  auto tracer = start({target("n1", cgroup)}, options);
+  REQUIRE(victim.run() == 0);
+  const auto before = snapshot(*tracer);
+  CHECK(before.events.size() <= 500);
+  CHECK(before.meta.lost == 0);
+  const std::string last = "/rose-none/" + std::to_string(victim.pid() + 0) + "/";
+  int newest = -1, oldest = 1 << 30;
+  for (const auto& event : find(before, {EventType::scf, "openat", "ENOENT", "", "", "", victim.pid()})) {
+    int tid = 0, number = 0;
+    if (std::sscanf(std::string(before.str(event.path)).c_str(), "/rose-none/%d/%d", &tid, &number) != 2) continue;
+    newest = std::max(newest, number);
+    oldest = std::min(oldest, number);
+  }
+  CHECK(newest == 2999);
+  CHECK(oldest > 2400);
+  REQUIRE(second.run() == 0);
+  const auto after = snapshot(*tracer);
+  CHECK(after.events.size() <= 500);
+  CHECK(find(after, {EventType::scf, "openat", "ENOENT", "", "", "", second.pid()}).size() == 10);
+  CHECK(tracer->stats().stored <= 500);
+  CHECK(tracer->stats().memory <= options.memory);
+}
+
+TEST_CASE("two tracers see the same and do not disturb each other") {
+  const TestCgroup one("two-a"), other("two-b");
+  Victim victim(&one, {"threads", "1", "100"});
+  Victim stranger(&other, {"threads", "1", "100"});
+  auto first = start({target("a", one)});
+  {
+    auto second = start({target("a", one), target("b", other)});
+    REQUIRE(victim.run() == 0);
+    REQUIRE(stranger.run() == 0);
+    const auto trace = snapshot(*second);
+    CHECK(find(trace, {EventType::scf, "openat", "", "", "", "", victim.pid()}).size() == 100);
+    const auto theirs = find(trace, {EventType::scf, "openat", "", "", "", "", stranger.pid()});
+    REQUIRE(theirs.size() == 100);
+    CHECK(trace.str(theirs[0].node) == "b");
+  }
+  const auto trace = snapshot(*first);
+  CHECK(find(trace, {EventType::scf, "openat", "", "", "", "", victim.pid()}).size() == 100);
+  CHECK(find(trace, {EventType::scf, "openat", "", "", "", "", stranger.pid()}).empty());
+}
+
+TEST_CASE("a tracer that is gone holds nothing in the kernel") {
+  const TestCgroup cgroup("gone");
+  const auto held = [] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code ignored;
+      if (std::filesystem::read_symlink(entry.path(), ignored).string().find("bpf") != std::string::npos) ++count;
+    }
+    return count;
+  };
+  const int before = held();
+  { auto tracer = start({target("n1", cgroup)}); CHECK(held() > before); }
+  CHECK(held() == before);
+}
+
+TEST_CASE("profile: every call is counted by node and name") {
+  const TestCgroup cgroup("count");
+  TracerOptions options;
+  options.count_syscalls = true;
+  Victim victim(&cgroup, {"threads", "2", "700"});
+  auto tracer = start({target("n1", cgroup)}, options);
+  REQUIRE(victim.run() == 0);
+  auto counts = tracer->counts();
+  CHECK(counts.seconds > 0);
+  CHECK(counts.syscalls["n1"]["openat"] == 1400);
+  CHECK(counts.syscalls["n1"]["read"] >= 1);
+}
+
+TEST_CASE("targets that cannot be are refused") {
+  TracerOptions options;
+  CHECK(!Tracer::start(options, {}));
+  Target target;
+  target.node = "x";
+  CHECK(Tracer::start(options, {target}).error().kind == ErrorKind::usage);
+  target.cgroups = {"/tmp"};
+  CHECK(Tracer::start(options, {target}).error().kind == ErrorKind::input);
+  target.cgroups = {"/nowhere"};
+  CHECK(Tracer::start(options, {target}).error().kind == ErrorKind::input);
+  target.cgroups.clear();
+  target.pids = {1 << 22};
+  CHECK(Tracer::start(options, {target}).error().kind == ErrorKind::input);
+  target.pids = {::getpid()};
+  target.functions = {"rose_victim_rrare"};
+  target.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  const auto refused = Tracer::start(options, {target});
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::input);
+}

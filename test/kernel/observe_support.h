@@ -1,0 +1,234 @@
+// Victims in cgroups of their own, and questions about what a tracer saw of them.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "kernel/syscalls.h"
+#include "observe/tracer.h"
+
+namespace rose::observe::test {
+
+using namespace std::chrono_literals;
+
+inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 10s) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+inline std::filesystem::path cgroup_root() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string device, point, type, rest;
+  while (mounts >> device >> point >> type && std::getline(mounts, rest)) {
+    if (type == "cgroup2") return point;
+  }
+  return {};
+}
+
+// A cgroup that is emptied by force and removed.
+class TestCgroup {
+ public:
+  explicit TestCgroup(const std::string& name) : path_(cgroup_root() / ("rose-observe-" + name + "-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~TestCgroup() {
+    write("cgroup.freeze", "0");
+    write("cgroup.kill", "1");
+    (void)eventually([&] { return ::rmdir(path_.c_str()) == 0 || errno == ENOENT; });
+  }
+  TestCgroup(const TestCgroup&) = delete;
+  TestCgroup& operator=(const TestCgroup&) = delete;
+  void write(const char* file, const char* text) const { std::ofstream(path_ / file) << text; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A folder that goes with its content.
+class TestFolder {
+ public:
+  TestFolder() {
+    char name[] = "/tmp/rose-observe-XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// trace_victim, in a cgroup, waiting for "go". Killed and waited for when still there.
+class Victim {
+ public:
+  explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args) {
+    int in[2], out[2];
+    REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
+    args.insert(args.begin(), ROSE_PROGRAMS_DIR "/trace_victim");
+    std::vector<char*> argv;
+    for (auto& arg : args) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    std::string procs = cgroup != nullptr ? (cgroup->path() / "cgroup.procs").string() : std::string();
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      if (!procs.empty()) {
+        const int fd = ::open(procs.c_str(), O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || ::write(fd, "0", 1) != 1) ::_exit(126);
+      }
+      ::dup2(in[0], 0);
+      ::dup2(out[1], 1);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    in_ = Fd(in[1]);
+    out_ = Fd(out[0]);
+  }
+  ~Victim() {
+    if (!waited_) {
+      ::kill(pid_, SIGKILL);
+      (void)wait();
+    }
+  }
+  Victim(const Victim&) = delete;
+  Victim& operator=(const Victim&) = delete;
+
+  void go() { REQUIRE(::write(in_.get(), "go", 2) == 2); }
+  void end_input() { in_.reset(); }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Its wait status.
+  int wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    waited_ = true;
+    return status;
+  }
+  int run() {
+    go();
+    return wait();
+  }
+  // "NAME NUMBER" lines of its output, one after another.
+  int number(const std::string& name) {
+    for (;;) {
+      const auto end = text_.find('\n');
+      if (end != std::string::npos) {
+        const std::string line = text_.substr(0, end);
+        text_.erase(0, end + 1);
+        if (line.starts_with(name + " ")) return std::stoi(line.substr(name.size() + 1));
+        continue;
+      }
+      pollfd wait{out_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, 10'000) != 1) return -1;
+      char bytes[256];
+      const ssize_t n = ::read(out_.get(), bytes, sizeof bytes);
+      if (n <= 0) return -1;
+      text_.append(bytes, static_cast<std::size_t>(n));
+    }
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool waited_ = false;
+  Fd in_, out_;
+  std::string text_;
+};
+
+inline Target target(const std::string& node, const TestCgroup& cgroup) {
+  Target out;
+  out.node = node;
+  out.cgroups = {cgroup.path()};
+  return out;
+}
+
+inline std::unique_ptr<Tracer> start(const std::vector<Target>& targets, const TracerOptions& options = {}) {
+  auto tracer = Tracer::start(options, targets);
+  if (!tracer) FAIL(tracer.error().message + " (" + tracer.error().hint + ")");
+  return std::move(*tracer);
+}
+
+inline trace::Trace snapshot(Tracer& tracer) {
+  auto trace = tracer.snapshot();
+  if (!trace) FAIL(trace.error().message);
+  return std::move(*trace);
+}
+
+// What to look for; empty and negative fields match anything.
+struct Want {
+  trace::EventType type = trace::EventType::scf;
+  std::string syscall;
+  std::string error;
+  std::string path;
+  std::string path2;
+  std::string peer;
+  pid_t pid = 0;
+};
+
+inline std::vector<trace::Event> find(const trace::Trace& trace, const Want& want) {
+  std::vector<trace::Event> found;
+  for (const auto& event : trace.events) {
+    if (event.type != want.type) continue;
+    if (!want.syscall.empty() && kernel::syscall_name(event.syscall) != want.syscall) continue;
+    if (!want.error.empty() && kernel::errno_name(event.err) != want.error) continue;
+    if (!want.path.empty() && trace.str(event.path) != want.path) continue;
+    if (!want.path2.empty() && trace.str(event.path2) != want.path2) continue;
+    if (!want.peer.empty() && trace.str(event.peer) != want.peer) continue;
+    if (want.pid != 0 && event.pid != want.pid) continue;
+    found.push_back(event);
+  }
+  return found;
+}
+
+inline std::vector<trace::Event> processes(const trace::Trace& trace, pid_t pid, trace::ProcessState state) {
+  std::vector<trace::Event> found;
+  for (const auto& event : trace.events) {
+    if (event.type == trace::EventType::ps && event.pid == pid && event.state == state) found.push_back(event);
+  }
+  return found;
+}
+
+// For messages of failed checks.
+inline std::string describe(const trace::Trace& trace) {
+  std::string out;
+  for (const auto& e : trace.events) {
+    if (out.size() > 20000) break;
+    out += std::string(trace::type_name(e.type)) + " " + (e.syscall >= 0 ? kernel::syscall_name(e.syscall) : "") + " " +
+           (e.err != 0 ? kernel::errno_name(e.err) : "") + " fd=" + std::to_string(e.fd) + " path=" +
+           std::string(trace.str(e.path).substr(0, 200)) + " path2=" + std::string(trace.str(e.path2)) +
+           " peer=" + std::string(trace.str(e.peer)) + " pid=" + std::to_string(e.pid) + " state=" +
+           std::string(trace::state_name(e.state)) + " ms=" + std::to_string(e.duration_ms) + " " +
+           std::string(trace.str(e.src)) + ":" + std::to_string(e.sport) + ">" + std::string(trace.str(e.dst)) + ":" +
+           std::to_string(e.dport) + " " + std::string(trace.str(e.function)) + "\n";
+  }
+  return out;
+}
+
+}  // namespace rose::observe::test

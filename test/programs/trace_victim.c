@@ -1,0 +1,311 @@
+/* Does things that the tracer must see, exactly as its arguments say. Modes:
+ *   failures DIR PORT   one failing call of each kind, and one of each state-changing call
+ *   threads N M         N threads fail M opens each, path /rose-none/<tid>/<number>
+ *   brief T C           T threads and C children, one after another, fail one open each
+ *   same N              the same failing open N times, then one other
+ *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
+ *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
+ *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
+ *   noise               EAGAIN on a pipe that does not block, and a receive that times out
+ *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
+ * "go" on stdin starts the modes that need a tracer to be ready first: all but serve and wait. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT_FAIL(call) do { if ((call) != -1) { fprintf(stderr, "did not fail: %s\n", #call); exit(90); } } while (0)
+#define EXPECT(call) do { if ((call) < 0) { fprintf(stderr, "%s: %s\n", #call, strerror(errno)); exit(91); } } while (0)
+
+__attribute__((noinline)) int rose_victim_rare(int x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
+__attribute__((noinline)) int rose_victim_often(int x) { __asm__ volatile("" : "+r"(x)); return x + 2; }
+
+static struct sockaddr_in v4(int port) {
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return a;
+}
+static struct sockaddr_in6 v6(int port) {
+  struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+  a.sin6_addr = in6addr_loopback;
+  return a;
+}
+
+static void failures(const char *dir, int port) {
+  char text[6000];
+  int fd, fds[2], sub, ready;
+  EXPECT(chdir(dir));
+  mkdir("sub", 0755);
+  EXPECT(sub = open("sub", O_RDONLY | O_DIRECTORY));
+  EXPECT(fd = open("file", O_RDWR | O_CREAT, 0600)); /* SYS openat */
+  EXPECT_FAIL(open("missing", O_RDONLY));
+  EXPECT_FAIL(open("./sub//./odd", O_RDONLY));
+  EXPECT_FAIL(openat(sub, "gone", O_RDONLY));
+  EXPECT_FAIL(open("/rose-none/absolute", O_RDONLY));
+  EXPECT_FAIL(syscall(SYS_open, "old-open", O_RDONLY, 0));
+  EXPECT_FAIL(open("", O_RDONLY));
+  EXPECT_FAIL(ioctl(fd, TCGETS, text));
+  EXPECT_FAIL(lseek(fd, -5, SEEK_SET));
+  EXPECT_FAIL(rename("from-missing", "to-new"));
+  EXPECT_FAIL(renameat(sub, "at-missing", AT_FDCWD, "at-new"));
+  EXPECT_FAIL(link("link-missing", "link-new"));
+  EXPECT_FAIL(symlink("some/target", "file"));
+  EXPECT_FAIL(execl("no-such-program", "x", (char *)0));
+  EXPECT_FAIL(mmap(0, 4096, PROT_READ, MAP_SHARED, sub, 0) == MAP_FAILED ? -1 : 0);
+  EXPECT_FAIL(close(-1));
+  EXPECT_FAIL(read(999, text, 1));
+
+  EXPECT(ready = open("sub/doomed", O_RDONLY | O_CREAT, 0600));
+  EXPECT(unlink("sub/doomed")); /* SYS unlink */
+  EXPECT_FAIL(write(ready, "x", 1));
+  close(ready);
+
+  EXPECT(pipe(fds));
+  EXPECT_FAIL(lseek(fds[0], 0, SEEK_SET));
+  EXPECT(ready = epoll_create1(0));
+  EXPECT_FAIL(read(ready, text, 1));
+  close(ready);
+
+  memset(text, 'p', 5000);
+  memcpy(text, "head", 4);
+  strcpy(text + 5000, "/tail");
+  EXPECT_FAIL(open(text, O_RDONLY)); /* ENAMETOOLONG */
+
+  /* A path that is longer than 4096 bytes only when the folder stands in front. */
+  memset(text, 'd', 200);
+  text[200] = 0;
+  for (int i = 0; i < 24; i++) {
+    EXPECT(mkdir(text, 0755));
+    EXPECT(chdir(text));
+  }
+  EXPECT_FAIL(open("deep-end", O_RDONLY));
+  EXPECT(chdir(dir));
+
+  struct sockaddr_in a = v4(port);
+  struct sockaddr_in6 b = v6(port);
+  struct sockaddr_un u = {.sun_family = AF_UNIX, .sun_path = "/rose-none/socket"};
+  EXPECT(ready = socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT_FAIL(connect(ready, (void *)&a, sizeof a));
+  close(ready);
+  EXPECT(ready = socket(AF_INET6, SOCK_STREAM, 0));
+  EXPECT_FAIL(connect(ready, (void *)&b, sizeof b));
+  close(ready);
+  EXPECT(ready = socket(AF_UNIX, SOCK_STREAM, 0));
+  EXPECT_FAIL(connect(ready, (void *)&u, sizeof u));
+  close(ready);
+  EXPECT(ready = socket(AF_INET, SOCK_DGRAM, 0));
+  static char big[70000];
+  a = v4(9);
+  EXPECT_FAIL(sendto(ready, big, sizeof big, 0, (void *)&a, sizeof a));
+  struct iovec iov = {big, sizeof big};
+  a = v4(10);
+  struct msghdr message = {.msg_name = &a, .msg_namelen = sizeof a, .msg_iov = &iov, .msg_iovlen = 1};
+  EXPECT_FAIL(sendmsg(ready, &message, 0));
+  a = v4(11);
+  EXPECT(connect(ready, (void *)&a, sizeof a)); /* SYS connect */
+  EXPECT_FAIL(send(ready, big, sizeof big, 0));  /* the socket's own peer */
+  close(ready);
+
+  int listener, client;
+  socklen_t length = sizeof a;
+  a = v4(0);
+  EXPECT(listener = socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT(bind(listener, (void *)&a, sizeof a));
+  EXPECT(listen(listener, 4)); /* SYS listen */
+  EXPECT(getsockname(listener, (void *)&a, &length));
+  printf("listening %d\n", ntohs(a.sin_port));
+  EXPECT(client = socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT_FAIL(bind(client, (void *)&a, sizeof a));
+  EXPECT(connect(client, (void *)&a, sizeof a)); /* SYS connect */
+  length = sizeof a;
+  EXPECT(getsockname(client, (void *)&a, &length));
+  printf("client %d\n", ntohs(a.sin_port));
+  EXPECT(ready = accept(listener, 0, 0)); /* SYS accept */
+  struct rlimit old, none = {0, 0};
+  getrlimit(RLIMIT_NOFILE, &old);
+  none.rlim_max = old.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &none);
+  EXPECT_FAIL(accept(listener, 0, 0));
+  setrlimit(RLIMIT_NOFILE, &old);
+  shutdown(ready, SHUT_WR);
+  EXPECT_FAIL(send(ready, "x", 1, MSG_NOSIGNAL)); /* EPIPE */
+
+  EXPECT(ftruncate(fd, 10));
+  EXPECT(fsync(fd));
+  EXPECT(rename("file", "renamed"));
+  EXPECT(symlink("some/where", "pointer"));
+  EXPECT(mkdirat(sub, "made", 0755));
+  EXPECT(unlinkat(sub, "made", AT_REMOVEDIR));
+  EXPECT(open("renamed", O_RDONLY)); /* no event */
+  fflush(stdout);
+}
+
+struct job { int count; };
+static void *fail_many(void *argument) {
+  char path[64];
+  int tid = (int)syscall(SYS_gettid);
+  for (int i = 0; i < ((struct job *)argument)->count; i++) {
+    snprintf(path, sizeof path, "/rose-none/%d/%d", tid, i);
+    if (open(path, O_RDONLY) >= 0) exit(92);
+  }
+  return 0;
+}
+
+static void many(int threads, int count) {
+  pthread_t ids[64];
+  struct job job = {count};
+  if (threads > 64) exit(93);
+  for (int i = 0; i < threads; i++) pthread_create(&ids[i], 0, fail_many, &job);
+  for (int i = 0; i < threads; i++) pthread_join(ids[i], 0);
+}
+
+static void brief(int threads, int children) {
+  pthread_t id;
+  struct job job = {1};
+  for (int i = 0; i < threads; i++) {
+    if (pthread_create(&id, 0, fail_many, &job)) exit(94);
+    pthread_join(id, 0);
+  }
+  for (int i = 0; i < children; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      fail_many(&job);
+      _exit(7);
+    }
+    waitpid(child, 0, 0);
+  }
+}
+
+static void *wait_and_fail(void *name) {
+  char c;
+  while (read(0, &c, 1) > 0) {}
+  open(name, O_RDONLY);
+  return 0;
+}
+
+static void tree(void) {
+  pthread_t id;
+  pid_t child = fork();
+  if (child == 0) {
+    wait_and_fail("/rose-none/child");
+    _exit(0);
+  }
+  pthread_create(&id, 0, wait_and_fail, "/rose-none/thread");
+  printf("child %d\n", child);
+  fflush(stdout);
+  pthread_join(id, 0);
+  waitpid(child, 0, 0);
+}
+
+static void serve(void) {
+  struct pollfd fds[32];
+  int count = 0;
+  struct sockaddr_in a = v4(0);
+  struct sockaddr_in6 b = v6(0);
+  socklen_t length = sizeof a;
+  fds[count++] = (struct pollfd){0, POLLIN, 0};
+  int s = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT(bind(s, (void *)&a, sizeof a));
+  EXPECT(listen(s, 8));
+  getsockname(s, (void *)&a, &length);
+  printf("tcp4 %d\n", ntohs(a.sin_port));
+  fds[count++] = (struct pollfd){s, POLLIN, 0};
+  s = socket(AF_INET6, SOCK_STREAM, 0);
+  length = sizeof b;
+  EXPECT(bind(s, (void *)&b, sizeof b));
+  EXPECT(listen(s, 8));
+  getsockname(s, (void *)&b, &length);
+  printf("tcp6 %d\n", ntohs(b.sin6_port));
+  fds[count++] = (struct pollfd){s, POLLIN, 0};
+  s = socket(AF_INET, SOCK_DGRAM, 0);
+  a = v4(0);
+  EXPECT(bind(s, (void *)&a, sizeof a));
+  length = sizeof a;
+  getsockname(s, (void *)&a, &length);
+  printf("udp4 %d\n", ntohs(a.sin_port));
+  fds[count++] = (struct pollfd){s, POLLIN, 0};
+  fflush(stdout);
+  for (;;) {
+    char bytes[256];
+    poll(fds, count, -1);
+    if (fds[0].revents) return;
+    for (int i = 1; i < 3; i++) {
+      if ((fds[i].revents & POLLIN) && count < 32) fds[count++] = (struct pollfd){accept(fds[i].fd, 0, 0), POLLIN, 0};
+    }
+    if (fds[3].revents & POLLIN) recv(fds[3].fd, bytes, sizeof bytes, 0);
+    for (int i = 4; i < count; i++) {
+      if (fds[i].fd < 0 || !fds[i].revents) continue;
+      if (recv(fds[i].fd, bytes, sizeof bytes, MSG_DONTWAIT) == 0) {
+        close(fds[i].fd);
+        fds[i].fd = -1;
+      }
+    }
+  }
+}
+
+static void functions(int often) {
+  int x = rose_victim_rare(1);
+  void *libm = dlopen("libm.so.6", RTLD_NOW);
+  double (*cube_root)(double) = libm ? (double (*)(double))dlsym(libm, "cbrt") : 0;
+  if (!cube_root) exit(95);
+  for (int i = 0; i < often; i++) x += rose_victim_often(x);
+  if (cube_root(27.0 + x * 0.0) < 2.9) exit(96);
+}
+
+static void noise(void) {
+  char c;
+  int fds[2], s[2];
+  struct timeval limit = {0, 20000};
+  EXPECT(pipe2(fds, O_NONBLOCK));
+  for (int i = 0; i < 100; i++) EXPECT_FAIL(read(fds[0], &c, 1));
+  EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+  EXPECT_FAIL(recv(s[0], &c, 1, MSG_DONTWAIT));
+  EXPECT(setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+  EXPECT_FAIL(recv(s[0], &c, 1, 0)); /* a time limit: recorded */
+}
+
+int main(int argc, char **argv) {
+  const char *mode = argc > 1 ? argv[1] : "";
+  char go[3];
+  if (strcmp(mode, "serve") == 0) return serve(), 0;
+  if (strcmp(mode, "tree") == 0) return tree(), 0;
+  if (strcmp(mode, "wait") == 0) {
+    while (read(0, go, 1) > 0) {}
+    return 0;
+  }
+  if (read(0, go, 2) != 2) return 97;
+  if (strcmp(mode, "failures") == 0 && argc == 4) failures(argv[2], atoi(argv[3]));
+  else if (strcmp(mode, "threads") == 0 && argc == 4) many(atoi(argv[2]), atoi(argv[3]));
+  else if (strcmp(mode, "brief") == 0 && argc == 4) brief(atoi(argv[2]), atoi(argv[3]));
+  else if (strcmp(mode, "same") == 0 && argc == 3) {
+    for (int i = 0; i < atoi(argv[2]); i++) open("/rose-none/same", O_RDONLY);
+    open("/rose-none/other", O_RDONLY);
+  } else if (strcmp(mode, "exit") == 0 && argc == 3) return atoi(argv[2]);
+  else if (strcmp(mode, "abort") == 0) abort();
+  else if (strcmp(mode, "segv") == 0) raise(SIGSEGV);
+  else if (strcmp(mode, "die") == 0) kill(getpid(), SIGKILL);
+  else if (strcmp(mode, "functions") == 0 && argc == 3) functions(atoi(argv[2]));
+  else if (strcmp(mode, "noise") == 0) noise();
+  else return 98;
+  return 0;
+}
