@@ -277,7 +277,7 @@ class Supervisor::Listener {
 
   Supervisor& owner_;
   const pid_t main_pid_;
-  bool own_exec_ = true;  // rose's own calls up to the execve of the command are still to come
+  bool own_exec_ = true;  // the execve of the command, rose's own, may still be to come
   Fd listener_;
   Fd wake_;
   std::atomic<bool> stop_{false};
@@ -329,8 +329,9 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
                                         pid_t main_pid) {
   const std::lock_guard lock(counting_);
   if (own_exec && call.tid() == main_pid) {
-    if (call.number() == SYS_execve || call.number() == SYS_execveat) own_exec = false;
-    return {};
+    // The launcher's only call behind its filter is this one; when it is not selected, the first is the node's.
+    own_exec = false;
+    if (call.number() == SYS_execve || call.number() == SYS_execveat) return {};
   }
   // Look first, count afterwards: what was read of a caller that died meanwhile may be anybody's.
   std::vector<std::uint32_t> returning;

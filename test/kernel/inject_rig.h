@@ -1,0 +1,129 @@
+// One run of a schedule against scripted victims (test/programs/inject_victim.cc), through a real deployment.
+#pragma once
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "deploy/deployment.h"
+#include "inject/injector.h"
+
+namespace rose::test {
+
+inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 20 * config::kSecond) {
+  const std::int64_t until = monotonic_ns() + limit_ns;
+  while (!condition()) {
+    if (monotonic_ns() > until) return false;
+    ::usleep(1000);
+  }
+  return true;
+}
+
+struct Folder {
+  std::string path = "/tmp/rose-inject-XXXXXX";
+  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+  }
+};
+
+inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_victim";
+
+class Rig {
+ public:
+  config::Config config;
+
+  explicit Rig(config::Network network = config::Network::host) {
+    config.file = "rose.toml";
+    config.directory = "/";
+    config.name = "inject-test";
+    config.deployment.network = network;
+    config.deployment.subnet = "10.251.9.0/24";
+  }
+  ~Rig() {
+    if (injector) injector->disarm();
+    if (deployment) deployment->stop();
+  }
+
+  // A node of the victim doing these steps.
+  config::Node& add(std::vector<std::string> steps) {
+    config::Node node;
+    node.name = fmt::format("n{}", config.nodes.size() + 1);
+    if (config.deployment.network == config::Network::netns) node.ip = fmt::format("10.251.9.{}", config.nodes.size() + 1);
+    node.command = {kVictim};
+    node.command.insert(node.command.end(), steps.begin(), steps.end());
+    node.binaries = {kVictim};
+    config.nodes.push_back(std::move(node));
+    return config.nodes.back();
+  }
+
+  // Up to and including the workload's beginning.
+  void start(const std::string& schedule_text) {
+    prepare(schedule_text);
+    begin();
+  }
+  void prepare(const std::string& schedule_text) {
+    auto schedule = schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml");
+    if (!schedule) FAIL(schedule.error().message << " / " << schedule.error().hint);
+    auto made = inject::Injector::create(*schedule, config);
+    if (!made) FAIL(made.error().message << " / " << made.error().hint);
+    injector = std::move(*made);
+    auto deployed = deploy::Deployment::create(config, folder.path, 1, injector.get());
+    if (!deployed) FAIL(deployed.error().message << " / " << deployed.error().hint);
+    deployment = std::move(*deployed);
+    auto armed = injector->arm(*deployment);
+    if (!armed) FAIL(armed.error().message << " / " << armed.error().hint);
+    auto started = deployment->start();
+    if (!started) FAIL(started.error().message << " / " << started.error().hint);
+  }
+  void begin() { injector->workload_began(); }
+
+  void touch(const std::string& file) { REQUIRE(write_file(path(file), "")); }
+  [[nodiscard]] std::string path(const std::string& file) const { return folder.path + "/" + file; }
+  [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(path(file)); }
+  [[nodiscard]] std::string read(const std::string& file) const { return read_file(path(file)).value_or("<none>"); }
+  [[nodiscard]] std::string out(std::size_t node = 0) const { return read(fmt::format("n{}/stdout.log", node + 1)); }
+  [[nodiscard]] bool said(const std::string& what, std::size_t node = 0) const {
+    return out(node).find(what) != std::string::npos;
+  }
+  // How many lines of the node's output are exactly this.
+  [[nodiscard]] int lines(const std::string& line, std::size_t node = 0) const {
+    int n = 0;
+    for (const auto& one : split(out(node), '\n')) n += one == line ? 1 : 0;
+    return n;
+  }
+  void wait_end(std::size_t node = 0) {
+    const bool ended = eventually([&] { return deployment->processes(node).empty(); });
+    INFO(out(node));
+    REQUIRE(ended);
+  }
+  void wait_said(const std::string& what, std::size_t node = 0) {
+    const bool heard = eventually([&] { return said(what, node); });
+    INFO(out(node));
+    REQUIRE(heard);
+  }
+  // Ends the run; the outcomes by the faults' order.
+  std::vector<schedule::FaultOutcome> finish() {
+    injector->disarm();
+    auto all = injector->outcomes();
+    deployment->stop();
+    return all;
+  }
+
+  Folder folder;
+  std::unique_ptr<inject::Injector> injector;  // outlives the deployment
+  std::unique_ptr<deploy::Deployment> deployment;
+};
+
+}  // namespace rose::test

@@ -1,0 +1,398 @@
+// Syscall faults: the victim saw the planned result at exactly the planned call, and the real call did (not) happen.
+#include "inject_rig.h"
+
+using namespace rose;
+using namespace rose::test;
+
+TEST_CASE("the nth matching call fails and is not executed") {
+  Rig rig;
+  rig.add({"append", "data.log", "write", "one", "write", "two", "write", "three", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "bad-write"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data.log"
+error = "EIO"
+count = 2
+)");
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(rig.out() == "append data.log = 0\nwrite = 3\nwrite = EIO\nwrite = 5\ndone\n");
+  CHECK(rig.read("n1/data.log") == "onethree");
+  CHECK(outcome.fired);
+  CHECK(outcome.armed);
+  CHECK(outcome.seen == 2);
+  CHECK(outcome.injected == 1);
+  CHECK(outcome.pid > 0);
+  CHECK(outcome.tid == outcome.pid);
+  CHECK(outcome.detail == "write(" + rig.path("n1/data.log") + ")");
+  CHECK(outcome.why_not.empty());
+}
+
+TEST_CASE("paths: relative, through a directory descriptor, duplicated, renamed by either name, inherited") {
+  Rig rig;
+  rig.add({"mkdir",  "sub",         "chdir",  "sub",    "openr",  "../sub/./absent", "openr", "absent", "chdir", "..",
+           "openat", "sub",         "a.file", "openat", "sub",    "b.file",          "create", "c.file", "dup", "write",
+           "x",      "fork",        "write",  "y",      ";",      "write",           "z",      "rename", "c.file", "d.file",
+           "rename", "d.file",      "e.file", "print",  "done"});
+  rig.start(R"(
+[[fault]]
+id = "relative"
+kind = "syscall"
+node = "n1"
+syscall = "openat"
+path = "*/n1/sub/absent"
+error = "EACCES"
+count = 2
+[[fault]]
+id = "dirfd"
+kind = "syscall"
+node = "n1"
+syscall = "open*"
+path = "*/n1/sub/b.*"
+error = "EMFILE"
+[[fault]]
+id = "inherited"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/n1/c.file"
+error = "ENOSPC"
+count = 2
+[[fault]]
+id = "second-path"
+kind = "syscall"
+node = "n1"
+syscall = "rename"
+path = "*/e.file"
+error = "EROFS"
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  for (const auto& one : outcomes) {
+    INFO(one.id << ": " << one.why_not);
+    CHECK(one.fired);
+  }
+  CHECK(rig.out() ==
+        "mkdir sub = 0\nchdir = 0\nopenr ../sub/./absent = ENOENT\nopenr absent = EACCES\nchdir = 0\n"
+        "openat a.file = 0\nopenat b.file = EMFILE\ncreate c.file = 0\ndup = 0\nwrite = 1\nwrite = ENOSPC\nwrite = 1\n"
+        "rename d.file = 0\nrename e.file = EROFS\ndone\n");
+  CHECK(rig.exists("n1/sub/a.file"));
+  CHECK_FALSE(rig.exists("n1/sub/b.file"));
+  CHECK(rig.read("n1/d.file") == "xz");
+}
+
+TEST_CASE("exact under 8 threads, 120 times") {
+  // Each round opens a file of its own and writes 40 times from 8 threads; from the nth on all fail, so
+  // that the bytes in the file and the errors seen tell exactly which one was the first.
+  constexpr int kRounds = 120;
+  Rig rig;
+  std::vector<std::string> steps;
+  std::string schedule;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto file = fmt::format("f{}", round);
+    steps.insert(steps.end(), {"append", file, "threads", "8", "5", "write", "x", ";", "close"});
+    schedule += fmt::format(
+        "[[fault]]\nid = \"{0}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\npath = \"*/n1/{0}\"\n"
+        "error = \"EIO\"\ncount = {1}\ntimes = {2}\n",
+        file, 1 + round % 40, round % 2 == 0 ? "\"forever\"" : "1");
+  }
+  rig.add(steps);
+  rig.start(schedule);
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  int exact = 0, errors = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const int n = 1 + round % 40;
+    const auto expected = round % 2 == 0 ? n - 1 : 39;
+    const auto& one = outcomes.at(static_cast<std::size_t>(round));
+    errors += 40 - expected;
+    const auto size = static_cast<int>(rig.read(fmt::format("n1/f{}", round)).size());
+    if (size == expected && one.fired && static_cast<int>(one.injected) == 40 - expected) ++exact;
+  }
+  CHECK(exact == kRounds);
+  CHECK(rig.lines("write = EIO") == errors);
+}
+
+TEST_CASE("times") {
+  Rig rig;
+  rig.add({"append", "data", "repeat", "6", "write", "x", ";"});
+  rig.start(R"(
+[[fault]]
+id = "some"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data"
+error = "EAGAIN"
+count = 2
+times = 3
+)");
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(rig.out() == "append data = 0\nwrite = 1\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = 1\nwrite = 1\n");
+  CHECK(rig.read("n1/data") == "xxx");
+  CHECK(outcome.injected == 3);
+}
+
+TEST_CASE("results instead of errors: a lying write, a short write, an error after the effect, a read that failed late") {
+  Rig rig;
+  rig.add({"create", "lie", "write", "abcdef", "create", "short", "write", "abcdef", "create", "late", "write", "abcdef",
+           "ftruncate", "2", "writev", "abc", "def", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "lie"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/lie"
+result = 6
+[[fault]]
+id = "short"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/short"
+result = 2
+effect = { bytes = 2 }
+[[fault]]
+id = "late"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/late"
+error = "EIO"
+effect = "full"
+[[fault]]
+id = "late-truncate"
+kind = "syscall"
+node = "n1"
+syscall = "ftruncate"
+error = "EIO"
+effect = "full"
+[[fault]]
+id = "late-vector"
+kind = "syscall"
+node = "n1"
+syscall = "writev"
+error = "ENOSPC"
+effect = { bytes = 4 }
+)");
+  rig.wait_end();
+  for (const auto& one : rig.finish()) {
+    INFO(one.id << ": " << one.why_not);
+    CHECK(one.fired);
+  }
+  CHECK(rig.out() ==
+        "create lie = 0\nwrite = 6\ncreate short = 0\nwrite = 2\ncreate late = 0\nwrite = EIO\nftruncate = EIO\n"
+        "writev = ENOSPC\ndone\n");
+  CHECK(rig.read("n1/lie").empty());
+  CHECK(rig.read("n1/short") == "ab");
+  // Six bytes, cut to two, then four at the position that stands at six.
+  CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
+}
+
+TEST_CASE("a lying fsync returns 0 without syncing; a delay slows only its own call") {
+  Rig rig;
+  rig.add({"create", "data", "fsync", "threads", "2", "1", "write", "x", ";", "fdatasync", "print", "done"});
+  const auto before = monotonic_ns();
+  rig.start(R"(
+[[fault]]
+id = "lie"
+kind = "syscall"
+node = "n1"
+syscall = "fsync"
+result = 0
+[[fault]]
+id = "slow"
+kind = "syscall"
+node = "n1"
+syscall = "fdatasync"
+delay = "300ms"
+)");
+  rig.wait_said("write = 1\nwrite = 1\n");
+  rig.wait_end();
+  const auto took = monotonic_ns() - before;
+  const auto outcomes = rig.finish();
+  CHECK(rig.out() == "create data = 0\nfsync = 0\nwrite = 1\nwrite = 1\nfdatasync = 0\ndone\n");
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  CHECK(took >= 300'000'000);
+}
+
+TEST_CASE("sockets by peer and by local address") {
+  Rig rig(config::Network::netns);
+  rig.add({"server", "7100", "gate", "end"});
+  rig.add({"connect", "10.251.9.1", "7100", "send", "a", "recv", "1", "send", "b", "connect", "10.251.9.1",
+           "7100", "send", "c", "print", "done"});
+  rig.config.nodes[0].ready = config::Ready{.tcp = 7100, .log = {}, .command = {}, .timeout_ns = 10 * config::kSecond};
+  rig.start(R"(
+[[fault]]
+id = "send"
+kind = "syscall"
+node = "n2"
+syscall = "sendto"
+peer = "10.251.9.1:7100"
+error = "ECONNRESET"
+count = 2
+[[fault]]
+id = "connect"
+kind = "syscall"
+node = "n2"
+syscall = "connect"
+peer = ":7100"
+error = "ECONNREFUSED"
+count = 2
+[[fault]]
+id = "accepted"
+kind = "syscall"
+node = "n1"
+syscall = "sendto"
+local = ":7100"
+delay = "1ms"
+)");
+  rig.wait_end(1);
+  const auto outcomes = rig.finish();
+  for (const auto& one : outcomes) {
+    INFO(one.id << ": " << one.why_not);
+    CHECK(one.fired);
+  }
+  CHECK(rig.out(1) == "connect = 0\nsend = 1\nrecv = 1\nsend = ECONNRESET\nconnect = ECONNREFUSED\nsend = EPIPE\ndone\n");
+}
+
+TEST_CASE("arguments and the process's name narrow a call") {
+  Rig rig;
+  rig.add({"openr", "absent", "create", "data", "create", "other", "write", "ab", "write", "abc", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "creating"
+kind = "syscall"
+node = "n1"
+syscall = "openat"
+args = { 2 = "O_CREAT|O_TRUNC" }
+process = "inject_vic*"
+path = "*/n1/*"
+error = "EDQUOT"
+[[fault]]
+id = "length"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+args = { 2 = "3" }
+path = "*/other"
+error = "EFBIG"
+[[fault]]
+id = "nobody"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+process = "something-else"
+error = "EIO"
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(rig.out() ==
+        "openr absent = ENOENT\ncreate data = EDQUOT\ncreate other = 0\nwrite = 2\nwrite = EFBIG\ndone\n");
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  CHECK_FALSE(outcomes.at(2).fired);
+  CHECK(outcomes.at(2).why_not == "no call matched write(process something-else) on n1 once it was armed");
+}
+
+TEST_CASE("counts survive restarts; every start has its own listener") {
+  Rig rig;
+  auto& node = rig.add({"append", "data", "write", "x", "write", "y"});
+  node.restart = config::Restart{.delay_ns = 1'000'000, .max = 2};
+  rig.start(R"(
+[[fault]]
+id = "fifth"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data"
+error = "EIO"
+count = 5
+)");
+  REQUIRE(eventually([&] { return rig.lines("append data = 0") == 3 && rig.deployment->processes(0).empty(); }));
+  const auto outcome = rig.finish().at(0);
+  CHECK(rig.read("n1/data") == "xyxyy");
+  CHECK(rig.lines("write = EIO") == 1);
+  CHECK(outcome.seen == 5);
+}
+
+TEST_CASE("a fault that never fires says why") {
+  Rig rig;
+  rig.add({"create", "data", "write", "x", "write", "y"});
+  rig.start(R"(
+[[fault]]
+id = "third"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data"
+error = "EIO"
+count = 3
+[[fault]]
+id = "waiting"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+error = "EIO"
+when = [ { syscall = "write", path = "*/data", count = 2 }, { function = "step_function", count = 2 } ]
+[[fault]]
+id = "after"
+kind = "crash"
+node = "n1"
+after = ["third"]
+[[fault]]
+id = "late"
+kind = "crash"
+node = "n1"
+when = [ { elapsed = "1h" } ]
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  for (const auto& one : outcomes) CHECK_FALSE(one.fired);
+  CHECK(outcomes.at(0).why_not == "only 2 of 3 calls matching write(*/data) were seen on n1");
+  CHECK(outcomes.at(0).armed);
+  CHECK(outcomes.at(1).why_not ==
+        "its 2nd condition (entry of step_function on n1) was not met: 0 of 2 seen");
+  REQUIRE(outcomes.at(1).conditions.size() == 2);
+  CHECK(outcomes.at(1).conditions.at(0).met);
+  CHECK(outcomes.at(1).conditions.at(0).seen == 2);
+  CHECK_FALSE(outcomes.at(1).conditions.at(1).met);
+  CHECK(outcomes.at(2).why_not == "it comes after 'third', which did not fire");
+  CHECK(outcomes.at(3).why_not == "its 1st condition (1h passing) was not met before the run ended");
+}
+
+TEST_CASE("of a group the first fires and the others are withdrawn") {
+  Rig rig;
+  rig.add({"create", "data", "write", "x", "fsync", "write", "y", "fsync"});
+  rig.start(R"(
+[[fault]]
+id = "a"
+group = "g"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data"
+error = "EIO"
+count = 2
+[[fault]]
+id = "b"
+group = "g"
+kind = "syscall"
+node = "n1"
+syscall = "fsync"
+error = "EIO"
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(rig.out() == "create data = 0\nwrite = 1\nfsync = EIO\nwrite = 1\nfsync = 0\n");
+  CHECK_FALSE(outcomes.at(0).fired);
+  CHECK(outcomes.at(0).withdrawn);
+  CHECK(outcomes.at(0).why_not == "'b' of the same group fired first");
+  CHECK(outcomes.at(1).fired);
+}

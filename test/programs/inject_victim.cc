@@ -1,0 +1,259 @@
+// A victim that does what its arguments say, one step each, and prints what it saw: "<step> = <result>" with an
+// errno name for failures. Raw system calls where libc might use others.
+//
+//   create F | append F | openr F | openat D F   open, the descriptor becomes the current one
+//   dup | close | read N | write TEXT | pwrite TEXT OFF | writev A B | fsync | fdatasync | ftruncate N
+//   rename A B | unlink F | mkdir D | chdir D
+//   repeat N STEP...;      the steps up to ";" N times
+//   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
+//   fork STEP...;          a child does the steps, then exits; the parent waits
+//   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
+//   server PORT            TCP accept loop: answers each byte with it (in the background)
+//   udp PORT               UDP echo (in the background)
+//   connect HOST PORT | listen PORT | accept | send TEXT | recv N
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+using Steps = std::vector<std::string>;
+
+// Two marks that a probe inside the function lies between.
+extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
+  char text[32];
+  int size = std::snprintf(text, sizeof text, "a%d\n", n);
+  ::syscall(SYS_write, fd, text, size);
+  text[0] = 'b';
+  ::syscall(SYS_write, fd, text, size);
+}
+
+namespace {
+
+void say(const std::string& step, long result) {
+  std::string line = step + " = ";
+  line += result < 0 ? strerrorname_np(errno) : std::to_string(result);
+  line += '\n';
+  // One write to a log in append mode: whole lines from all threads.
+  ::syscall(SYS_write, 1, line.data(), line.size());
+}
+
+void echo_tcp(int port) {
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int one = 1;
+  ::setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(server, 64) != 0) {
+    say("server", -1);
+    std::exit(1);
+  }
+  std::thread([server] {
+    for (;;) {
+      const int peer = ::accept(server, nullptr, nullptr);
+      if (peer < 0) continue;
+      std::thread([peer] {
+        char byte;
+        while (::recv(peer, &byte, 1, 0) == 1) ::send(peer, &byte, 1, MSG_NOSIGNAL);
+        ::close(peer);
+      }).detach();
+    }
+  }).detach();
+}
+
+void echo_udp(int port) {
+  const int server = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    say("udp", -1);
+    std::exit(1);
+  }
+  std::thread([server] {
+    for (;;) {
+      char data[64];
+      sockaddr_in from{};
+      socklen_t size = sizeof from;
+      const auto got = ::recvfrom(server, data, sizeof data, 0, reinterpret_cast<sockaddr*>(&from), &size);
+      if (got > 0) ::sendto(server, data, static_cast<std::size_t>(got), 0, reinterpret_cast<sockaddr*>(&from), size);
+    }
+  }).detach();
+}
+
+// Until the ";" that closes it.
+Steps block(const Steps& steps, std::size_t& at) {
+  Steps inner;
+  int depth = 0;
+  for (; at < steps.size(); ++at) {
+    const auto& word = steps[at];
+    if (word == "repeat" || word == "threads" || word == "fork") ++depth;
+    if (word == ";" && depth-- == 0) break;
+    inner.push_back(word);
+  }
+  ++at;
+  return inner;
+}
+
+void run(const Steps& steps, int fd) {
+  std::size_t at = 0;
+  const auto next = [&]() -> const std::string& {
+    if (at >= steps.size()) {
+      std::fprintf(stderr, "step wants more words\n");
+      std::exit(99);
+    }
+    return steps[at++];
+  };
+  const auto number = [&] { return std::atol(next().c_str()); };
+  while (at < steps.size()) {
+    const std::string step = next();
+    if (step == "create" || step == "append" || step == "openr") {
+      const auto& path = next();
+      const int flags = step == "create"   ? O_RDWR | O_CREAT | O_TRUNC
+                        : step == "append" ? O_WRONLY | O_CREAT | O_APPEND
+                                           : O_RDONLY;
+      const long got = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644);
+      say(step + " " + path, got < 0 ? -1 : 0);
+      if (got >= 0) fd = static_cast<int>(got);
+    } else if (step == "openat") {
+      const auto& folder = next();
+      const auto& path = next();
+      const int dir = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+      const long got = ::syscall(SYS_openat, dir, path.c_str(), O_RDWR | O_CREAT, 0644);
+      say("openat " + path, got < 0 ? -1 : 0);
+      ::close(dir);
+      if (got >= 0) fd = static_cast<int>(got);
+    } else if (step == "dup") {
+      fd = ::dup(fd);
+      say(step, fd < 0 ? -1 : 0);
+    } else if (step == "close") {
+      say(step, ::syscall(SYS_close, fd));
+    } else if (step == "read") {
+      std::string data(static_cast<std::size_t>(number()), '\0');
+      say(step, ::syscall(SYS_read, fd, data.data(), data.size()));
+    } else if (step == "write") {
+      const auto& text = next();
+      say(step, ::syscall(SYS_write, fd, text.data(), text.size()));
+    } else if (step == "pwrite") {
+      const auto& text = next();
+      const long offset = number();
+      say(step, ::syscall(SYS_pwrite64, fd, text.data(), text.size(), offset));
+    } else if (step == "writev") {
+      const auto& a = next();
+      const auto& b = next();
+      iovec parts[2] = {{const_cast<char*>(a.data()), a.size()}, {const_cast<char*>(b.data()), b.size()}};
+      say(step, ::syscall(SYS_writev, fd, parts, 2));
+    } else if (step == "fsync") {
+      say(step, ::syscall(SYS_fsync, fd));
+    } else if (step == "fdatasync") {
+      say(step, ::syscall(SYS_fdatasync, fd));
+    } else if (step == "ftruncate") {
+      say(step, ::syscall(SYS_ftruncate, fd, number()));
+    } else if (step == "rename") {
+      const auto& from = next();
+      const auto& to = next();
+      say(step + " " + to, ::syscall(SYS_rename, from.c_str(), to.c_str()));
+    } else if (step == "unlink") {
+      const auto& path = next();
+      say(step + " " + path, ::syscall(SYS_unlink, path.c_str()));
+    } else if (step == "mkdir") {
+      const auto& path = next();
+      say(step + " " + path, ::syscall(SYS_mkdir, path.c_str(), 0755));
+    } else if (step == "chdir") {
+      say(step, ::chdir(next().c_str()));
+    } else if (step == "repeat") {
+      const long times = number();
+      const auto inner = block(steps, at);
+      for (long i = 0; i < times; ++i) run(inner, fd);
+    } else if (step == "threads") {
+      const long count = number();
+      const long times = number();
+      const auto inner = block(steps, at);
+      std::vector<std::thread> threads;
+      for (long i = 0; i < count; ++i) {
+        threads.emplace_back([&inner, times, fd] {
+          for (long k = 0; k < times; ++k) run(inner, fd);
+        });
+      }
+      for (auto& thread : threads) thread.join();
+    } else if (step == "fork") {
+      const auto inner = block(steps, at);
+      const pid_t child = ::fork();
+      if (child == 0) {
+        run(inner, fd);
+        ::_exit(0);
+      }
+      ::waitpid(child, nullptr, 0);
+    } else if (step == "sleep") {
+      ::usleep(static_cast<useconds_t>(number() * 1000));
+    } else if (step == "print") {
+      const std::string line = next() + "\n";
+      ::syscall(SYS_write, 1, line.data(), line.size());
+    } else if (step == "exit") {
+      ::_exit(static_cast<int>(number()));
+    } else if (step == "gate") {
+      const auto& path = next();
+      while (::access(path.c_str(), F_OK) != 0) ::usleep(1000);
+    } else if (step == "call") {
+      static int calls = 0;
+      step_function(fd, ++calls);
+    } else if (step == "server") {
+      echo_tcp(static_cast<int>(number()));
+    } else if (step == "udp") {
+      echo_udp(static_cast<int>(number()));
+    } else if (step == "connect") {
+      const auto& host = next();
+      const long port = number();
+      fd = ::socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(static_cast<std::uint16_t>(port));
+      ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
+      say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
+    } else if (step == "accept") {
+      const long got = ::syscall(SYS_accept4, fd, nullptr, nullptr, 0);
+      say(step, got < 0 ? -1 : 0);
+      if (got >= 0) fd = static_cast<int>(got);
+    } else if (step == "listen") {
+      const long port = number();
+      fd = ::socket(AF_INET, SOCK_STREAM, 0);
+      const int one = 1;
+      ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(static_cast<std::uint16_t>(port));
+      const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+      say(step, bound < 0 ? -1 : ::listen(fd, 16));
+    } else if (step == "send") {
+      const auto& text = next();
+      say(step, ::syscall(SYS_sendto, fd, text.data(), text.size(), MSG_NOSIGNAL, nullptr, 0));
+    } else if (step == "recv") {
+      std::string data(static_cast<std::size_t>(number()), '\0');
+      say(step, ::syscall(SYS_recvfrom, fd, data.data(), data.size(), 0, nullptr, nullptr));
+    } else {
+      std::fprintf(stderr, "unknown step '%s'\n", step.c_str());
+      std::exit(98);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  run(Steps(argv + 1, argv + argc), -1);
+  return 0;
+}
