@@ -815,7 +815,7 @@ void write_jsonl(const Trace& trace, const std::function<void(std::string_view)>
   if (!buffer.empty()) out(buffer);
 }
 
-Result<Trace> parse_jsonl(std::string_view text, std::string_view name) {
+Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::string* warning) {
   constexpr std::string_view kBom = "\xef\xbb\xbf";
   if (text.starts_with(kBom)) text.remove_prefix(kBom.size());
   if (text.starts_with("ROSEDUMP"))
@@ -845,7 +845,12 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name) {
       if (!names.empty()) names += ", ";
       names += shown(field);
     }
-    log::warning("{}:{}: fields that rose does not know are left out: {}", name, unknown.front().second, names);
+    std::string said = fmt::format("{}:{}: fields that rose does not know are left out: {}", name,
+                                   unknown.front().second, names);
+    if (warning != nullptr)
+      *warning = std::move(said);
+    else
+      log::warning(said);
   }
   sort_by_time(trace);
   return trace;

@@ -21,8 +21,9 @@ void write_jsonl(const Trace& trace, const std::function<void(std::string_view)>
 void append_json_string(std::string& out, std::string_view text);
 
 // Absent and null fields are accepted, unknown fields left out with one warning for the file,
-// unknown event types, syscalls, errno names and wrong types refused with file:line.
-[[nodiscard]] Result<Trace> parse_jsonl(std::string_view text, std::string_view name);
+// unknown event types, syscalls, errno names and wrong types refused with file:line. The warning is logged, or
+// left in `warning` where that is given.
+[[nodiscard]] Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::string* warning = nullptr);
 [[nodiscard]] Result<Trace> read_jsonl(const std::filesystem::path& path);
 
 }  // namespace rose::trace

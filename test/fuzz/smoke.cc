@@ -1,0 +1,214 @@
+// Every fuzz target over mutated valid inputs, always the same ones: a second or two in each test run.
+//
+//   fuzz_smoke [TARGET...]           run
+//   fuzz_smoke --seeds FOLDER        write the valid inputs to FOLDER/TARGET/, a start for libFuzzer
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../pure/trace_random.h"
+#include "base/log.h"
+#include "profile/profile.h"
+#include "recipe.h"
+#include "trace/dump.h"
+#include "trace/jsonl.h"
+
+// CMakeLists.txt compiles each fuzz_NAME.cc with its entry point called fuzz_NAME.
+extern "C" {
+int fuzz_config(const std::uint8_t* data, std::size_t size);
+int fuzz_dump(const std::uint8_t* data, std::size_t size);
+int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
+int fuzz_profile(const std::uint8_t* data, std::size_t size);
+int fuzz_schedule(const std::uint8_t* data, std::size_t size);
+}
+
+namespace {
+
+using Seeds = std::vector<std::string>;
+
+struct Target {
+  const char* name;
+  int (*run)(const std::uint8_t*, std::size_t);
+  Seeds (*seeds)();
+  int rounds;
+};
+
+std::string slurp(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+// The project's own example files of that name; they are valid, or their own tests would fail.
+Seeds example_files(const std::string& name) {
+  Seeds seeds;
+  for (const char* folder : {"configs", "examples", "test/golden"}) {
+    const auto root = std::filesystem::path(ROSE_SOURCE_DIR) / folder;
+    if (!std::filesystem::exists(root)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
+      if (entry.path().filename() == name) seeds.push_back(slurp(entry.path()));
+  }
+  std::sort(seeds.begin(), seeds.end());  // directories come in no particular order
+  return seeds;
+}
+
+Seeds config_seeds() {
+  Seeds seeds = example_files("rose.toml");
+  seeds.push_back(
+      "name = \"x\"\n[[node]]\nname = \"n1\"\ncommand = [\"./kv\", \"${ip}\"]\nready = { tcp = 7000, timeout = \"10s\" }\n"
+      "[workload]\ncommand = [\"true\"]\n[oracle]\ncommand = [\"true\"]\nwhen = \"poll\"\n");
+  return seeds;
+}
+
+Seeds schedule_seeds() {
+  Seeds seeds = example_files("schedule.toml");
+  seeds.push_back(
+      "version = 1\nname = \"x\"\n[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\n"
+      "error = \"EIO\"\npath = \"*/x\"\ncount = 3\nwhen = [ { elapsed = \"5s\" }, { syscall = \"openat\" } ]\n");
+  return seeds;
+}
+
+Seeds dump_seeds() {
+  Seeds seeds;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const auto dump = rose::trace::dump_to_bytes(rose::trace::test::random_trace(seed, seed * 2));
+    if (!dump) std::abort();
+    seeds.push_back(*dump);
+    seeds.push_back(rose::fuzz::recipe_of(*dump));
+    // A recipe that does not lead back to the dump would test nothing.
+    const auto cooked = rose::trace::parse_dump(std::as_bytes(std::span(*dump)), "x");
+    const std::string again = rose::fuzz::cook(seeds.back());
+    const auto read = rose::trace::parse_dump(std::as_bytes(std::span(again)), "x");
+    if (!cooked || !read || read->damage || read->trace.events.size() != cooked->trace.events.size()) std::abort();
+  }
+  return seeds;
+}
+
+Seeds jsonl_seeds() {
+  Seeds seeds;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    std::string text;
+    rose::trace::write_jsonl(rose::trace::test::random_trace(seed, seed), [&](std::string_view more) { text += more; });
+    seeds.push_back(text);
+  }
+  return seeds;
+}
+
+Seeds profile_seeds() {
+  rose::profile::Profile profile;
+  profile.name = "x";
+  profile.runs = 2;
+  profile.seconds = 3.5;
+  profile.failures.push_back({"n1", "openat", "ENOENT", "/x/*", "", 3});
+  profile.state_changes.push_back({"*", "rename", "", "/x/a", "", 1});
+  profile.syscalls["n1"]["read"] = 12;
+  profile.functions.push_back({"n1", "f(int)", "/bin/x", 4, 0.5, true});
+  profile.processes.push_back({"n1", "crashed", "SIGKILL", -1, true, 1});
+  profile.silences.push_back({"n1", "n2", 5000});
+  return {rose::profile::to_json(profile), "{}"};
+}
+
+constexpr Target kTargets[] = {
+    {"config", fuzz_config, config_seeds, 1500},
+    {"dump", fuzz_dump, dump_seeds, 1500},
+    {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},
+    {"profile", fuzz_profile, profile_seeds, 3000},
+    {"schedule", fuzz_schedule, schedule_seeds, 1500},
+};
+
+// A few of libFuzzer's mutations.
+std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
+  const auto below = [&](std::size_t bound) { return bound == 0 ? std::size_t{0} : static_cast<std::size_t>(rng() % bound); };
+  std::string text = seeds[below(seeds.size())];
+  for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
+    const std::size_t at = below(text.size());
+    switch (below(8)) {
+      case 0: if (!text.empty()) text[at] = static_cast<char>(rng()); break;
+      case 1: if (!text.empty()) text[at] = static_cast<char>(text[at] ^ (1 << below(8))); break;
+      case 2: text.insert(at, 1 + below(4), static_cast<char>(rng())); break;
+      case 3: text.erase(at, 1 + below(16)); break;
+      case 4: text.insert(at, text.substr(below(text.size()), below(64))); break;
+      case 5: text.resize(at); break;
+      case 6: {
+        const std::string& other = seeds[below(seeds.size())];
+        const std::size_t from = below(other.size());
+        text = text.substr(0, at) + other.substr(from);
+        break;
+      }
+      default: {
+        // Numbers where arithmetic likes to break.
+        static const std::uint64_t values[] = {0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff,
+                                               0x7fffffffffffffff, 0xffffffffffffffff, 1ULL << 62, 1ULL << 24};
+        const std::uint64_t value = values[below(std::size(values))];
+        const std::size_t width = std::size_t{1} << below(4);
+        if (at + width <= text.size()) std::memcpy(text.data() + at, &value, width);
+        break;
+      }
+    }
+  }
+  return text;
+}
+
+void run(const Target& target, std::string_view input) {
+  target.run(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+}
+
+int smoke(const Target& target) {
+  const Seeds seeds = target.seeds();
+  for (const std::string& seed : seeds) run(target, seed);
+  std::mt19937_64 rng(20251121);
+  const auto kept = std::filesystem::temp_directory_path() / ("rose-fuzz-XXXXXX");
+  std::string name = kept.string();
+  const int fd = ::mkstemp(name.data());
+  if (fd < 0) return 1;
+  // The input at work stays on disk if the target dies of it.
+  std::FILE* file = ::fdopen(fd, "w");
+  std::printf("%s: %zu seeds, %d rounds; an input that kills it is in %s\n", target.name, seeds.size(), target.rounds,
+              name.c_str());
+  std::fflush(stdout);
+  for (int round = 0; round < target.rounds; ++round) {
+    const std::string input = mutated(rng, seeds);
+    if (::ftruncate(fd, 0) != 0) return 1;
+    std::rewind(file);
+    std::fwrite(input.data(), 1, input.size(), file);
+    std::fflush(file);
+    run(target, input);
+  }
+  std::fclose(file);
+  std::filesystem::remove(name);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rose::log::set_level(rose::log::Level::quiet);
+  if (argc == 3 && std::string(argv[1]) == "--seeds") {
+    for (const Target& target : kTargets) {
+      const auto folder = std::filesystem::path(argv[2]) / target.name;
+      std::filesystem::create_directories(folder);
+      int number = 0;
+      for (const std::string& seed : target.seeds())
+        std::ofstream(folder / std::to_string(number++), std::ios::binary) << seed;
+    }
+    return 0;
+  }
+  for (const Target& target : kTargets) {
+    bool wanted = argc == 1;
+    for (int i = 1; i < argc; ++i) wanted = wanted || std::string(argv[i]) == target.name;
+    if (wanted && smoke(target) != 0) return 1;
+  }
+  return 0;
+}
