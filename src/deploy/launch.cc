@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 namespace rose::deploy {
 
@@ -42,6 +43,7 @@ namespace {
 constexpr std::uint32_t kPreparing = 0;
 constexpr std::uint32_t kWaiting = 1;
 constexpr std::uint32_t kReleased = 2;
+constexpr std::uint32_t kHeld = 3;  // until rose has moved it to its cgroup
 
 enum Stage : std::int32_t {
   kSession, kNetwork, kDirectory, kDescriptors, kUser, kCapabilities, kFilter, kExec,
@@ -78,6 +80,7 @@ struct ChildPlan {
   const gid_t* groups;
   std::size_t group_count;
   const sock_fprog* filter;  // null: none
+  bool held;                 // begins in kHeld
   bool may_call;             // futex and getppid are not notified: wait in the kernel
   pid_t parent;
 };
@@ -107,6 +110,11 @@ template <typename Meeting>
   const std::uint64_t no_signals = 0;
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, 8);
 
+  const timespec second{1, 0};
+  while (plan.held && __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kHeld) {
+    ::syscall(SYS_futex, &meeting->state, FUTEX_WAIT, kHeld, &second, nullptr, 0);
+    if (::syscall(SYS_getppid) != plan.parent) give_up(kSession);  // rose was killed
+  }
   if (::syscall(SYS_setsid) < 0) give_up(kSession);
   if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
   // Before the user changes: rose's folders need not be open to it.
@@ -145,7 +153,6 @@ template <typename Meeting>
   __atomic_store_n(&meeting->state, kWaiting, __ATOMIC_RELEASE);
   if (plan.may_call) {
     ::syscall(SYS_futex, &meeting->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-    const timespec second{1, 0};
     while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
       ::syscall(SYS_futex, &meeting->state, FUTEX_WAIT, kWaiting, &second, nullptr, 0);
       if (::syscall(SYS_getppid) != plan.parent) give_up(kExec);  // rose was killed
@@ -281,39 +288,54 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   plan.may_call = !notified(SYS_futex) && !notified(SYS_getppid);
   plan.parent = ::getpid();
 
-  // No handler of rose's may run in the child before it has reset them.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  int pidfd = -1;
-  clone_args args{};
-  args.flags = CLONE_PIDFD | CLONE_INTO_CGROUP;
-  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
-  args.exit_signal = SIGCHLD;
-  args.cgroup = static_cast<std::uint64_t>(cgroup_fd.get());
-  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
-  const int clone_errno = errno;
-  if (pid == 0) run_child(plan, launch.meeting_);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) {
-    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot start a process in {}", spec.what, spec.cgroup),
-                      clone_errno);
-  }
-  launch.pid_ = static_cast<pid_t>(pid);
-  launch.pidfd_ = Fd(pidfd);
-
-  // Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
-  while (__atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd)) {
-    const timespec nap{0, 1'000'000};
-    ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
+  // Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill") made CLONE_INTO_CGROUP compare the
+  // count of kills of rose's own cgroup with that of the target, so that every child cloned into a cgroup that was
+  // ever killed dies at once. A child that is killed before it has said a word is therefore started again outside
+  // and moved in while it waits, which costs the kernel some milliseconds more.
+  for (const bool into : {true, false}) {
+    plan.held = !into;
+    launch.meeting_->state = into ? kPreparing : kHeld;
+    // No handler of rose's may run in the child before it has reset them.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    int pidfd = -1;
+    clone_args args{};
+    args.flags = CLONE_PIDFD | (into ? CLONE_INTO_CGROUP : 0);
+    args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+    args.exit_signal = SIGCHLD;
+    args.cgroup = into ? static_cast<std::uint64_t>(cgroup_fd.get()) : 0;
+    const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+    const int clone_errno = errno;
+    if (pid == 0) run_child(plan, launch.meeting_);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (pid < 0)
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("{}: cannot start a process in {}", spec.what, spec.cgroup), clone_errno);
+    launch.pid_ = static_cast<pid_t>(pid);
+    launch.pidfd_ = Fd(pidfd);
+    if (!into) {
+      ROSE_CHECK(write_control(spec.cgroup + "/cgroup.procs", std::to_string(pid)));
+      __atomic_store_n(&launch.meeting_->state, kPreparing, __ATOMIC_RELEASE);
+      ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    }
+    // Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
+    while (__atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd)) {
+      const timespec nap{0, 1'000'000};
+      ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
+    }
+    const bool silent = __atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing &&
+                        __atomic_load_n(&launch.meeting_->error, __ATOMIC_ACQUIRE) == 0;
+    if (!into || !silent) break;
+    launch.reap();
   }
   if (const int err = __atomic_load_n(&launch.meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
     const int stage = launch.meeting_->stage;
     return trouble(stage_name(stage), err);
   }
   if (launch.meeting_->listener >= 0) {
-    launch.listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, launch.meeting_->listener, 0)));
+    launch.listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, launch.pidfd_.get(), launch.meeting_->listener, 0)));
     // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
     if (!launch.listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
   }
