@@ -111,6 +111,15 @@ struct {
 	__type(value, struct rose_connection_state);
 } rose_conns SEC(".maps");
 
+/* Addresses and ports that accept connections, learnt from handshakes: needed where both ports of a
+ * connection look like a client's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_service);
+	__type(value, __u8);
+} rose_services SEC(".maps");
+
 /* Interface mode: node of a local address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -932,7 +941,7 @@ enum {
 	TCP_FIN = 1,
 	TCP_SYN = 2,
 	TCP_RST = 4,
-	TCP_ESTABLISHED_ = 1,
+	TCP_ACK = 16,
 	TCP_FIN_WAIT1_ = 4,
 	TCP_CLOSE_ = 7,
 	TCP_LAST_ACK_ = 9,
@@ -943,12 +952,36 @@ static __always_inline bool is_ephemeral(__u16 port)
 	return port >= rose_ephemeral_low && port <= rose_ephemeral_high;
 }
 
-/* The side whose port names the pair: reconnects take a new ephemeral port on the other. */
-static __always_inline bool service_is_first(__u16 first, __u16 second)
+static __always_inline bool is_service(const __u8 *address, __u16 port)
 {
-	if (is_ephemeral(first) != is_ephemeral(second))
-		return is_ephemeral(second);
-	return first <= second;
+	struct rose_service key = {.port = port};
+
+	__builtin_memcpy(key.address, address, 16);
+	return bpf_map_lookup_elem(&rose_services, &key);
+}
+
+/* The side whose port names the pair: reconnects take a new ephemeral port on the other. */
+static __always_inline bool remote_is_service(const struct rose_connection *conn)
+{
+	bool remote = is_ephemeral(conn->remote_port), local = is_ephemeral(conn->local_port);
+
+	if (remote != local)
+		return local;
+	if (is_service(conn->remote, conn->remote_port))
+		return true;
+	if (is_service(conn->local, conn->local_port))
+		return false;
+	return conn->remote_port <= conn->local_port;
+}
+
+static __always_inline void learn_service(const struct rose_connection *conn, __u32 tcp_flags)
+{
+	bool remote = tcp_flags & TCP_ACK; /* SYN and ACK: it answers */
+	struct rose_service key = {.port = remote ? conn->remote_port : conn->local_port};
+	__u8 one = 1;
+
+	__builtin_memcpy(key.address, remote ? conn->remote : conn->local, 16);
+	bpf_map_update_elem(&rose_services, &key, &one, BPF_ANY);
 }
 
 static __always_inline void make_pair(struct rose_pair *pair, const struct rose_connection *conn, __u32 node,
@@ -956,7 +989,7 @@ static __always_inline void make_pair(struct rose_pair *pair, const struct rose_
 {
 	pair->node = node;
 	pair->protocol = protocol;
-	pair->from_service = service_is_first(conn->remote_port, conn->local_port);
+	pair->from_service = remote_is_service(conn);
 	pair->port = pair->from_service ? conn->remote_port : conn->local_port;
 	__builtin_memcpy(pair->src, conn->remote, 16);
 	__builtin_memcpy(pair->dst, conn->local, 16);
@@ -994,6 +1027,8 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 	struct rose_pair_state *state;
 	struct rose_pair pair = {};
 
+	if (protocol == IPPROTO_TCP && (tcp_flags & TCP_SYN))
+		learn_service(conn, tcp_flags);
 	make_pair(&pair, conn, node, protocol);
 	state = bpf_map_lookup_elem(&rose_pairs, &pair);
 	if (!state) {

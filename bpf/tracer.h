@@ -155,6 +155,13 @@ struct rose_connection {
 };
 ROSE_SIZE(struct rose_connection, 40);
 
+struct rose_service {
+	rose_u8 address[16];
+	rose_u16 port;
+	rose_u16 pad;
+};
+ROSE_SIZE(struct rose_service, 20);
+
 struct rose_connection_state {
 	rose_u32 node;
 	rose_u32 open;

@@ -72,13 +72,9 @@ void Window::drop_oldest() {
   for (const auto text : slot.text) texts_.release(text);
   ++tail_;
   ++overwritten_;
-  // A whole chunk without events is worth giving back only when texts need the room.
-  if (tail_ % kChunk == 0) {
-    auto& chunk = chunks_[((tail_ - 1) / kChunk) % chunks_.size()];
-    if (bytes() > most_bytes_ && (head_ - 1) / kChunk != (tail_ - 1) / kChunk) {
-      chunk.reset();
-      allocated_ -= kChunk * sizeof(Slot);
-    }
+  if (tail_ % kChunk == 0 && head_ / kChunk != (tail_ - 1) / kChunk) {
+    chunks_[((tail_ - 1) / kChunk) % chunks_.size()].reset();
+    allocated_ -= kChunk * sizeof(Slot);
   }
 }
 

@@ -75,7 +75,7 @@ class Window {
   [[nodiscard]] Copy copy() const;
 
  private:
-  static constexpr std::size_t kChunk = std::size_t{1} << 14;
+  static constexpr std::size_t kChunk = std::size_t{1} << 11;
   // Equal events within a second of the first: the first few are kept whole, the rest counted.
   static constexpr std::uint32_t kStorm = 16;
   static constexpr std::int64_t kStormSpan = 1'000'000'000;

@@ -1,0 +1,221 @@
+// Process states and functions: exact, by whoever and however they came about.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <fmt/format.h>
+
+#include "observe_support.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+using trace::EventType;
+using trace::ProcessState;
+
+TEST_CASE("ends are told with their status or signal") {
+  const TestCgroup cgroup("ends");
+  auto tracer = start({target("n1", cgroup)});
+  struct Case {
+    std::vector<std::string> args;
+    int exit_code, signal;
+  };
+  for (const auto& [args, exit_code, signal] :
+       {Case{{"exit", "0"}, 0, 0}, Case{{"exit", "42"}, 42, 0}, Case{{"abort"}, -1, SIGABRT}, Case{{"segv"}, -1, SIGSEGV},
+        Case{{"die"}, -1, SIGKILL}}) {
+    Victim victim(&cgroup, args);
+    tracer->set_main("n1", victim.pid());
+    victim.run();
+    const auto trace = snapshot(*tracer);
+    INFO(args[0] << "\n" << describe(trace));
+    const auto started = processes(trace, victim.pid(), ProcessState::started);
+    REQUIRE(started.size() == 1);
+    const auto exited = processes(trace, victim.pid(), ProcessState::exited);
+    const auto crashed = processes(trace, victim.pid(), ProcessState::crashed);
+    if (signal == 0) {
+      REQUIRE(exited.size() == 1);
+      CHECK(crashed.empty());
+      CHECK(exited[0].exit_code == exit_code);
+      CHECK(exited[0].signal == 0);
+      CHECK((exited[0].flags & trace::kMain) != 0);
+    } else {
+      REQUIRE(crashed.size() == 1);
+      CHECK(exited.empty());
+      CHECK(crashed[0].signal == signal);
+      CHECK(crashed[0].exit_code == -1);
+      CHECK((crashed[0].flags & trace::kMain) != 0);
+      CHECK((crashed[0].flags & trace::kPlanned) == 0);
+    }
+  }
+}
+
+TEST_CASE("kill -9 from outside, planned and not") {
+  const TestCgroup cgroup("kill");
+  auto tracer = start({target("n1", cgroup)});
+  for (const bool planned : {false, true, false}) {
+    Victim victim(&cgroup, {"wait"});
+    REQUIRE(victim.number("ready") == 1);
+    tracer->set_planned("n1", planned);
+    ::kill(victim.pid(), SIGKILL);
+    victim.wait();
+    const auto trace = snapshot(*tracer);
+    const auto crashed = processes(trace, victim.pid(), ProcessState::crashed);
+    REQUIRE(crashed.size() == 1);
+    CHECK(((crashed[0].flags & trace::kPlanned) != 0) == planned);
+    CHECK((crashed[0].flags & trace::kMain) == 0);
+  }
+}
+
+TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
+  const TestCgroup cgroup("stop");
+  TracerOptions options;
+  options.pause_ns = 200'000'000;
+  Victim victim(&cgroup, {"wait"});
+  Victim killed(&cgroup, {"wait"});
+  REQUIRE(victim.number("ready") == 1);
+  REQUIRE(killed.number("ready") == 1);
+  auto tracer = start({target("n1", cgroup)}, options);
+  ::kill(victim.pid(), SIGSTOP);
+  std::this_thread::sleep_for(60ms);
+  ::kill(victim.pid(), SIGCONT);  // too short to matter
+  std::this_thread::sleep_for(20ms);
+  ::kill(victim.pid(), SIGSTOP);
+  ::kill(killed.pid(), SIGTSTP);
+  std::this_thread::sleep_for(300ms);
+  const auto during = snapshot(*tracer);
+  INFO(describe(during));
+  const auto open = processes(during, victim.pid(), ProcessState::paused);
+  REQUIRE(open.size() == 1);
+  CHECK((open[0].flags & trace::kOpen) != 0);
+  CHECK(open[0].duration_ms >= 250);
+  CHECK(open[0].signal == SIGSTOP);
+  ::kill(victim.pid(), SIGCONT);
+  ::kill(killed.pid(), SIGKILL);
+  killed.wait();
+  const auto after = snapshot(*tracer);
+  INFO(describe(after));
+  const auto paused = processes(after, victim.pid(), ProcessState::paused);
+  REQUIRE(paused.size() == 1);
+  CHECK((paused[0].flags & trace::kOpen) == 0);
+  CHECK(paused[0].duration_ms >= open[0].duration_ms);
+  CHECK(paused[0].duration_ms < 20'000);
+  const auto until_killed = processes(after, killed.pid(), ProcessState::paused);
+  REQUIRE(until_killed.size() == 1);
+  CHECK(until_killed[0].signal == SIGTSTP);
+  CHECK(processes(after, killed.pid(), ProcessState::crashed).size() == 1);
+}
+
+TEST_CASE("a frozen cgroup is a paused node") {
+  const TestCgroup cgroup("freeze");
+  TracerOptions options;
+  options.pause_ns = 150'000'000;
+  Victim victim(&cgroup, {"wait"});
+  REQUIRE(victim.number("ready") == 1);
+  const bool by_pid = GENERATE(false, true);
+  Target tree;
+  tree.node = "n1";
+  tree.pids = {victim.pid()};
+  auto tracer = start({by_pid ? tree : target("n1", cgroup)}, options);
+  cgroup.write("cgroup.freeze", "1");
+  REQUIRE(eventually([&] {
+    const auto trace = snapshot(*tracer);
+    const auto open = processes(trace, 0, ProcessState::paused);
+    return open.size() == 1 && (open[0].flags & trace::kOpen) != 0;
+  }));
+  cgroup.write("cgroup.freeze", "0");
+  REQUIRE(eventually([&] {
+    const auto trace = snapshot(*tracer);
+    const auto done = processes(trace, 0, ProcessState::paused);
+    return done.size() == 1 && (done[0].flags & trace::kOpen) == 0 && done[0].duration_ms >= 150 &&
+           (done[0].flags & trace::kMain) != 0;
+  }));
+}
+
+namespace {
+
+std::string libm_path() {
+  void* handle = ::dlopen("libm.so.6", RTLD_NOW);
+  REQUIRE(handle != nullptr);
+  link_map* map = nullptr;
+  REQUIRE(::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0);
+  return map->l_name;
+}
+
+std::vector<std::string> entered(const trace::Trace& trace, pid_t pid) {
+  std::vector<std::string> names;
+  for (const auto& event : trace.events) {
+    if (event.type == EventType::af && event.pid == pid) names.emplace_back(trace.str(event.function));
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("functions of a program and of a library, also after a restart") {
+  const TestCgroup cgroup("functions"), other("functions-other");
+  Target node = target("n1", cgroup);
+  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim", libm_path()};
+  node.functions = {"rose_victim_rare", "cbrt"};
+  auto tracer = start({node});
+  for (int round = 0; round < 2; ++round) {
+    Victim victim(&cgroup, {"functions", "10"});
+    Victim stranger(&other, {"functions", "10"});
+    REQUIRE(victim.run() == 0);
+    REQUIRE(stranger.run() == 0);
+    const auto trace = snapshot(*tracer);
+    INFO(describe(trace));
+    CHECK(entered(trace, victim.pid()) == std::vector<std::string>{"rose_victim_rare", "cbrt"});
+    CHECK(entered(trace, stranger.pid()).empty());
+  }
+}
+
+TEST_CASE("nodes that share a binary have their own functions") {
+  const TestCgroup a("shared-a"), b("shared-b");
+  Target first = target("a", a), second = target("b", b);
+  first.binaries = second.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  first.functions = {"rose_victim_rare"};
+  second.functions = {"rose_victim_often"};
+  auto tracer = start({first, second});
+  Victim in_a(&a, {"functions", "3"}), in_b(&b, {"functions", "3"});
+  REQUIRE(in_a.run() == 0);
+  REQUIRE(in_b.run() == 0);
+  const auto trace = snapshot(*tracer);
+  CHECK(entered(trace, in_a.pid()) == std::vector<std::string>{"rose_victim_rare"});
+  CHECK(entered(trace, in_b.pid()) == std::vector<std::string>(3, "rose_victim_often"));
+}
+
+TEST_CASE("profile: functions are counted and hot ones let go of") {
+  const TestCgroup cgroup("rates");
+  Target node = target("n1", cgroup);
+  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  node.functions = {"rose_victim_*"};
+  TracerOptions options;
+  options.infrequent_below = 2.0;
+  auto tracer = start({node}, options);
+  const auto count_of = [&](const std::string& name) {
+    for (const auto& rate : tracer->counts().functions) {
+      if (rate.function == name) return rate;
+    }
+    return profile::FunctionRate{};
+  };
+  Victim first(&cgroup, {"functions", "2000"});
+  REQUIRE(first.run() == 0);
+  // The hot one is no longer counted once it was let go of, the rare one still is.
+  std::uint64_t rare = 1;
+  REQUIRE(eventually([&] {
+    const auto before = count_of("rose_victim_often").count;
+    Victim again(&cgroup, {"functions", "50"});
+    if (again.run() != 0) return false;
+    ++rare;
+    return count_of("rose_victim_often").count == before;
+  }));
+  const auto often = count_of("rose_victim_often");
+  CHECK(often.count >= 120);
+  CHECK(often.per_second > 2.0);
+  CHECK_FALSE(often.infrequent);
+  CHECK(often.node == "n1");
+  const auto seldom = count_of("rose_victim_rare");
+  CHECK(seldom.count >= rare - 1);  // a call in the moment between two links may be missed
+  CHECK(seldom.count <= rare);
+  // Counting mode records no events.
+  CHECK(entered(snapshot(*tracer), first.pid()).empty());
+}

@@ -1,0 +1,181 @@
+// The control socket, without a kernel tracer behind it.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "observe/control.h"
+#include "trace/dump.h"
+
+using namespace rose;
+using namespace rose::observe;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Folder {
+  Folder() {
+    char name[] = "/tmp/rose-control-XXXXXX";
+    path = ::mkdtemp(name);
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+Result<trace::Trace> some(int events) {
+  trace::Trace trace;
+  trace.meta.node = "n1";
+  trace.meta.nodes = {"n1"};
+  trace.meta.lost = 3;
+  for (int i = 0; i < events; ++i) {
+    trace::Event event;
+    event.ts_ns = 1000 + i;
+    event.node = trace.strings.intern("n1");
+    event.syscall = 257;
+    event.err = 2;
+    event.path = trace.strings.intern("/p/" + std::to_string(i));
+    trace.events.push_back(event);
+  }
+  return trace;
+}
+
+Fd dial(const fs::path& socket) {
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+  REQUIRE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  return fd;
+}
+
+}  // namespace
+
+TEST_CASE("a dump over the socket is the tracer's window") {
+  const Folder folder;
+  const auto socket = folder.path / "sub" / "t.sock", out = folder.path / "dump.bin";
+  {
+    auto server = ControlServer::start(socket, [] { return some(5000); });
+    REQUIRE(server);
+    struct stat status{};
+    REQUIRE(::stat(socket.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+    for (int round = 0; round < 3; ++round) {
+      const auto said = request_dump(socket, out, 0);
+      REQUIRE(said);
+      CHECK(*said == "5000 events, 3 lost");
+      const auto read = trace::read_dump(out);
+      REQUIRE(read);
+      CHECK_FALSE(read->damage);
+      CHECK(read->trace.events.size() == 5000);
+      CHECK(read->trace.str(read->trace.events[4999].path) == "/p/4999");
+      REQUIRE(::stat(out.c_str(), &status) == 0);
+      CHECK((status.st_mode & 0777) == 0600);
+    }
+  }
+  CHECK_FALSE(fs::exists(socket));
+}
+
+TEST_CASE("the wait before a dump blocks nobody else") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock";
+  std::atomic<int> asked = 0;
+  auto server = ControlServer::start(socket, [&] { ++asked; return some(1); });
+  REQUIRE(server);
+  const auto begin = monotonic_ns();
+  std::int64_t waited = 0;
+  std::thread slow([&] {
+    if (request_dump(socket, folder.path / "slow", 400'000'000)) waited = monotonic_ns() - begin;
+  });
+  const Fd silent = dial(socket);  // one that never asks
+  const bool quick = request_dump(socket, folder.path / "quick", 0).has_value();
+  const int then = asked;
+  slow.join();
+  CHECK(quick);
+  CHECK(then == 1);
+  CHECK(asked == 2);
+  CHECK(waited >= 400'000'000);
+}
+
+TEST_CASE("errors of the tracer reach the one who asks") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock", out = folder.path / "dump.bin";
+  auto server = ControlServer::start(
+      socket, []() -> Result<trace::Trace> { return fail(ErrorKind::environment, "no\nwindow", "look\taround"); });
+  REQUIRE(server);
+  const auto said = request_dump(socket, out, 0);
+  REQUIRE_FALSE(said);
+  CHECK(said.error().kind == ErrorKind::environment);
+  CHECK(said.error().message.find("no window") != std::string::npos);
+  CHECK(said.error().hint == "look around");
+  CHECK_FALSE(fs::exists(out));
+}
+
+TEST_CASE("a socket left behind is taken over, a living one and other files are not") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock";
+  {
+    const Fd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+    REQUIRE(::bind(stale.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  }
+  CHECK_FALSE(request_dump(socket, folder.path / "d", 0));
+  auto first = ControlServer::start(socket, [] { return some(1); });
+  REQUIRE(first);
+  auto second = ControlServer::start(socket, [] { return some(2); });
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::usage);
+  CHECK(second.error().hint.find("--control") != std::string::npos);
+  CHECK(request_dump(socket, folder.path / "d", 0).value() == "1 events, 3 lost");
+
+  std::ofstream(folder.path / "file") << "mine";
+  CHECK_FALSE(ControlServer::start(folder.path / "file", [] { return some(1); }));
+  CHECK(fs::file_size(folder.path / "file") == 4);
+  CHECK_FALSE(request_dump(folder.path / "none", folder.path / "d2", 0));
+  CHECK_FALSE(fs::exists(folder.path / "d2"));
+}
+
+TEST_CASE("paths longer than a socket address holds") {
+  const Folder folder;
+  const auto deep = folder.path / std::string(100, 'd') / std::string(100, 'e');
+  fs::create_directories(deep);
+  const auto socket = deep / "trace.sock";
+  auto server = ControlServer::start(socket, [] { return some(7); });
+  REQUIRE(server);
+  CHECK(request_dump(socket, folder.path / "d", 0).value() == "7 events, 3 lost");
+  server->reset();
+  CHECK_FALSE(fs::exists(socket));
+  CHECK_FALSE(ControlServer::start(deep / std::string(120, 'n'), [] { return some(1); }));
+}
+
+TEST_CASE("nonsense on the socket is answered or dropped, and the server lives on") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock";
+  auto server = ControlServer::start(socket, [] { return some(1); });
+  REQUIRE(server);
+  {
+    const Fd fd = dial(socket);
+    REQUIRE(::send(fd.get(), "GET / HTTP/1.1\n", 15, MSG_NOSIGNAL) == 15);
+    char answer[512] = {};
+    REQUIRE(::recv(fd.get(), answer, sizeof answer - 1, 0) > 0);
+    CHECK(std::string(answer).starts_with("rose 1 error "));
+  }
+  {
+    const Fd fd = dial(socket);
+    const std::string endless(1 << 16, 'x');
+    (void)::send(fd.get(), endless.data(), endless.size(), MSG_NOSIGNAL);
+  }
+  std::vector<Fd> many;
+  for (int i = 0; i < 10; ++i) many.push_back(dial(socket));
+  CHECK(request_dump(socket, folder.path / "d", 0));
+}
