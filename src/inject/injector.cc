@@ -352,12 +352,13 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto fired = state_->fired_ns(i);
     switch (chain.data.kind) {
       case ROSE_CHAIN_CRASH:
-        if (!follow.acted.exchange(true)) {
+        // What fires at a call is carried out by that call's supervisor, before it answers.
+        if (!chain.call && !follow.acted.exchange(true)) {
           workers_[chain.data.node]->add([this, i] { crash(i, chain_signal(i)); });
         }
         return kNever;
       case ROSE_CHAIN_PAUSE:
-        if (!follow.acted.exchange(true)) {
+        if (!chain.call && !follow.acted.exchange(true)) {
           workers_[chain.data.node]->add([this, i] { pause(i); });
         }
         if (follow.ending || chain.fault->duration_ns == 0) return kNever;
@@ -500,10 +501,10 @@ class ScheduleInjector final : public Injector, private Hands {
 
   bool pause_now(std::size_t i, pid_t tgid) override {
     const auto& chain = plan_->chains[i];
-    const bool first = !follow_[i].acted.exchange(true);
+    follow_[i].acted = true;
     const auto pids = targets(i);
     const bool mine = std::find(pids.begin(), pids.end(), tgid) != pids.end();
-    if (!first || pids.empty()) return false;
+    if (pids.empty()) return false;
     follow_[i].paused = true;
     if (chain.fault->scope == schedule::Scope::all) {
       // Not Deployment::pause, which waits until all stand still: the caller here does so only in its held call.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
 #include "inject/injector.h"
@@ -45,6 +47,7 @@ class Rig {
   config::Config config;
 
   explicit Rig(config::Network network = config::Network::host) {
+    if (std::getenv("ROSE_TEST_VERBOSE") != nullptr) log::set_level(log::Level::verbose);
     config.file = "rose.toml";
     config.directory = "/";
     config.name = "inject-test";

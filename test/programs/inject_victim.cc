@@ -32,11 +32,13 @@
 
 using Steps = std::vector<std::string>;
 
-// Two marks that a probe inside the function lies between.
+// Two marks that a probe inside the function lies between: step_middle is an address in it.
+extern "C" void step_middle();
 extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
   char text[32];
   int size = std::snprintf(text, sizeof text, "a%d\n", n);
   ::syscall(SYS_write, fd, text, size);
+  asm volatile(".globl step_middle\n.type step_middle, @function\nstep_middle:\n" ::: "memory");
   text[0] = 'b';
   ::syscall(SYS_write, fd, text, size);
 }

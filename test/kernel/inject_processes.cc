@@ -1,0 +1,418 @@
+// Crashes and pauses at calls, functions, offsets and times; the order of conditions.
+#include "inject_rig.h"
+#include "symbols/symbols.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+}  // namespace
+
+TEST_CASE("a crash before a call: the call never executes") {
+  Rig rig;
+  rig.add({"create", "log.1", "write", "x", "create", "log.2", "print", "survived"});
+  rig.start(R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+before = { syscall = "openat", path = "*/log.*", count = 2 }
+)");
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(rig.out() == "create log.1 = 0\nwrite = 1\n");
+  CHECK(rig.read("n1/log.1") == "x");
+  CHECK_FALSE(rig.exists("n1/log.2"));
+  CHECK(outcome.fired);
+  CHECK(outcome.injected >= 1);
+  CHECK(outcome.detail == "SIGKILL to 1 process of n1 at openat(" + rig.path("n1/log.2") + ")");
+}
+
+TEST_CASE("a crash when a call returns: it was executed, nothing after it") {
+  for (int round = 0; round < 5; ++round) {
+    Rig rig;
+    rig.add({"create", "log.1", "create", "log.2", "create", "log.3", "print", "survived"});
+    rig.start(R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "openat", path = "*/log.*", count = 2 } ]
+)");
+    rig.wait_end();
+    const auto outcome = rig.finish().at(0);
+    CHECK(rig.out() == "create log.1 = 0\n");
+    CHECK(rig.exists("n1/log.2"));
+    CHECK_FALSE(rig.exists("n1/log.3"));
+    CHECK(outcome.fired);
+    CHECK(outcome.injected >= 1);
+    CHECK(outcome.conditions.at(0).met);
+  }
+}
+
+TEST_CASE("a crash takes all processes of the node, or only the main one") {
+  for (const bool all : {true, false}) {
+    Rig rig;
+    rig.add({"fork", "print", "child", "gate", "go", "create", "by-child", "sleep", "60000", ";"});
+    rig.start(fmt::format(R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+scope = "{}"
+when = [ {{ syscall = "openat", path = "*/by-child" }} ]
+)",
+                          all ? "all" : "main"));
+    rig.wait_said("child");
+    const pid_t main = rig.deployment->main_pid(0);
+    REQUIRE(main > 0);
+    rig.touch("n1/go");
+    REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != main; }));
+    if (all) {
+      REQUIRE(eventually([&] { return rig.deployment->processes(0).empty(); }));
+      CHECK_FALSE(rig.said("create by-child"));
+    } else {
+      rig.wait_said("create by-child = 0");
+      CHECK(rig.deployment->processes(0).size() == 1);
+    }
+    const auto outcome = rig.finish().at(0);
+    CHECK(outcome.fired);
+    CHECK(outcome.injected == (all ? 2 : 1));
+    CHECK(outcome.pid != main);
+  }
+}
+
+TEST_CASE("a crash at a function's entry and at an offset between two calls inside it") {
+  const auto functions = symbols::list_functions(kVictim);
+  REQUIRE(functions);
+  std::uint64_t entry = 0, middle = 0;
+  for (const auto& function : *functions) {
+    if (function.name == "step_function") entry = function.address;
+    if (function.name == "step_middle") middle = function.address;
+  }
+  REQUIRE(middle > entry);
+  // step_function writes "a<n>" and then "b<n>": the 3rd entry leaves two whole pairs, the middle an "a3" too.
+  for (int round = 0; round < 30; ++round) {
+    const bool inside = round % 2 == 1;
+    Rig rig;
+    rig.add({"create", "data", "repeat", "6", "call", ";", "print", "survived"});
+    rig.start(fmt::format(
+        "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\n"
+        "when = [ {{ function = \"step_function\", count = 3{} }} ]\n",
+        inside ? fmt::format(", offset = {}", middle - entry) : ""));
+    rig.wait_end();
+    const auto outcome = rig.finish().at(0);
+    REQUIRE(rig.read("n1/data") == (inside ? "a1\nb1\na2\nb2\na3\n" : "a1\nb1\na2\nb2\n"));
+    REQUIRE(outcome.fired);
+    REQUIRE_FALSE(rig.said("survived"));
+  }
+}
+
+TEST_CASE("then = crash leaves a torn write behind") {
+  Rig rig;
+  rig.add({"append", "data", "write", "first\n", "write", "second\n", "print", "survived"});
+  rig.start(R"(
+[[fault]]
+id = "torn"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/data"
+count = 2
+result = 0
+effect = { bytes = 3 }
+then = "crash"
+)");
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(rig.read("n1/data") == "first\nsec");
+  CHECK(rig.out() == "append data = 0\nwrite = 6\n");
+  CHECK(outcome.fired);
+}
+
+TEST_CASE("another signal before a call: a process that ends by it has not made the call") {
+  Rig rig;
+  rig.add({"create", "a", "create", "b", "print", "survived"});
+  rig.start(R"(
+[[fault]]
+id = "abort"
+kind = "crash"
+node = "n1"
+signal = "SIGABRT"
+before = { syscall = "openat", path = "*/b" }
+)");
+  rig.wait_end();
+  CHECK(rig.finish().at(0).fired);
+  CHECK_FALSE(rig.exists("n1/b"));
+  CHECK_FALSE(rig.said("survived"));
+}
+
+TEST_CASE("crash at its time, after another fault, and a restart that goes on") {
+  Rig rig;
+  auto& node = rig.add({"print", "up", "sleep", "60000"});
+  node.restart = config::Restart{.delay_ns = 10 * kMs, .max = 5};
+  rig.start(R"(
+[[fault]]
+id = "first"
+kind = "crash"
+node = "n1"
+when = [ { elapsed = "100ms" } ]
+[[fault]]
+id = "second"
+kind = "crash"
+node = "n1"
+after = ["first"]
+when = [ { state = "started", node = "n1" }, { elapsed = "150ms" } ]
+)");
+  REQUIRE(eventually([&] { return rig.lines("up") == 3; }));
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  const auto outcomes = rig.finish();
+  REQUIRE(outcomes.at(0).fired);
+  REQUIRE(outcomes.at(1).fired);
+  CHECK(outcomes.at(0).fired_ns >= 100 * kMs);
+  CHECK(outcomes.at(0).fired_ns < 150 * kMs);
+  const auto gap = outcomes.at(1).fired_ns - outcomes.at(1).conditions.at(0).met_ns;
+  CHECK(gap >= 150 * kMs);
+  CHECK(gap < 200 * kMs);
+}
+
+TEST_CASE("a pause at its time lasts its duration") {
+  Rig rig;
+  rig.add({"repeat", "100000", "print", "tick", "sleep", "1", ";"});
+  rig.start(R"(
+[[fault]]
+id = "stall"
+kind = "pause"
+node = "n1"
+duration = "400ms"
+when = [ { elapsed = "50ms" } ]
+)");
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+  ::usleep(100'000);
+  const int before = rig.lines("tick");
+  ::usleep(100'000);
+  CHECK(rig.lines("tick") == before);
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  const int resumed = rig.lines("tick");
+  REQUIRE(eventually([&] { return rig.lines("tick") > resumed + 3; }));
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.ended_ns - outcome.fired_ns >= 400 * kMs);
+  CHECK(outcome.ended_ns - outcome.fired_ns < 600 * kMs);
+}
+
+TEST_CASE("a pause when a call returns stops the node there; one before a call holds the call") {
+  Rig rig;
+  rig.add({"create", "a", "create", "b", "create", "c", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "after-a"
+kind = "pause"
+node = "n1"
+duration = "300ms"
+when = [ { syscall = "openat", path = "*/n1/a" } ]
+[[fault]]
+id = "before-c"
+kind = "pause"
+node = "n1"
+duration = "300ms"
+before = { syscall = "openat", path = "*/n1/c" }
+)");
+  REQUIRE(eventually([&] { return rig.exists("n1/a"); }));
+  ::usleep(100'000);
+  CHECK(rig.out().empty());
+  CHECK_FALSE(rig.exists("n1/b"));
+  REQUIRE(eventually([&] { return rig.said("create b = 0"); }));
+  ::usleep(100'000);
+  CHECK_FALSE(rig.exists("n1/c"));
+  rig.wait_end();
+  CHECK(rig.said("done"));
+  const auto outcomes = rig.finish();
+  for (const auto& one : outcomes) {
+    INFO(one.id << " " << one.why_not);
+    CHECK(one.fired);
+    CHECK(one.ended_ns - one.fired_ns >= 300 * kMs);
+    CHECK(one.ended_ns - one.fired_ns < 500 * kMs);
+  }
+}
+
+TEST_CASE("disarming resumes what is paused and lets held calls go") {
+  Rig rig;
+  rig.add({"create", "a", "print", "done"});
+  rig.add({"repeat", "100000", "print", "tick", "sleep", "1", ";"});
+  rig.start(R"(
+[[fault]]
+id = "held"
+kind = "pause"
+node = "n1"
+duration = "1h"
+before = { syscall = "openat", path = "*/n1/a" }
+[[fault]]
+id = "stalled"
+kind = "pause"
+node = "n2"
+duration = "1h"
+[[fault]]
+id = "delayed"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+delay = "1h"
+)");
+  REQUIRE(eventually([&] {
+    const auto all = rig.injector->outcomes();
+    return all.at(0).fired && all.at(1).fired;
+  }));
+  CHECK_FALSE(rig.exists("n1/a"));
+  rig.injector->disarm();
+  rig.wait_end(0);
+  CHECK(rig.said("done"));
+  const int ticks = rig.lines("tick", 1);
+  CHECK(eventually([&] { return rig.lines("tick", 1) > ticks + 3; }));
+}
+
+TEST_CASE("conditions count in order: nothing counts before the one ahead of it was met") {
+  Rig rig;
+  rig.add({"create", "b.1", "create", "b.2", "create", "a.1", "create", "b.3", "create", "b.4", "create", "b.5", "print",
+           "survived"});
+  rig.start(R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "openat", path = "*/a.*" }, { syscall = "openat", path = "*/b.*", count = 2 } ]
+)");
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(rig.exists("n1/b.4"));
+  CHECK_FALSE(rig.exists("n1/b.5"));
+  CHECK(outcome.conditions.at(0).met_ns < outcome.conditions.at(1).met_ns);
+  CHECK(outcome.conditions.at(1).met_ns <= outcome.fired_ns);
+}
+
+TEST_CASE("one call meets one condition of a chain, and none of what it sets off") {
+  Rig rig;
+  rig.add({"create", "x.1", "create", "x.2", "create", "x.3", "create", "x.4", "print", "survived"});
+  rig.start(R"(
+[[fault]]
+id = "pause"
+kind = "pause"
+node = "n1"
+duration = "20ms"
+when = [ { syscall = "openat", path = "*/x.*" }, { syscall = "openat", path = "*/x.*" } ]
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+after = ["pause"]
+when = [ { syscall = "openat", path = "*/x.*" } ]
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  CHECK(rig.exists("n1/x.3"));
+  CHECK_FALSE(rig.exists("n1/x.4"));
+}
+
+TEST_CASE("results and threads narrow conditions") {
+  Rig rig;
+  rig.add({"openr", "absent", "create", "f", "create", "mark", "threads", "1", "1", "append", "other-thread", ";", "append",
+           "same-thread", "print", "survived"});
+  rig.start(R"(
+[[fault]]
+id = "error"
+kind = "syscall"
+node = "n1"
+syscall = "openat"
+path = "*/mark"
+error = "EIO"
+when = [ { syscall = "openat", path = "*/n1/*", result = "ENOENT" }, { syscall = "openat", path = "*/n1/*", result = "ok" } ]
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "openat", path = "*/n1/f" }, { syscall = "openat", path = "*thread", same_thread = true } ]
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(rig.said("create mark = EIO"));
+  CHECK(rig.said("append other-thread = 0"));
+  CHECK(rig.exists("n1/same-thread"));
+  CHECK_FALSE(rig.said("append same-thread"));
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+}
+
+TEST_CASE("conditions on other nodes, on their output and on what becomes of their processes") {
+  Rig rig;
+  rig.add({"gate", "../go", "print", "leader: no", "print", "leader: yes", "sleep", "60000"});
+  rig.add({"print", "waiting", "sleep", "60000"});
+  rig.add({"sleep", "60000"});
+  rig.start(R"(
+[[fault]]
+id = "by-log"
+kind = "crash"
+node = "n2"
+when = [ { log = "^leader: y.s$", node = "n1" } ]
+[[fault]]
+id = "by-death"
+kind = "crash"
+node = "n3"
+when = [ { state = "crashed", node = "n2" } ]
+)");
+  rig.wait_said("waiting", 1);
+  CHECK(rig.deployment->processes(1).size() == 1);
+  rig.touch("go");
+  rig.wait_end(1);
+  rig.wait_end(2);
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  CHECK(outcomes.at(0).fired_ns < outcomes.at(1).fired_ns);
+}
+
+TEST_CASE("a fault whose node is down did not fire") {
+  Rig rig;
+  rig.add({"print", "short"});
+  rig.add({"sleep", "60000"});
+  rig.prepare(R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+)");
+  rig.wait_end(0);
+  REQUIRE(eventually([&] { return rig.deployment->main_pid(0) == 0; }));
+  rig.begin();
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  const auto outcome = rig.finish().at(0);
+  CHECK_FALSE(outcome.fired);
+  CHECK(outcome.why_not == "n1 had no living process when its time came");
+}
+
+TEST_CASE("two injectors side by side do not hear each other") {
+  Rig a, b;
+  for (Rig* rig : {&a, &b}) {
+    rig->add({"create", "data", "gate", "go", "call", "call", "print", "done"});
+  }
+  const auto text = [](int count) {
+    return fmt::format(
+        "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"step_function\", count = {} }} ]\n",
+        count);
+  };
+  a.start(text(2));
+  b.start(text(3));
+  a.touch("n1/go");
+  b.touch("n1/go");
+  a.wait_end();
+  b.wait_end();
+  CHECK(a.finish().at(0).fired);
+  CHECK_FALSE(b.finish().at(0).fired);
+  CHECK(a.read("n1/data") == "a1\nb1\n");
+  CHECK(b.read("n1/data") == "a1\nb1\na2\nb2\n");
+  CHECK(b.said("done"));
+}
