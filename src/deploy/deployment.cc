@@ -72,7 +72,7 @@ struct NodeState {
   bool main_paused = false;
   std::int64_t attach_at_ns = 0;   // when to look for an attached one again
   std::optional<Error> failure;    // it could not be started
-  std::string end_note;            // how it ended last
+  std::string end_note;            // how it ended last; "" while it runs or is about to
   std::vector<LogStart> logs;      // of the current incarnation
 };
 
@@ -396,7 +396,7 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   if (spec.argv.front().find('/') != std::string::npos) spec.argv.front() = spec.file;
   spec.directory = run_dir_.string();
   spec.stdout_log = spec.stderr_log = (run_dir_ / fmt::format("{}.log", log_name)).string();
-  spec.cgroup = (cgroup_ / "rose.commands" / fmt::format("{}", ++commands_)).string();
+  spec.cgroup = (cgroup_ / "rose.commands" / fmt::format("rose-{}", ++commands_)).string();
   spec.netns = client_netns_fd();
   return run_beside(spec, limits);
 }
@@ -436,6 +436,7 @@ void Cluster::on_monitor(const std::function<void()>& task) {
     return;
   }
   std::unique_lock lock(mutex_);
+  if (quit_) return;  // nobody is left to run it; whoever asks finds the run ending
   bool done = false;
   tasks_.push_back([&] {
     task();
@@ -475,6 +476,7 @@ void Cluster::run_timers() {
       }
       if (restart) {
         state.restart_at_ns = 0;
+        state.end_note.clear();  // on its way up again, not down for good
         ++state.restarts;
       }
       look = state.attach_at_ns != 0 && now >= state.attach_at_ns;
@@ -546,6 +548,7 @@ Result<void> Cluster::launch(std::size_t node) {
   {
     std::lock_guard lock(mutex_);
     state.failure.reset();
+    state.end_note.clear();
     state.restart_at_ns = 0;
     state.logs = {{state.spec.stdout_log, file_size(state.spec.stdout_log)},
                   {state.spec.stderr_log, file_size(state.spec.stderr_log)}};
@@ -775,14 +778,13 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
       const NodeState& state = *states_[node];
       pid_t pid = 0;
       int incarnation = 0;
-      bool for_good = false;
+      std::string for_good;  // how it ended, when nothing will start it again
       {
         std::lock_guard lock(mutex_);
         if (state.failure) return Unexpected(*state.failure);
         pid = state.pid;
         incarnation = state.starts;
-        for_good = pid == 0 && state.restart_at_ns == 0 && !state.config->attach && state.starts > 0 &&
-                   !state.end_note.empty();
+        if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
       }
       bool ready = false;
       if (!state.config->ready) {
@@ -801,12 +803,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
         it = waiting.erase(it);
         continue;
       }
-      if (for_good && state.config->ready) {
-        std::unique_lock lock(mutex_);
-        const std::string note = state.end_note;
-        lock.unlock();
-        return Unexpected(not_ready(node, fmt::format("{} before it was ready", note)));
-      }
+      if (!for_good.empty() && state.config->ready)
+        return Unexpected(not_ready(node, for_good + " before it was ready"));
       if (monotonic_ns() >= it->until_ns) {
         if (incarnation == 0) {
           auto found = find_attached(*state.config->attach, run_dir_);

@@ -1,6 +1,15 @@
 // Nodes: namespaces, cgroups, start, readiness, restart, stop; and the commands that run beside
 // them (setup, workload, incident, oracle, teardown). Knows nothing of faults or traces: the rooms
 // above watch through NodeObserver.
+//
+// Names in a run (incident scripts rely on them): namespaces "<id>-<node>" and "<id>-client" under
+// /run/netns; in each node's namespace the link is rose0; in the client's the bridge is rosebr0 and the
+// port of a node rose-<node> (rose-p<index> when that is longer than 15 characters). cgroups are
+// <id>/rose-<node>, and <id>/rose.commands/rose-<n> for commands. Nothing is made in the host's namespace.
+//
+// Nodes with `attach` are looked for after setup until they are found, and again after each end. Their
+// cgroup is their own; processes that setup left in its cgroup are moved to the node's. Until start() has
+// returned, `cgroup` of such a node may be empty or change (with pid_file it is foreseen).
 #pragma once
 
 #include <sys/types.h>
@@ -38,7 +47,9 @@ struct EndInfo {
   bool planned = false; // by `rose node`, or because the run ends
 };
 
-// Called from the deployment's own thread (start, end) or the caller of start(); never twice at once for one node.
+// Called from the deployment's own thread, one call at a time; they may ask the deployment anything, signal, pause and
+// resume, but not start(), stop() or spawn(). Each on_start is followed by one on_end, also when the command cannot be executed or
+// the process is killed while it waits.
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
@@ -48,7 +59,8 @@ class NodeObserver {
   // The node's new main process has its filter and waits; after this returns it makes its execve
   // (which is notified too when selected: it is rose's own, not the node's).
   virtual void on_listener(std::size_t, pid_t, Fd) {}
-  // Just before the main process executes its command; it is in its cgroup and namespace already.
+  // Just before the main process executes its command; it is in its cgroup and namespace already. An attached node
+  // runs already when this is called.
   virtual void on_start(std::size_t, pid_t) {}
   virtual void on_end(std::size_t, const EndInfo&) {}
   // Ends that follow are planned (rose node, end of run) until called with false.
@@ -98,7 +110,7 @@ class Deployment {
   [[nodiscard]] virtual int client_netns_fd() const = 0;
 
   // setup command, then all nodes in file order, then their readiness. Errors are `inconclusive` (a node that does not
-  // get ready, with the tail of its log), `input` (a command that does not exist) or `cancelled`.
+  // get ready, with the tail of its log as hint), `input` (a command that does not exist) or `cancelled`.
   [[nodiscard]] virtual Result<void> start() = 0;
 
   // `log_name`: its output goes to run_dir/<log_name>.log ("workload", "oracle", ...), appended.
@@ -117,7 +129,7 @@ class Deployment {
   [[nodiscard]] virtual Result<void> pause(std::size_t node, Scope scope) = 0;
   [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
 
-  // Ends nodes (SIGTERM, grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
+  // Ends nodes (SIGTERM to all their processes, at most 2 s of grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
   // reported as warnings and the rest is still undone.
   virtual void stop() = 0;
 };
@@ -129,6 +141,9 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 [[nodiscard]] Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action,
                                                std::string_view node);
 
+// Undoes what rose processes that were killed left behind: everything named rose-* whose id (its first eleven characters,
+// "rose-1f3a9c") has no lock file /run/rose/<id>.lock held by a living process. Other rooms that make such things take an
+// Identity (deploy/identity.h) first.
 struct Healed {
   std::vector<std::string> undone;  // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
   std::vector<std::string> alive;   // deployments of living rose processes, left alone

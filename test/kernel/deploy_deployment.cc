@@ -1,6 +1,7 @@
 #include "deploy/deployment.h"
 
 #include <dirent.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -876,6 +877,28 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
     CHECK(by_name->undone.size() == 2);
     CHECK(traces_of(name).empty());
   }
+}
+
+TEST_CASE("without the privilege for namespaces one clear error is given", "[deploy]") {
+  const RunDir dir;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // As root of a container has it: files yes, namespaces and networks no.
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2]{};
+    if (::syscall(SYS_capget, &header, data) != 0) ::_exit(10);
+    for (auto* set : {&data[0].effective, &data[0].permitted}) *set &= ~((1U << CAP_SYS_ADMIN) | (1U << CAP_NET_ADMIN));
+    if (::syscall(SYS_capset, &header, data) != 0) ::_exit(11);
+    const auto made = Deployment::create(make_config({{"sleep", "1"}}), dir.path, 1, nullptr);
+    if (made) ::_exit(12);
+    if (made.error().kind != ErrorKind::environment) ::_exit(13);
+    ::_exit(made.error().hint.find("--privileged") != std::string::npos ? 0 : 14);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
