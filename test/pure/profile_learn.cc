@@ -242,12 +242,12 @@ TEST_CASE("benign failures are told from surprising ones") {
   CHECK(benign(profile, crash.trace, crash.ps("n1", ProcessState::crashed, 9, -1)) == nullptr);
 }
 
-TEST_CASE("hundreds of thousands of events are learnt quickly") {
+TEST_CASE("many events are learnt in linear time") {
   Maker maker;
   std::mt19937 random(1);
   Event events[2] = {maker.scf("n1", "openat", "ENOENT", nullptr), maker.scf("n1", "unlink", "ENOENT", nullptr)};
   maker.trace.events.clear();
-  for (int i = 0; i < 200000; ++i) {
+  for (int i = 0; i < 60000; ++i) {
     Event& event = events[i % 2];
     event.path = maker.trace.strings.intern("/tmp/run/n1/dir" + std::string(1, static_cast<char>('a' + random() % 26)) +
                                             "/file." + std::to_string(random() % 5000));
@@ -261,8 +261,10 @@ TEST_CASE("hundreds of thousands of events are learnt quickly") {
   for (const Event& event : maker.trace.events) found += index.find(maker.trace, event) != nullptr ? 1 : 0;
   CHECK(found == maker.trace.events.size());
   CHECK(profile.failures.size() == 52);
-  // Well under a second in a release build; quadratic work would take minutes even there.
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  // 0.1 s in a release build; quadratic work would take minutes even there.
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  UNSCOPED_INFO("took " << took.count() << " s");
+  CHECK(took.count() < 60);
 }
 
 namespace {
