@@ -24,9 +24,9 @@ const char* const kUsage =
     "  status                                       of every node\n"
     "  scan N                                       all keys and values of the Nth node\n"
     "  load                                         write until --count or --seconds is reached\n"
-    "  settle                                       wait until all nodes have applied what the leader has committed\n"
-    "  reach N FIELD VALUE                          wait until a number in the Nth node's status is at least VALUE\n"
-    "Options of load: --op put|add (put)  --prefix TEXT (put: before the numbers, key-)  --keys N (add: counters, 1)\n"
+    "  settle                                       wait until all nodes have applied all that is committed\n"
+    "  reach N FIELD VALUE                          wait until a number in the Nth node's status is VALUE or more\n"
+    "Options of load: --op put|add (put)  --prefix TEXT (put: keys begin so, key-)  --keys N (add: counters, 1)\n"
     "  --count N  --seconds N  --interval-ms N (10)  --acked FILE: a line for each acknowledged write\n"
     "Others: --timeout SECONDS (10; of settle and reach)\n"
     "Exit status: 0 done, 1 not done, 2 wrong usage.\n";
@@ -62,7 +62,8 @@ class Client {
       std::size_t next = (now_ + 1) % nodes_.size();
       if (answer && answer->starts_with("NOTLEADER ")) {
         const int leader = std::atoi(answer->c_str() + 10);
-        if (leader > 0 && static_cast<std::size_t>(leader) <= nodes_.size()) next = static_cast<std::size_t>(leader) - 1;
+        const bool known = leader > 0 && static_cast<std::size_t>(leader) <= nodes_.size();
+        if (known) next = static_cast<std::size_t>(leader) - 1;
       }
       go_to(next);
       stop_.wait(Millis(50));
@@ -168,10 +169,9 @@ bool settled(Client& client) {
       term = fields["term"];
       applied = fields["applied"];
     }
-    if (fields["leader"] == "0" || fields["leader"] != leader || fields["term"] != term || fields["applied"] != applied ||
-        fields["applied"] != fields["last"] || fields["commit"] != fields["last"]) {
-      return false;
-    }
+    if (fields["leader"] == "0" || fields["leader"] != leader || fields["term"] != term) return false;
+    if (fields["applied"] != applied || fields["applied"] != fields["last"]) return false;
+    if (fields["commit"] != fields["last"]) return false;
   }
   return true;
 }
@@ -190,9 +190,11 @@ int run(const Arguments& arguments) {
   Client client(arguments.nodes);
   const std::vector<std::string>& command = arguments.command;
   const std::string& verb = command[0];
+  // The node that the second word names, counted from 0; client.size() when it is none.
   const auto node = [&]() -> std::size_t {
     const long number = command.size() > 1 ? std::atol(command[1].c_str()) : 0;
-    return number >= 1 && static_cast<std::size_t>(number) <= client.size() ? static_cast<std::size_t>(number) - 1 : client.size();
+    const bool known = number >= 1 && static_cast<std::size_t>(number) <= client.size();
+    return known ? static_cast<std::size_t>(number) - 1 : client.size();
   };
 
   if ((verb == "put" || verb == "add") && command.size() == 3) {
@@ -221,7 +223,9 @@ int run(const Arguments& arguments) {
     for (const std::string& line : *lines) std::puts(line.c_str());
     return 0;
   }
-  if (verb == "load" && command.size() == 1 && (arguments.count > 0 || arguments.seconds > 0)) return load(client, arguments);
+  if (verb == "load" && command.size() == 1 && (arguments.count > 0 || arguments.seconds > 0)) {
+    return load(client, arguments);
+  }
   if (verb == "settle" && command.size() == 1) {
     return wait_until(client, arguments.timeout, [&] { return settled(client); }) ? 0 : 1;
   }

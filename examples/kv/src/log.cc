@@ -45,7 +45,7 @@ void Log::open(const std::filesystem::path& path) {
   Reader header(std::string_view(*content).substr(std::min(kMagic.size(), content->size())));
   base_ = header.u64();
   base_term_ = header.u64();
-  if (!content->starts_with(kMagic) || !header.good() || encode_header(base_, base_term_) != content->substr(0, kHeaderSize)) {
+  if (!header.good() || encode_header(base_, base_term_) != content->substr(0, kHeaderSize)) {
     fatal("%s is not a log, or its header is damaged", path.c_str());
   }
 
@@ -69,7 +69,8 @@ void Log::open(const std::filesystem::path& path) {
   }
   open_file();
   if (size_ < content->size()) {
-    warning("log: cut off %zu bytes after entry %lu that were not completely written", content->size() - size_, last());
+    warning("log: cut off %zu bytes after entry %lu that were not completely written", content->size() - size_,
+            last());
     if (::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) fatal("truncate log: %s", std::strerror(errno));
   }
   written_ = last();
@@ -99,7 +100,9 @@ std::vector<Entry> Log::read(Index from, std::size_t most_bytes) const {
 
 void Log::append(const Entry& entry) {
   const std::string record = encode_record(entry);
-  if (Status done = write_all(file_.get(), record); !done) fatal("the log can't be kept: %s", done.message().c_str());
+  if (Status done = write_all(file_.get(), record); !done) {
+    fatal("the log can't be kept: %s", done.message().c_str());
+  }
   entries_.push_back({entry, size_});
   size_ += record.size();
   written_ = entry.index;
@@ -145,7 +148,9 @@ void Log::rewrite() {
     stored.offset = content.size();
     content += encode_record(stored.entry);
   }
-  if (Status done = replace_file(path_, content); !done) fatal("the log can't be kept: %s", done.message().c_str());
+  if (Status done = replace_file(path_, content); !done) {
+    fatal("the log can't be kept: %s", done.message().c_str());
+  }
   size_ = content.size();
   open_file();
   written_ = last();

@@ -24,8 +24,8 @@ struct Entry {
 // Everything but sync() is called under one mutex, Raft's. A log that can't be written is fatal.
 class Log {
  public:
-  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut off: nobody was
-  // told that it is safe.
+  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut
+  // off: nobody was told that it is safe.
   void open(const std::filesystem::path& path);
 
   Index base() const { return base_; }
@@ -39,8 +39,8 @@ class Log {
 
   // Written, but safe only after sync().
   void append(const Entry& entry);
-  // Makes everything up to `index` durable. Called without the mutex: callers that wait for the disk at the same time
-  // share one fdatasync. Returns the last durable index.
+  // Makes everything up to `index` durable. Called without the mutex: callers that wait for the disk
+  // at the same time share one fdatasync. Returns the last durable index.
   Index sync(Index index);
   // Drops `from` and all after it: they conflict with the leader's.
   void truncate(Index from);

@@ -428,7 +428,7 @@ void Raft::snapshot_loop() {
       warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, saved.message().c_str(),
               options_.snapshot_every);
     }
-    // Dropping entries rewrites the log's file, so it waits until it pays; what is left then goes at the next stop.
+    // Dropping entries rewrites the log's file, so it waits until it pays; the rest goes at the next stop.
     if (snapshot_index_ >= log_.base() + options_.compact_after) log_.compact(snapshot_index_);
   }
 }
