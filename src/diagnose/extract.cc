@@ -33,6 +33,7 @@ constexpr std::int64_t kAftermath = 5 * kSecond;       // connections go on fail
 constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
 constexpr std::int64_t kPromote = 30 * kSecond;
 constexpr std::int64_t kMostTimes = 1000;
+constexpr std::size_t kMostPorts = 16;  // of one partition
 
 enum class CauseKind { killed, ended_itself, paused, planned, cut };
 
@@ -74,6 +75,22 @@ bool own_signal(int signal) {
     case 13:     // SIGPIPE
     case 31: return true;  // SIGSYS
     default: return false;
+  }
+}
+
+// The signal that a schedule sends: the observed one if its default is to end a process.
+int ending_signal(int signal) {
+  switch (signal) {
+    case 17:    // SIGCHLD
+    case 18:    // SIGCONT
+    case 19:    // SIGSTOP
+    case 20:    // SIGTSTP
+    case 21:    // SIGTTIN
+    case 22:    // SIGTTOU
+    case 23:    // SIGURG
+    case 28:    // SIGWINCH
+      return 9;
+    default: return signal >= 1 && signal <= 31 ? signal : 9;
   }
 }
 
@@ -133,8 +150,8 @@ struct Peer {
 
 class Extractor {
  public:
-  Extractor(const Inputs& inputs, const NodeMap& nodes, Plan& plan)
-      : inputs_(inputs), nodes_(nodes), plan_(plan), config_(*inputs.config) {
+  Extractor(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, Plan& plan)
+      : inputs_(inputs), nodes_(nodes), longest_ns_(longest_ns), plan_(plan), config_(*inputs.config) {
     for (const config::Node& node : config_.nodes)
       if (node.ready && node.ready->tcp) service_ports_.insert(*node.ready->tcp);
   }
@@ -200,7 +217,9 @@ class Extractor {
   static std::uint64_t weight_of(const Event& event) { return std::max<std::uint32_t>(1, event.count); }
   const std::string& name(int node) const { return nodes_.name(node); }
 
-  std::string unique_id(const std::string& base) {
+  // Short enough for the schedule's file form, whatever the node is called.
+  std::string unique_id(std::string base) {
+    if (base.size() > 56) base.resize(56);
     const int n = ++ids_[base];
     return n == 1 ? base : fmt::format("{}-{}", base, n);
   }
@@ -367,7 +386,7 @@ class Extractor {
       fault.node = name(node);
       if (outside(p)) {
         fault.id = unique_id("crash-" + name(node));
-        fault.signal = p.signal;
+        fault.signal = ending_signal(p.signal);
         const std::string signal = kernel::signal_name(p.signal);
         Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
         c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
@@ -386,7 +405,7 @@ class Extractor {
       }
       own.emplace(kind, plan_.candidates.size());
       fault.id = unique_id("crash-" + name(node));
-      fault.signal = p.signal != 0 ? p.signal : 9;
+      fault.signal = ending_signal(p.signal);
       own_ends_.push_back(plan_.candidates.size());
       Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
       c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", name(node), kernel::signal_name(p.signal), at(ts))
@@ -582,6 +601,7 @@ class Extractor {
     fault.id = unique_id("cut-" + name(cut.node));
     fault.direction = cut.direction;
     fault.ports = cut.ports;
+    if (fault.ports.size() > kMostPorts) fault.ports.resize(kMostPorts);
     fault.duration_ns = rounded(cut.duration);
     std::string others;
     for (const int peer : cut.peers) others += fmt::format("{}{}", others.empty() ? "" : ", ", name(peer));
@@ -656,6 +676,7 @@ class Extractor {
     std::vector<ScfGroup> groups;
     std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded;  // SYS: the last success of the same call
     std::uint64_t nameless_calls = 0;
+    std::uint64_t impossible = 0;
     std::uint64_t internal_codes = 0;
     std::uint64_t last_breaths = 0;
     std::uint64_t planned = 0;
@@ -700,6 +721,10 @@ class Extractor {
           nameless_calls += weight;
           continue;
         }
+        if (!can_fail(event.syscall)) {
+          impossible += weight;
+          continue;
+        }
         if (event.err >= 512 && event.err <= 530) {
           internal_codes += weight;
           continue;
@@ -740,6 +765,7 @@ class Extractor {
       }
     }
     discard("failed calls that the dump does not name", nameless_calls);
+    discard("calls that no fault can be injected into", impossible);
     discard("codes inside the kernel that programs never see", internal_codes);
     discard("failures of a node within 2s of its own end", last_breaths);
     discard("connection errors that a planned stop explains", planned);
@@ -765,6 +791,13 @@ class Extractor {
       const auto it = succeeded.find(success);
       add_call(group, patterns.text(group.key.pattern), far_more, normal, it != succeeded.end() && it->second > group.first_ts);
     }
+  }
+
+  // A process that ends cannot be answered, and a return from a signal handler is no call.
+  static bool can_fail(int number) {
+    if (number >= kernel::kMostSyscalls) return false;
+    const kernel::SyscallInfo* info = kernel::find_syscall(number);
+    return info == nullptr || (info->name != "exit" && info->name != "exit_group" && info->name != "rt_sigreturn");
   }
 
   double per_run(const profile::CallKind& kind) const {
@@ -826,10 +859,14 @@ class Extractor {
     fault.id = unique_id(fmt::format("fail-{}-{}", syscall, name(node)));
     fault.call.syscall = syscall;
     fault.error = group.key.err;
+    // Only what the call can be matched by; other tools may note more than that.
+    const kernel::SyscallInfo* info = kernel::find_syscall(group.key.syscall);
+    const bool takes_path = info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0);
+    const bool takes_peer = info != nullptr && (info->sockaddr >= 0 || info->fd >= 0);
     std::string glob;
-    if (!group.nameless) glob = path_glob(path, name(node));
+    if (!group.nameless && takes_path) glob = path_glob(path, name(node));
     if (!glob.empty()) fault.call.path = glob;
-    const std::string peer = peer_glob(group);
+    const std::string peer = takes_peer ? peer_glob(group) : std::string{};
     if (!peer.empty()) fault.call.peer = peer;
 
     // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
@@ -840,7 +877,8 @@ class Extractor {
                         : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
 
     std::vector<Fault> shapes;
-    const std::int64_t since = plan_.workload_ts != 0 ? group.first_ts - plan_.workload_ts : kSecond / 2;
+    std::int64_t since = plan_.workload_ts != 0 ? group.first_ts - plan_.workload_ts : kSecond / 2;
+    if (since > longest_ns_) since = longest_ns_ / 2;  // production runs for days, the test's workload does not
     const auto shape = [&](std::int64_t times, bool timed) {
       if (timed && since < kSecond / 2) return;
       Fault f = fault;
@@ -996,6 +1034,7 @@ class Extractor {
 
   const Inputs& inputs_;
   const NodeMap& nodes_;
+  const std::int64_t longest_ns_;
   Plan& plan_;
   const config::Config& config_;
   std::set<std::uint16_t> service_ports_;
@@ -1019,7 +1058,7 @@ class Extractor {
 std::int64_t rounded(std::int64_t ns) { return std::max(kStep, (ns + kStep / 2) / kStep * kStep); }
 
 std::string path_glob(std::string_view path, std::string_view node, bool wide) {
-  if (!file_path(path)) return "";
+  if (!file_path(path) || path.find('\0') != std::string_view::npos) return "";
   if (system_path(path)) return profile::path_pattern(path);
   while (path.starts_with("./")) path.remove_prefix(2);
   while (path.starts_with("../")) path.remove_prefix(3);
@@ -1044,6 +1083,8 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   return found;
 }
 
-void extract(const Inputs& inputs, const NodeMap& nodes, Plan& plan) { Extractor(inputs, nodes, plan).run(); }
+void extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, Plan& plan) {
+  Extractor(inputs, nodes, longest_ns, plan).run();
+}
 
 }  // namespace rose::diagnose

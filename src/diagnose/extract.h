@@ -12,8 +12,9 @@
 
 namespace rose::diagnose {
 
-// Fills plan.candidates (ranked), discarded, failures, notes and the times of the dump.
-void extract(const Inputs& inputs, const NodeMap& nodes, Plan& plan);
+// Fills plan.candidates (ranked), discarded, failures, notes and the times of the dump. The workload
+// of the test deployment surely does not last longer than `longest_ns`.
+void extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, Plan& plan);
 
 // A glob that finds the same file in another directory layout: the last components of `path`, numbers
 // as patterns; as many of them as lie below the node's own folder, at most two. "" for what is no file.

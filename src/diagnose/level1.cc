@@ -40,7 +40,8 @@ class Builder {
   Builder(const Plan& plan, const config::Config& config, std::int64_t workload_ns) : plan_(plan), config_(config) {
     const std::int64_t most = config.workload ? config.workload->timeout_ns : 60 * kSecond;
     span_ = workload_ns > 0 ? std::min(workload_ns, most) : std::min(most, std::max(kSecond, plan.end_ts - plan.begin_ts));
-    limit_ = workload_ns > 0 ? span_ : most;
+    limit_ = most;
+    first_limit_ = workload_ns > 0 ? span_ : most;
   }
 
   std::vector<Proposal> build() {
@@ -56,7 +57,7 @@ class Builder {
       root_causes(calls, calls.front());
       single_call(*calls.front(), 0);
     }
-    together(timed);
+    all_of(timed);
     alone_and_prefixes(timed);
     shapes_of(timed);
     if (!call_first) root_causes(calls, nullptr);
@@ -79,12 +80,18 @@ class Builder {
   bool full() const { return proposals_.size() >= static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs)); }
 
   void propose(std::vector<Fault> faults, std::string why) {
-    if (faults.empty() || full()) return;
+    if (faults.empty() || full() || std::any_of(faults.begin(), faults.end(), [&](const Fault& f) { return impossible(f); })) return;
     Schedule schedule;
     schedule.name = config_.name;
     schedule.faults = std::move(faults);
     if (!seen_.insert(schedule::fingerprint(schedule)).second) return;
     proposals_.push_back({std::move(schedule), std::move(why), false});
+  }
+
+  // Calls can be failed only in processes that rose has started.
+  bool impossible(const Fault& fault) const {
+    const config::Node* node = config_.find(fault.node);
+    return fault.kind == FaultKind::syscall && node != nullptr && node->attach.has_value();
   }
 
   // When the first fault comes, after the workload's beginning; several when the dump can't say.
@@ -105,7 +112,7 @@ class Builder {
     if (list.empty()) return faults;
     const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
     const std::int64_t room = std::max(kSecond, limit_ * 8 / 10 - first_ns);
-    const double squeeze = length > room ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    const double squeeze = first_ns + length > limit_ ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
     for (std::size_t i = 0; i < list.size(); ++i) {
       Fault fault = fitted(list[i]->fault);
       fault.after.clear();
@@ -122,15 +129,16 @@ class Builder {
 
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
-    // A dump of production may begin hours before; the test's workload does not last that long.
-    return std::min(since, rounded(limit_ / 2));
+    // Production runs for days, the test's workload does not. (Later faults may well come after the
+    // length of a fault-free run: the first ones hold the workload up.)
+    return since > first_limit_ ? rounded(first_limit_ / 2) : since;
   }
   std::vector<std::int64_t> starts(const Candidate& first) const {
     if (plan_.workload_ts != 0) return {observed(first)};
     return points();
   }
 
-  void together(const std::vector<const Candidate*>& timed) {
+  void all_of(const std::vector<const Candidate*>& timed) {
     if (timed.empty()) return;
     const char* what = timed.size() == 1 ? "the only process or network fault" : "all process and network faults, in their order";
     for (const std::int64_t start : starts(*timed.front()))
@@ -180,17 +188,18 @@ class Builder {
     std::vector<const Candidate*> left;
     for (const Candidate* c : calls)
       if (strict_resource_error(c->fault.error) && !c->profiled) left.push_back(c);
-    while (!left.empty()) {
+    const auto together = [](const Candidate& c, const Candidate& head) {
+      return c.node == head.node && c.fault.error == head.fault.error &&
+             std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
+    };
+    while (!left.empty() && !full()) {
       const Candidate* head = left.front();
       std::vector<const Candidate*> set;
       for (const Candidate* c : left)
-        if (c->node == head->node && c->fault.error == head->fault.error &&
-            std::abs(c->first_ts - head->first_ts) <= kOneRootCause && set.size() < kMostTogether)
-          set.push_back(c);
-      left.erase(std::remove_if(left.begin(), left.end(),
-                                [&](const Candidate* c) { return std::find(set.begin(), set.end(), c) != set.end(); }),
-                 left.end());
+        if (together(*c, *head)) set.push_back(c);
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return together(*c, *head); }), left.end());
       if (set.size() < 2) continue;
+      if (set.size() > kMostTogether) set.resize(kMostTogether);
       if (with != nullptr && std::find(set.begin(), set.end(), with) == set.end()) continue;
       std::stable_sort(set.begin(), set.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
       // All from the moment the first one failed on, when that is known to lie within the workload.
@@ -230,8 +239,9 @@ class Builder {
 
   const Plan& plan_;
   const config::Config& config_;
-  std::int64_t span_ = 0;    // the workload's length as far as it is known
-  std::int64_t limit_ = 0;   // it surely does not last longer
+  std::int64_t span_ = 0;         // the workload's length as far as it is known
+  std::int64_t limit_ = 0;        // it surely does not last longer
+  std::int64_t first_limit_ = 0;  // nor does it without faults
   std::vector<Proposal> proposals_;
   std::set<std::string> seen_;
 };

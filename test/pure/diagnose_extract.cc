@@ -1,0 +1,803 @@
+// Which events of a dump become which candidates, and in which order.
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "diagnose_world.h"
+#include "trace/jsonl.h"
+#include "trace_random.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::Direction;
+using schedule::FaultKind;
+
+TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
+  Dump dump;
+  dump.started(-1, "n1");
+  dump.crashed(5.0, "n2");
+  dump.crashed(5.2, "n2", SIGKILL, 0);
+  dump.crashed(5.9, "n2", SIGKILL, 0);
+  dump.started(6.5, "n2");
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  const Candidate& c = plan.candidates[0];
+  CHECK(c.kind == FaultKind::crash);
+  CHECK(c.node == "n2");
+  CHECK(c.count == 3);
+  CHECK(c.rank == 1);
+  CHECK(c.fault.signal == SIGKILL);
+  CHECK(c.fault.scope == schedule::Scope::all);
+  CHECK(c.first_ts == at(5));
+  CHECK(plan.failures == 3);
+  CHECK(accounted(plan) == plan.failures);
+  REQUIRE(plan.schedules.size() == 1);
+  REQUIRE(plan.schedules[0].faults.size() == 1);
+  REQUIRE(plan.schedules[0].faults[0].when.size() == 1);
+  CHECK(plan.schedules[0].faults[0].when[0].elapsed_ns == 5 * kSecond);
+}
+
+TEST_CASE("two kills far apart are two crashes; SIGTERM stays SIGTERM") {
+  Dump dump;
+  dump.crashed(2, "n1", SIGTERM);
+  dump.started(3, "n1");
+  dump.crashed(8.26, "n1");
+  dump.ends(20);
+  auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].fault.signal == SIGTERM);
+  CHECK(plan.candidates[1].fault.signal == SIGKILL);
+  const schedule::Schedule& both = plan.schedules.at(0);
+  REQUIRE(both.faults.size() == 2);
+  CHECK(both.faults[0].when.at(0).elapsed_ns == 2 * kSecond);
+  CHECK(both.faults[1].after == std::vector<std::string>{both.faults[0].id});
+  CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMs);  // in steps of 100 ms
+}
+
+TEST_CASE("planned stops, starts and orderly ends are no faults") {
+  Dump dump;
+  dump.crashed(3, "n1", SIGKILL, trace::kMain | trace::kPlanned);
+  dump.started(4, "n1");
+  dump.exited(5, "n2", 0);
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.candidates.empty());
+  CHECK(plan.schedules.empty());
+  CHECK(plan.failures == 2);
+  CHECK(discarded(plan, "planned") == 1);
+  CHECK(discarded(plan, "status 0") == 1);
+  CHECK(plan.discarded_share == Approx(1.0));
+}
+
+TEST_CASE("helper processes count only when signalled") {
+  Dump dump;
+  dump.started(-1, "n1");
+  dump.exited(2, "n1", 1, 0);
+  dump.crashed(3, "n1", SIGPIPE, 0);
+  dump.crashed(6, "n1", SIGKILL, 0);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].first_ts == at(6));
+  CHECK(discarded(plan, "helper") == 2);
+  CHECK(accounted(plan) == 3);
+}
+
+TEST_CASE("a kill of a helper that makes the main process give up is the kill") {
+  Dump dump;
+  dump.started(-1, "n1");
+  dump.crashed(6, "n1", SIGKILL, 0);
+  dump.exited(6.3, "n1", 1, trace::kMain);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].count == 2);
+  CHECK(plan.candidates[0].fault.signal == SIGKILL);
+  CHECK_FALSE(plan.candidates[0].symptom);
+}
+
+TEST_CASE("without any main flag every signalled process counts, and a shell's 137 is a kill") {
+  Dump dump;
+  dump.crashed(3, "n1", SIGKILL, 0);
+  dump.exited(9, "n2", 137, 0);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[1].node == "n2");
+  CHECK(plan.candidates[1].fault.signal == SIGKILL);
+}
+
+TEST_CASE("a process that ends itself soon after a failed call shows a symptom") {
+  Dump dump;
+  dump.scf(4.0, "n1", "openat", EIO, "/var/lib/kv/n1/snapshot.7");
+  dump.crashed(4.5, "n1", SIGABRT);
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].kind == FaultKind::syscall);
+  CHECK(plan.candidates[0].path == "*/snapshot.*");
+  CHECK(plan.candidates[0].error == "EIO");
+  CHECK_FALSE(plan.candidates[0].symptom);
+  CHECK(plan.candidates[1].kind == FaultKind::crash);
+  CHECK(plan.candidates[1].symptom);
+  CHECK(plan.candidates[1].why.find("openat") != std::string::npos);
+  CHECK(plan.schedules.front().faults.at(0).kind == FaultKind::syscall);
+}
+
+TEST_CASE("a process that ends itself after another node's crash shows a symptom") {
+  Dump dump;
+  dump.crashed(4, "n1");
+  dump.crashed(6, "n2", SIGSEGV);
+  dump.exited(7, "n3", 1);
+  dump.started(7.5, "n3");
+  dump.exited(8.8, "n3", 1);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[1].symptom);
+  CHECK(plan.candidates[2].symptom);
+  CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
+  // Symptoms are still tried, last.
+  CHECK(plan.schedules.front().faults.size() == 1);
+  CHECK(plan.schedules.back().faults.at(0).node == "n3");
+}
+
+TEST_CASE("a process that ends itself for no visible reason is a candidate after real kills") {
+  Dump dump;
+  dump.crashed(2, "n2", SIGSEGV);
+  dump.crashed(9, "n1", SIGKILL);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[1].node == "n2");
+  CHECK_FALSE(plan.candidates[1].symptom);
+  CHECK(plan.candidates[1].fault.signal == SIGSEGV);
+}
+
+TEST_CASE("ends that the profile shows as often are benign; more of them are not") {
+  Dump clean;
+  clean.crashed(3, "n1");
+  Dump once;
+  once.crashed(7, "n1");
+  Dump twice;
+  twice.crashed(3, "n1");
+  twice.started(4, "n1");
+  twice.crashed(9, "n1");
+  const auto config = deployment();
+  const Plan benign = plan_of(config, once, profile_of(clean, 3));
+  CHECK(benign.candidates.empty());
+  CHECK(discarded(benign, "benign") == 1);
+  const Plan more = plan_of(config, twice, profile_of(clean, 3));
+  CHECK(more.candidates.size() == 2);
+}
+
+TEST_CASE("pauses keep their duration; processes paused together are one pause") {
+  Dump dump;
+  dump.paused(4.0, 10.0, "n1");
+  dump.paused(4.9, 10.2, "n1", 0);
+  dump.ends(30);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].kind == FaultKind::pause);
+  CHECK(plan.candidates[0].count == 2);
+  CHECK(plan.candidates[0].fault.duration_ns == 6200 * kMs);
+  CHECK(plan.candidates[0].first_ts == at(4));
+}
+
+TEST_CASE("a pause that was not over lasts to the end of the dump") {
+  Dump dump;
+  dump.paused(4.0, 9.0, "n1", trace::kMain | trace::kOpen);
+  dump.ends(14);
+  const auto config = deployment();
+  CHECK(plan_of(config, dump).candidates.at(0).fault.duration_ns == 10 * kSecond);
+}
+
+TEST_CASE("silences that begin together are one partition of their common node") {
+  Dump dump;
+  dump.cut(5, 17, 1, {2, 3});
+  dump.ends(40);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  const Candidate& c = plan.candidates[0];
+  CHECK(c.kind == FaultKind::partition);
+  CHECK(c.node == "n1");
+  CHECK(c.fault.peers.empty());  // all others
+  CHECK(c.fault.direction == Direction::both);
+  CHECK(c.count == 4);
+  CHECK(c.fault.duration_ns >= 12 * kSecond);
+  CHECK(c.fault.duration_ns <= 12200 * kMs);
+  CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 5 * kSecond);
+}
+
+TEST_CASE("a partition of some peers names them, and wider cuts are tried too") {
+  Dump dump;
+  dump.cut(5, 17, 2, {3, 4});
+  dump.scf(1, "n1", "openat", ENOENT, "/x/y");
+  dump.scf(1, "n5", "openat", ENOENT, "/x/y");
+  const auto config = deployment(5);
+  const Plan plan = plan_of(config, dump);
+  const Candidate& c = plan.candidates.at(0);
+  CHECK(c.node == "n2");
+  CHECK(c.fault.peers == std::vector<std::string>{"n3", "n4"});
+  REQUIRE(c.alternatives.size() == 1);
+  CHECK(c.alternatives[0].peers.empty());
+}
+
+TEST_CASE("two groups cut from each other become one partition for each node of the smaller group") {
+  Dump dump;
+  dump.cut(5, 17, 1, {3, 4, 5});
+  dump.cut(5.2, 17.1, 2, {3, 4, 5});
+  const auto config = deployment(5);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  for (const Candidate& c : plan.candidates) {
+    CHECK((c.node == "n1" || c.node == "n2"));
+    CHECK(c.fault.peers == std::vector<std::string>{"n3", "n4", "n5"});
+  }
+  const schedule::Schedule& first = plan.schedules.at(0);
+  REQUIRE(first.faults.size() == 2);
+  CHECK(first.faults[1].after.size() == 1);
+  CHECK((first.faults[1].when.empty() || first.faults[1].when[0].elapsed_ns <= 200 * kMs));
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("a cut is one way only when the other way was watched and alive") {
+  Dump dump;
+  dump.scf(1, "n2", "openat", ENOENT, "/x/y");  // n2 and n3 have tracers
+  dump.scf(1, "n3", "openat", ENOENT, "/x/y");
+  dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
+  dump.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
+  // What n1 sends again at growing intervals.
+  dump.silence(10, 15.2, "n2", "10.77.0.1", "10.77.0.2");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  const Candidate& c = plan.candidates.at(0);
+  CHECK(c.node == "n1");
+  CHECK(c.fault.direction == Direction::in);
+  CHECK(c.fault.duration_ns == 12 * kSecond);
+  CHECK(c.count == 3);
+  REQUIRE(!c.alternatives.empty());
+  CHECK(c.alternatives[0].direction == Direction::both);
+
+  Dump blind;  // only n1 had a tracer
+  blind.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
+  blind.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
+  const Plan both = plan_of(config, blind);
+  CHECK(both.candidates.at(0).node == "n1");
+  CHECK(both.candidates.at(0).fault.direction == Direction::both);
+}
+
+TEST_CASE("partitions at different times are different faults") {
+  Dump dump;
+  dump.cut(5, 15, 1, {2, 3});
+  dump.cut(30, 42, 3, {1, 2});
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[1].node == "n3");
+  CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 25 * kSecond);
+}
+
+TEST_CASE("a silence that was not over lasts to the end of the dump") {
+  Dump dump;
+  dump.silence(5, 11, "n1", "10.77.0.2", "10.77.0.1").flags |= trace::kOpen;
+  dump.silence(5, 11, "n1", "10.77.0.3", "10.77.0.1").flags |= trace::kOpen;
+  dump.ends(25);
+  const auto config = deployment();
+  CHECK(plan_of(config, dump).candidates.at(0).fault.duration_ns == 20 * kSecond);
+}
+
+TEST_CASE("silences with clients and silences as long in the profile are left out and counted") {
+  Dump clean;
+  clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2");
+  Dump dump;
+  dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2");
+  dump.silence(5, 20, "n2", "10.77.0.254", "10.77.0.2");
+  dump.silence(5, 20, "n2", "10.77.0.3", "10.77.0.2");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].count == 1);
+  CHECK(discarded(plan, "benign") == 1);
+  CHECK(discarded(plan, "no node") == 1);
+  CHECK(accounted(plan) == 3);
+}
+
+TEST_CASE("a silence that a crash or pause explains is a symptom; one before it is not") {
+  Dump dump;
+  dump.crashed(10, "n1");
+  dump.silence(9.6, 25, "n2", "10.77.0.1", "10.77.0.2");
+  dump.silence(2, 8, "n3", "10.77.0.2", "10.77.0.3");
+  dump.paused(40, 50, "n3");
+  dump.silence(39.5, 50.2, "n2", "10.77.0.3", "10.77.0.2");
+  dump.started(26, "n1");
+  dump.ends(60);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 5);
+  CHECK(plan.candidates[0].kind == FaultKind::crash);
+  CHECK(plan.candidates[1].kind == FaultKind::pause);
+  CHECK(plan.candidates[2].kind == FaultKind::partition);
+  CHECK_FALSE(plan.candidates[2].symptom);
+  CHECK(plan.candidates[2].first_ts == at(2));
+  CHECK(plan.candidates[3].symptom);
+  CHECK(plan.candidates[4].symptom);
+  // Together, in the order of time.
+  const schedule::Schedule& first = plan.schedules.at(0);
+  REQUIRE(first.faults.size() == 3);
+  CHECK(first.faults[0].kind == FaultKind::partition);
+  CHECK(first.faults[1].kind == FaultKind::crash);
+  CHECK(first.faults[2].kind == FaultKind::pause);
+}
+
+TEST_CASE("a partition well before a crash is a fault of its own") {
+  Dump dump;
+  dump.cut(5, 25, 1, {2, 3});
+  dump.crashed(9, "n1");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK_FALSE(plan.candidates[0].symptom);
+  CHECK_FALSE(plan.candidates[1].symptom);
+  CHECK(plan.schedules.at(0).faults.at(0).kind == FaultKind::partition);
+  CHECK(plan.schedules.at(0).faults.at(1).kind == FaultKind::crash);
+}
+
+TEST_CASE("an assertion right when the silence begins explains the silence") {
+  Dump dump;
+  dump.scf(5, "n1", "fsync", EIO, "/data/wal.log");
+  dump.crashed(5.5, "n1", SIGABRT);
+  dump.cut(5.1, 30, 1, {2, 3});
+  dump.ends(30);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].syscall == "fsync");
+  CHECK(plan.candidates[1].symptom);
+  CHECK(plan.candidates[2].symptom);
+}
+
+TEST_CASE("silences that a planned stop explains are dropped") {
+  Dump dump;
+  dump.crashed(5, "n1", SIGTERM, trace::kMain | trace::kPlanned);
+  dump.cut(4.8, 15, 1, {2, 3});
+  dump.scf(6, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
+  dump.started(15, "n1");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.candidates.empty());
+  CHECK(discarded(plan, "planned stop") == 5);
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("nodes that share one address are told apart by their service ports, or not at all") {
+  auto config = deployment();
+  config.deployment.network = config::Network::host;
+  for (std::size_t i = 0; i < config.nodes.size(); ++i) {
+    config.nodes[i].ip = "127.0.0.1";
+    config.nodes[i].ready = config::Ready{};
+    config.nodes[i].ready->tcp = static_cast<std::uint16_t>(7001 + i);
+  }
+  Dump dump;
+  for (const int sender : {2, 3}) {
+    trace::Event& e = dump.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
+    e.sport = static_cast<std::uint16_t>(7000 + sender);
+    e.dport = 40000;
+  }
+  dump.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");  // no ports
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[0].fault.ports == std::vector<std::uint16_t>{7002, 7003});
+  CHECK(discarded(plan, "share one address") == 1);
+
+  Dump served;  // n1's service fell silent: who sent is unknown
+  trace::Event& e = served.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
+  e.sport = 40000;
+  e.dport = 7001;
+  const Plan ports = plan_of(config, served);
+  REQUIRE(ports.candidates.size() == 1);
+  CHECK(ports.candidates[0].fault.ports == std::vector<std::uint16_t>{7001});
+  CHECK(ports.candidates[0].fault.peers.empty());
+}
+
+TEST_CASE("equal failures are one candidate; what the profile has is benign") {
+  Dump clean;
+  for (int i = 0; i < 4; ++i) clean.scf(0.5 * i, "n1", "mkdir", EEXIST, "/tmp/rose-1/n1/data");
+  Dump dump;
+  for (int i = 0; i < 5; ++i) dump.scf(0.5 * i, "n2", "mkdir", EEXIST, "/tmp/rose-77/n2/data");
+  for (int i = 0; i < 7; ++i) dump.scf(3 + i, "n2", "read", EIO, fmt::format("/tmp/rose-77/n2/snapshot.{}", i));
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].count == 7);
+  CHECK(plan.candidates[0].syscall == "read");
+  CHECK(discarded(plan, "benign") == 5);
+  CHECK(plan.failures == 12);
+  CHECK(plan.discarded_share == Approx(5.0 / 12));
+}
+
+TEST_CASE("far more failures than the profile has are a candidate, after those it never shows") {
+  Dump clean;
+  for (int i = 0; i < 2; ++i) clean.scf(i, "n1", "openat", ENOENT, "/srv/n1/current");
+  Dump dump;
+  for (int i = 0; i < 500; ++i) dump.scf(0.01 * i, "n1", "openat", ENOENT, "/srv/n1/current");
+  dump.scf(8, "n1", "rename", EXDEV, "/srv/n1/epoch");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].syscall == "rename");
+  CHECK(plan.candidates[1].profiled);
+  CHECK(plan.candidates[1].count == 500);
+}
+
+TEST_CASE("without a profile usual noise ranks last but is not dropped") {
+  Dump dump;
+  dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/C.utf8/LC_TIME");
+  dump.scf(0.2, "n1", "ioctl", ENOTTY);
+  dump.scf(0.3, "n1", "recvfrom", EAGAIN);
+  dump.scf(0.4, "n1", "wait4", ECHILD);
+  dump.scf(0.5, "n1", "openat", ENOENT, "/data/n1/checkpoint");
+  dump.scf(5.0, "n1", "accept4", ECONNABORTED);
+  dump.scf(6.0, "n1", "write", ENOSPC, "/data/n1/wal.3");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 7);
+  CHECK(plan.candidates[0].error == "ENOSPC");
+  CHECK(plan.candidates[1].error == "ECONNABORTED");
+  CHECK(plan.candidates[2].path == "*/checkpoint");
+  for (std::size_t i = 3; i < 7; ++i) CHECK(plan.candidates[i].ordinariness == 3);
+}
+
+TEST_CASE("connection errors that a fault of the other side explains are symptoms") {
+  Dump dump;
+  dump.crashed(10, "n1");
+  dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
+  dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
+  dump.scf(11, "n3", "write", EPIPE);  // whose peer can't be told
+  dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that lives
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 4);
+  CHECK(plan.candidates[0].kind == FaultKind::crash);
+  CHECK(plan.candidates[1].peer == "10.77.0.3:7000");
+  CHECK(plan.candidates[1].count == 2);
+  CHECK_FALSE(plan.candidates[1].symptom);
+  CHECK(plan.candidates[2].symptom);
+  CHECK(plan.candidates[2].peer == "10.77.0.1:7000");
+  CHECK(plan.candidates[3].symptom);
+  CHECK(plan.candidates[3].error == "EPIPE");
+}
+
+TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewhere") {
+  Dump dump;
+  dump.cut(5, 15, 1, {2});
+  dump.scf(1, "n3", "openat", ENOENT, "/x/y");
+  dump.scf(9, "n1", "connect", ETIMEDOUT, {}, "10.77.0.2:7000");
+  dump.scf(9, "n2", "recvfrom", ECONNRESET, {}, "10.77.0.1:41234");
+  dump.scf(9, "n3", "connect", ETIMEDOUT, {}, "10.77.0.1:7000");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  int symptoms = 0;
+  for (const Candidate& c : plan.candidates) {
+    if (c.kind != FaultKind::syscall || c.error == "ENOENT") continue;
+    CHECK(c.symptom == (c.node != "n3"));
+    symptoms += c.symptom ? 1 : 0;
+  }
+  CHECK(symptoms == 2);
+}
+
+TEST_CASE("peers: the port of a server is kept, an ephemeral one is not") {
+  Dump dump;
+  dump.scf(1, "n1", "connect", ECONNREFUSED, {}, "10.77.0.2:2888");
+  dump.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:51234");
+  dump.scf(3, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:51777");
+  dump.scf(4, "n1", "connect", ETIMEDOUT, {}, "192.0.2.9:5432");
+  dump.scf(5, "n1", "connect", ENETUNREACH, {}, "[2001:db8::7]:5432");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 4);
+  CHECK(plan.candidates[0].fault.call.peer == "10.77.0.2:2888");
+  CHECK(plan.candidates[1].fault.call.peer == "10.77.0.2:*");
+  CHECK(plan.candidates[1].count == 2);
+  CHECK(plan.candidates[2].fault.call.peer == "*:5432");
+  CHECK(plan.candidates[3].fault.call.peer == "*:5432");
+}
+
+TEST_CASE("failures of a node right after its own kill are noise of its shutdown") {
+  Dump dump;
+  dump.crashed(10, "n1");
+  dump.scf(10.5, "n1", "write", EBADF);
+  dump.scf(13, "n1", "openat", EACCES, "/data/n1/lock");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  CHECK(discarded(plan, "own end") == 1);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[1].syscall == "openat");
+}
+
+TEST_CASE("a disk error right before the node is killed goes first, the kill second") {
+  Dump clean;
+  clean.scf(1, "n1", "mkdir", EEXIST, "/data/n1");
+  Dump dump;
+  dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");
+  dump.scf(8.1, "n1", "fsync", ENOSPC, "/data/n1/wal");
+  dump.crashed(12, "n1", SIGTERM);
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].syscall == "write");
+  CHECK(plan.candidates[1].kind == FaultKind::crash);
+  // What fails together is tried together first, from the time it was seen on.
+  CHECK(plan.schedules.at(0).faults.size() == 2);
+  CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 8 * kSecond);
+  CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 8 * kSecond);
+}
+
+TEST_CASE("shapes of a failed call: as seen, then once") {
+  const auto config = deployment();
+  SECTION("once is once") {
+    Dump dump;
+    dump.scf(0.2, "n1", "openat", EIO, "/data/n1/snapshot.4");
+    dump.ends(20);
+    const Candidate c = plan_of(config, dump).candidates.at(0);
+    CHECK(c.fault.times == 1);
+    CHECK(c.fault.when.empty());
+    CHECK(c.alternatives.empty());
+  }
+  SECTION("a disk that stays full fails every call from then on") {
+    Dump dump;
+    for (int i = 0; i < 30; ++i) dump.scf(5 + 0.5 * i, "n1", "write", ENOSPC, "/data/n1/wal");
+    dump.ends(20);
+    const Candidate c = plan_of(config, dump).candidates.at(0);
+    CHECK(c.fault.times == -1);
+    REQUIRE(c.fault.when.size() == 1);  // writes come all the time: the first one is not meant
+    CHECK(c.fault.when[0].elapsed_ns == 5 * kSecond);
+    REQUIRE(c.alternatives.size() == 3);
+    CHECK(c.alternatives[0].times == -1);
+    CHECK(c.alternatives[0].when.empty());
+    CHECK(c.alternatives[1].times == 1);
+    CHECK(c.alternatives[1].when.size() == 1);
+    CHECK(c.alternatives[2].times == 1);
+  }
+  SECTION("failures that stopped are counted") {
+    Dump dump;
+    for (int i = 0; i < 6; ++i) dump.scf(5 + 0.1 * i, "n1", "openat", EMFILE, "/data/n1/sst.7");
+    dump.ends(60);
+    const Candidate c = plan_of(config, dump).candidates.at(0);
+    CHECK(c.fault.times == 6);
+    CHECK(c.fault.when.empty());  // opened rarely: the first one may be meant
+  }
+  SECTION("a success afterwards means that it recovered") {
+    Dump dump;
+    for (int i = 0; i < 6; ++i) dump.scf(15 + 0.5 * i, "n1", "mkdir", ENOSPC, "/data/n1/chunk");
+    dump.sys(19, "n1", "mkdir", "/data/n1/chunk");
+    dump.ends(20);
+    CHECK(plan_of(config, dump).candidates.at(0).fault.times == 6);
+  }
+  SECTION("a file without a name has no path") {
+    Dump dump;
+    dump.scf(3, "n1", "write", ENOSPC, "/tmp/#1234 (deleted)").flags |= trace::kUnlinked;
+    const Candidate c = plan_of(config, dump).candidates.at(0);
+    CHECK_FALSE(c.fault.call.path.has_value());
+  }
+  SECTION("pipes and sockets have no path") {
+    Dump dump;
+    dump.scf(3, "n1", "write", EIO, "pipe:[1234]");
+    CHECK_FALSE(plan_of(config, dump).candidates.at(0).fault.call.path.has_value());
+  }
+}
+
+TEST_CASE("paths fit the test deployment's folders") {
+  const auto config = deployment();
+  const auto glob = [&](std::string_view path) {
+    Dump dump;
+    dump.scf(3, "n1", "openat", EIO, path);
+    return plan_of(config, dump).candidates.at(0).path;
+  };
+  CHECK(glob("/var/lib/zookeeper/version-2/snapshot.1a2b3c") == "*/snapshot.*");
+  CHECK(glob("/runs/r-17/n1/wal.log") == "*/wal.log");
+  CHECK(glob("/runs/r-17/n1/topics/index") == "*/topics/index");
+  CHECK(glob("snapshot.7") == "*/snapshot.*");
+  CHECK(glob("/etc/hosts") == "/etc/hosts");
+  CHECK(glob("/data/segments/00042") == "*/segments/*");
+}
+
+TEST_CASE("a dump with nothing but the contract's fields") {
+  const std::string text =
+      R"({"meta":{"version":1,"node":"n1","window":1000000,"lost":0}}
+{"ts":1763755200100000000,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOENT","fd":null,"path":"/etc/ld.so.preload","peer":null}
+{"ts":1763755203000000000,"node":"n2","type":"scf","pid":51,"tid":51,"syscall":"read","errno":"EIO","fd":7,"path":"/var/lib/x/snapshot.0","peer":null}
+{"ts":1763755203200000000,"node":"n2","type":"ps","pid":51,"state":"exited","signal":null,"exit_code":1,"duration_ms":null,"planned":false}
+{"ts":1763755204000000000,"node":"n1","type":"sys","pid":41,"tid":44,"syscall":"rename","result":0,"fd":null,"path":"/var/lib/x/epoch.tmp","path2":"/var/lib/x/epoch","peer":null}
+{"ts":1763755204100000000,"node":"n1","type":"af","pid":41,"tid":44,"function":"RaftLogCreate"}
+{"ts":1763755211000000000,"node":"n1","type":"nd","src":"10.77.0.2","dst":"10.77.0.1","duration_ms":7600,"packets":412,"open":false}
+)";
+  const Result<trace::Trace> trace = trace::parse_jsonl(text, "events.jsonl");
+  REQUIRE(trace);
+  const auto config = deployment();
+  Inputs inputs;
+  inputs.config = &config;
+  inputs.traces.push_back(*trace);
+  const Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  REQUIRE(plan->candidates.size() == 4);
+  CHECK(plan->candidates[0].syscall == "read");
+  CHECK(plan->candidates[0].path == "*/snapshot.*");
+  CHECK(plan->candidates[1].error == "ENOENT");
+  CHECK(plan->candidates[2].symptom);  // the exit
+  CHECK(plan->candidates[3].symptom);  // n2 fell silent because it ended
+  CHECK(accounted(*plan) == plan->failures);
+  CHECK(plan->workload_ts == 0);
+}
+
+TEST_CASE("a bare crash of an imported dump is tried at several points of the workload") {
+  Dump dump(false);
+  trace::Event& e = dump.event(100, trace::EventType::ps, "n2");
+  e.state = trace::ProcessState::crashed;
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].fault.signal == SIGKILL);
+  REQUIRE(plan.schedules.size() >= 1);
+  Inputs inputs = inputs_of(config, {dump});
+  const Result<Plan> measured = make_plan(inputs, 20 * kSecond);
+  REQUIRE(measured);
+  REQUIRE(measured->schedules.size() == 3);
+  CHECK(measured->schedules[0].faults[0].when.at(0).elapsed_ns == kSecond / 2);
+  CHECK(measured->schedules[1].faults[0].when.at(0).elapsed_ns == 5 * kSecond);
+  CHECK(measured->schedules[2].faults[0].when.at(0).elapsed_ns == 10 * kSecond);
+}
+
+TEST_CASE("a crash comes back: said when the deployment will not bring it back") {
+  Dump dump;
+  dump.crashed(5, "n1");
+  dump.started(7, "n1");
+  auto config = deployment();
+  CHECK(plan_of(config, dump).notes.empty());
+  config.nodes[0].restart.reset();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.notes.size() == 1);
+  CHECK(plan.notes[0].find("restart") != std::string::npos);
+}
+
+TEST_CASE("hosts are matched by --map, by name, by address and by elimination") {
+  auto config = deployment();
+  const auto nodes_of = [&](const Inputs& inputs) {
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    std::vector<std::string> nodes;
+    for (const Candidate& c : plan->candidates) nodes.push_back(c.node);
+    return nodes;
+  };
+  SECTION("--map, two dumps of two hosts") {
+    Dump a;
+    a.crashed(5, "db-7");
+    a.meta().host = "db-7";
+    Dump b;
+    b.crashed(9, "db-8");
+    Inputs inputs = inputs_of(config, {b, a});
+    inputs.host_to_node = {{"db-7", "n3"}, {"db-8", "n1"}};
+    CHECK(nodes_of(inputs) == std::vector<std::string>{"n3", "n1"});
+    const Result<Plan> plan = make_plan(inputs);
+    CHECK(plan->schedules.at(0).faults.at(0).node == "n3");
+    CHECK(plan->schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 4 * kSecond);
+  }
+  SECTION("by the address in the header") {
+    Dump dump;
+    dump.crashed(5, "db-7");
+    dump.meta().addresses = {"db-7=10.77.0.2"};
+    CHECK(nodes_of(inputs_of(config, {dump})) == std::vector<std::string>{"n2"});
+  }
+  SECTION("by the first label of the name") {
+    Dump dump;
+    dump.crashed(5, "N3.prod.example.com");
+    CHECK(nodes_of(inputs_of(config, {dump})) == std::vector<std::string>{"n3"});
+  }
+  SECTION("by elimination, and said so") {
+    Dump dump;
+    dump.crashed(5, "n1");
+    dump.crashed(6, "n3");
+    dump.crashed(7, "db-7");
+    const Inputs inputs = inputs_of(config, {dump});
+    CHECK(nodes_of(inputs) == std::vector<std::string>{"n1", "n3", "n2"});
+    CHECK(make_plan(inputs)->notes.at(0).find("db-7") != std::string::npos);
+  }
+  SECTION("what can't be matched is left out, counted and said") {
+    Dump dump;
+    dump.crashed(5, "db-7");
+    dump.scf(6, "db-8", "read", EIO, "/x/y");
+    const Inputs inputs = inputs_of(config, {dump});
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    CHECK(plan->candidates.empty());
+    CHECK(discarded(*plan, "--map") == 2);
+    CHECK(plan->notes.at(0).find("--map") != std::string::npos);
+  }
+  SECTION("silences through addresses that only production has") {
+    Dump dump;
+    dump.silence(5, 15, "n1", "192.0.2.12", "192.0.2.11");
+    dump.silence(5, 15, "n1", "192.0.2.13", "192.0.2.11");
+    dump.silence(5, 15, "n2", "192.0.2.11", "192.0.2.12");
+    dump.silence(5, 15, "n3", "192.0.2.11", "192.0.2.13");
+    const Inputs inputs = inputs_of(config, {dump});
+    CHECK(nodes_of(inputs) == std::vector<std::string>{"n1"});
+  }
+  SECTION("unknown names in --map are refused with a suggestion") {
+    Dump dump;
+    dump.crashed(5, "db-7");
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.host_to_node = {{"db-77", "n1"}};
+    Result<Plan> plan = make_plan(inputs);
+    REQUIRE_FALSE(plan);
+    CHECK(plan.error().kind == ErrorKind::input);
+    CHECK(plan.error().hint.find("db-7") != std::string::npos);
+    inputs.host_to_node = {{"db-7", "n9"}};
+    plan = make_plan(inputs);
+    REQUIRE_FALSE(plan);
+    CHECK(plan.error().kind == ErrorKind::input);
+    CHECK(plan.error().message.find("n9") != std::string::npos);
+  }
+}
+
+TEST_CASE("schedules of one plan are distinct, valid and within max_runs") {
+  Dump dump;
+  dump.crashed(5, "n1");
+  dump.cut(9, 20, 2, {3});
+  dump.paused(30, 36, "n3");
+  for (int i = 0; i < 200; ++i) dump.scf(40 + 0.01 * i, "n1", "openat", EIO, fmt::format("/data/n1/dir{}/file-{}x", i, char('a' + i % 26)));
+  auto config = deployment();
+  config.diagnose.max_runs = 40;
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.schedules.size() == 40);
+  CHECK(plan.schedule_whys.size() == plan.schedules.size());
+  std::set<std::string> seen;
+  for (const schedule::Schedule& s : plan.schedules) {
+    CHECK(seen.insert(schedule::fingerprint(s)).second);
+    const auto back = schedule::parse_schedule(schedule::to_toml(s), "written");
+    if (!back) FAIL(back.error().message + "\n" + schedule::to_toml(s));
+    CHECK(schedule::check_nodes(s, config.node_names(), "written"));
+  }
+}
+
+TEST_CASE("any dump gives a plan whose counts add up") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Inputs inputs;
+    const auto config = deployment();
+    inputs.config = &config;
+    inputs.traces.push_back(trace::test::random_trace(seed, 300));
+    inputs.traces.push_back(trace::test::random_trace(seed + 1000, 50));
+    // Some of it on real nodes, or nothing would get past the first filter.
+    for (trace::Trace& trace : inputs.traces) {
+      const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"), trace.strings.intern("n3")};
+      const trace::StringId ips[] = {trace.strings.intern("10.77.0.1"), trace.strings.intern("10.77.0.2"), trace.strings.intern("10.77.0.3")};
+      for (std::size_t i = 0; i < trace.events.size(); ++i) {
+        if (i % 4 != 0) trace.events[i].node = names[i % 3];
+        if (i % 5 != 0) trace.events[i].src = ips[i % 3];
+        if (i % 7 != 0) trace.events[i].dst = ips[(i / 3) % 3];
+        trace.events[i].duration_ms = trace.events[i].duration_ms > 0 ? trace.events[i].duration_ms % 40000 : -1;
+      }
+    }
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    INFO("seed " << seed);
+    CHECK(accounted(*plan) == plan->failures);
+    for (const schedule::Schedule& s : plan->schedules)
+      if (const auto back = schedule::parse_schedule(schedule::to_toml(s), "written"); !back)
+        FAIL(back.error().message + "\n" + schedule::to_toml(s));
+  }
+}

@@ -1,0 +1,550 @@
+// The search on a scripted cluster: which schedules it runs, when it believes a hit, when it stops.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "diagnose_world.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::FaultKind;
+using schedule::OracleAnswer;
+using schedule::Schedule;
+using schedule::Verdict;
+
+namespace {
+
+Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Cluster& cluster,
+                       std::vector<Progress>* progress = nullptr) {
+  const Inputs inputs = inputs_of(config, {dump});
+  Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, [&](const Progress& p) {
+    if (progress != nullptr) progress->push_back(p);
+  });
+  if (!d) throw std::runtime_error(d.error().message);
+  return *std::move(d);
+}
+
+// A partition of n1, seen by all; the bug needs n1 away for at least 8 s.
+Dump partition_dump() {
+  Dump dump;
+  dump.cut(5, 17, 1, {2, 3});
+  dump.ends(30);
+  return dump;
+}
+bool partitioned(const Schedule& s) {
+  const schedule::Fault* f = fault_of(s, FaultKind::partition, "n1");
+  return f != nullptr && f->peers.empty() && f->duration_ns >= 8 * kSecond;
+}
+
+// Three failing calls, most surprising first: EIO on a, b, c.
+Dump calls_dump() {
+  Dump dump;
+  dump.scf(0.1, "n1", "openat", EIO, "/data/n1/aaa");
+  dump.scf(0.2, "n1", "read", ENFILE, "/data/n1/bbb");
+  dump.scf(0.3, "n2", "openat", EMFILE, "/data/n2/ccc");
+  dump.ends(30);
+  return dump;
+}
+
+}  // namespace
+
+TEST_CASE("a partition is found at once and confirmed as often as it takes") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  std::vector<Progress> progress;
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster, &progress);
+  CHECK(d.verdict == Verdict::reproduced);
+  CHECK(d.target_reached);
+  CHECK(d.level == 1);
+  CHECK(d.schedules == 1);
+  CHECK(d.confirm_runs == 8);  // 8 of 8: the last two of ten can't bring it below 80 %
+  CHECK(d.runs == 1 + 1 + 8);
+  CHECK(cluster.runs == d.runs);
+  CHECK(d.tally.rate() == 1.0);
+  REQUIRE(d.found);
+  CHECK(partitioned(*d.found));
+  CHECK(d.words.find("n1") != std::string::npos);
+  CHECK(d.words.find("8 of 8") != std::string::npos);
+  REQUIRE(progress.size() == static_cast<std::size_t>(d.runs));
+  CHECK(progress[0].doing.find("control") != std::string::npos);
+  CHECK(progress[2].doing.find("confirming 1/10") != std::string::npos);
+  CHECK(progress.back().runs_left == config.diagnose.max_runs - d.runs + 1);
+}
+
+TEST_CASE("a failing call is found among others, in the order of the ranking") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) {
+    const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
+    return Answer{hit_if(f != nullptr && f->call.syscall == "read"), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 2);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.at(0).call.path == "*/bbb");
+  CHECK(d.found->faults.at(0).error == ENFILE);
+}
+
+TEST_CASE("the same verdicts give the same search") {
+  const auto config = deployment();
+  std::vector<std::string> first;
+  for (int round = 0; round < 2; ++round) {
+    std::mt19937 random(7);
+    Cluster cluster([&](const Schedule& s, int) {
+      Answer answer;
+      answer.oracle = s.faults.empty() ? OracleAnswer::miss : hit_if(random() % 4 == 0);
+      if (random() % 5 == 0) answer.oracle = OracleAnswer::unknown;
+      return answer;
+    });
+    (void)diagnosis_of(config, calls_dump(), cluster);
+    if (round == 0)
+      first = cluster.made;
+    else
+      CHECK(cluster.made == first);
+  }
+  CHECK(first.size() > 3);
+}
+
+TEST_CASE("the bug shows without faults: said at once") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule&, int) { return Answer{OracleAnswer::hit, {}, {}}; });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+  CHECK(d.verdict == Verdict::inconclusive);
+  CHECK_FALSE(d.target_reached);
+  CHECK_FALSE(d.found);
+  CHECK(d.runs == 1);
+  CHECK(d.schedules == 0);
+  CHECK(d.reason.find("without faults") != std::string::npos);
+}
+
+TEST_CASE("an inconclusive control run is made again, once") {
+  const auto config = deployment();
+  SECTION("the second one is fine") {
+    Cluster cluster([](const Schedule& s, int run) {
+      return Answer{run == 0 ? OracleAnswer::unknown : hit_if(partitioned(s)), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+    CHECK(d.target_reached);
+    CHECK(d.runs == 2 + 1 + 8);
+  }
+  SECTION("the second one is no better") {
+    Cluster cluster([](const Schedule&, int) { return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"}; });
+    const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+    CHECK(d.verdict == Verdict::inconclusive);
+    CHECK(d.runs == 2);
+    CHECK(d.reason.find("the oracle is missing") != std::string::npos);
+  }
+}
+
+TEST_CASE("a bug that shows in 60 % is kept, the search goes on, and the best is reported with its rate") {
+  const auto config = deployment();
+  int right = 0;
+  Cluster cluster([&](const Schedule& s, int) {
+    const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
+    const bool is_right = f != nullptr && f->call.syscall == "read";
+    // 3 of 5, in a fixed pattern.
+    static constexpr bool kPattern[] = {true, true, false, true, false};
+    return Answer{hit_if(is_right && kPattern[right++ % 5]), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.verdict == Verdict::not_reproduced);
+  CHECK_FALSE(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.at(0).call.path == "*/bbb");
+  CHECK(d.tally.conclusive() == 10);  // the reported rate deserves all its runs
+  CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
+  CHECK(d.reason.find("80 %") != std::string::npos);
+  CHECK_FALSE(d.words.empty());
+  CHECK(d.schedules >= 3);  // went on after the flaky one
+  CHECK(d.level == 1);
+}
+
+TEST_CASE("a better schedule found later wins over a flaky earlier one") {
+  const auto config = deployment();
+  int flaky = 0;
+  Cluster cluster([&](const Schedule& s, int) {
+    if (const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n2"); f != nullptr && s.faults.size() == 1)
+      return Answer{OracleAnswer::hit, {}, {}};
+    const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
+    return Answer{hit_if(f != nullptr && f->call.syscall == "openat" && flaky++ % 2 == 0), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.target_reached);
+  CHECK(d.found->faults.at(0).node == "n2");
+  CHECK(d.tally.rate() == 1.0);
+  CHECK(d.schedules == 3);
+}
+
+TEST_CASE("a fault that never fires ends its branch") {
+  auto config = deployment();
+  Dump dump;
+  dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");  // several shapes of it exist
+  dump.scf(9, "n2", "openat", EIO, "/data/n2/ccc");
+  dump.ends(30);
+  std::set<std::string> with_write;
+  Cluster cluster([&](const Schedule& s, int) {
+    Answer answer;
+    for (const schedule::Fault& f : s.faults)
+      if (f.call.syscall == "write") {
+        answer.unfired.push_back(f.id);
+        with_write.insert(schedule::fingerprint(s));
+      }
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK_FALSE(d.target_reached);
+  CHECK_FALSE(d.found);
+  CHECK(d.verdict == Verdict::not_reproduced);
+  // Timed and untimed; the call is never made, so nothing else with it is tried, and nothing of it twice.
+  CHECK(with_write.size() == 2);
+  int tries = 0;
+  for (const std::string& made : cluster.made) tries += with_write.contains(made) ? 1 : 0;
+  CHECK(tries == 2);
+}
+
+TEST_CASE("an unreached first fault rules out all schedules that wait for it") {
+  const auto config = deployment();
+  Dump dump;
+  dump.paused(3, 8, "n2");
+  dump.crashed(12, "n1");
+  dump.crashed(20, "n3");
+  dump.ends(30);
+  Cluster cluster([](const Schedule& s, int) {
+    Answer answer;
+    bool lost = false;
+    for (const schedule::Fault& f : s.faults) {
+      lost = lost || f.kind == FaultKind::pause;
+      if (lost) answer.unfired.push_back(f.id);
+    }
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  int with_pause = 0;
+  for (const Tried& tried : d.tried) with_pause += fault_of(tried.schedule, FaultKind::pause) != nullptr ? 1 : 0;
+  CHECK(with_pause == 1);
+  CHECK(d.verdict == Verdict::not_reproduced);  // the crashes alone were judged
+}
+
+TEST_CASE("an oracle that cannot tell is asked again once, and never counts") {
+  const auto config = deployment();
+  int tries = 0;
+  Cluster cluster([&](const Schedule& s, int) {
+    if (s.faults.empty()) return Answer{};
+    return Answer{++tries == 1 ? OracleAnswer::unknown : hit_if(partitioned(s)), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 1);
+  CHECK(d.runs == 1 + 2 + 8);
+  CHECK(d.tally.inconclusive == 0);
+}
+
+TEST_CASE("inconclusive confirmation runs are bounded and count for neither side") {
+  const auto config = deployment();
+  SECTION("some") {
+    int tries = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      if (s.faults.empty()) return Answer{};
+      return Answer{++tries % 3 == 2 ? OracleAnswer::unknown : hit_if(partitioned(s)), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+    CHECK(d.target_reached);
+    CHECK(d.tally.reproduced == 8);
+    CHECK(d.tally.inconclusive > 0);
+    CHECK(d.tally.rate() == 1.0);
+  }
+  SECTION("all") {
+    int tries = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      if (s.faults.empty()) return Answer{};
+      return Answer{++tries == 1 ? OracleAnswer::hit : OracleAnswer::unknown, {}, {}};
+    });
+    auto small = deployment();
+    small.diagnose.max_runs = 60;
+    const Diagnosis d = diagnosis_of(small, partition_dump(), cluster);
+    CHECK_FALSE(d.target_reached);
+    CHECK(d.runs <= 60);
+    CHECK(d.tally.conclusive() == 0);
+    CHECK(d.tally.inconclusive <= 10 / 2 + 3);
+  }
+}
+
+TEST_CASE("nothing but inconclusive runs is no verdict") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) {
+    return Answer{s.faults.empty() ? OracleAnswer::miss : OracleAnswer::unknown, {}, {}, "node n2 was not ready in 10s"};
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.verdict == Verdict::inconclusive);
+  CHECK_FALSE(d.found);
+  CHECK(d.reason.find("n2 was not ready") != std::string::npos);
+  for (const Tried& tried : d.tried) CHECK(tried.tally.runs() <= 2);
+}
+
+TEST_CASE("a miss is no proof: promising schedules are tried again after all first tries") {
+  const auto config = deployment();
+  int of_partition = 0;
+  Dump dump = partition_dump();
+  dump.scf(0.2, "n2", "openat", EIO, "/data/n2/ccc");
+  Cluster cluster([&](const Schedule& s, int) {
+    if (!partitioned(s)) return Answer{};
+    if (s.faults.size() > 1) return Answer{};
+    return Answer{hit_if(++of_partition > 1), {}, {}};  // misses the first time
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.size() == 1);
+  CHECK(d.schedules > 1);
+  // The same schedule is one entry of what was tried.
+  std::set<std::string> seen;
+  for (const Tried& tried : d.tried) CHECK(seen.insert(schedule::fingerprint(tried.schedule)).second);
+}
+
+TEST_CASE("runs that show the dump's symptoms are tried again before others") {
+  const auto config = deployment();
+  Dump dump = calls_dump();
+  dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
+  Cluster cluster([&](const Schedule& s, int) {
+    Answer answer;
+    const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n2");
+    if (f != nullptr && s.faults.size() == 1) {
+      Dump seen;
+      seen.crashed(1, "n2", SIGABRT);
+      answer.trace = seen.take();
+    }
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK_FALSE(d.found);
+  std::vector<std::string> again;  // what was run twice, in order of the second run
+  std::set<std::string> seen;
+  for (const std::string& made : cluster.made)
+    if (!seen.insert(made).second) again.push_back(made);
+  REQUIRE(again.size() >= 2);
+  for (const Tried& tried : d.tried)
+    if (schedule::fingerprint(tried.schedule) == again[0]) CHECK(tried.schedule.faults.at(0).call.path == "*/ccc");
+}
+
+TEST_CASE("max_runs is kept in every phase") {
+  for (int most = 1; most <= 25; ++most) {
+    auto config = deployment();
+    config.diagnose.max_runs = most;
+    int right = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      return Answer{hit_if(partitioned(s) && right++ % 3 != 2), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+    INFO("max_runs " << most);
+    CHECK(cluster.runs <= most);
+    CHECK(d.runs == cluster.runs);
+    if (most == 1) {
+      CHECK(d.verdict == Verdict::inconclusive);
+      CHECK(d.reason.find("max_runs") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("max_runs ends a search without a hit, and says so") {
+  auto config = deployment();
+  config.diagnose.max_runs = 3;
+  Cluster cluster([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.runs == 3);
+  CHECK(d.verdict == Verdict::not_reproduced);
+  CHECK(d.reason.find("max_runs = 3") != std::string::npos);
+}
+
+TEST_CASE("confirmation stops as soon as the target is out of reach") {
+  const auto config = deployment();
+  int tries = 0;
+  Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty() && ++tries == 1), {}, {}}; });
+  auto one = deployment();
+  one.diagnose.max_runs = 1 + 1 + 3;  // control, the hit, three misses
+  const Diagnosis d = diagnosis_of(one, partition_dump(), cluster);
+  CHECK_FALSE(d.target_reached);
+  CHECK(d.tally.not_reproduced == 3);
+}
+
+TEST_CASE("minimisation drops what is not needed and keeps the rate") {
+  const auto config = deployment();
+  Dump dump;
+  dump.paused(3, 8, "n2");
+  dump.crashed(12, "n1");
+  dump.crashed(20, "n3");
+  dump.ends(30);
+  SECTION("only the crash of n1 matters, but at its time") {
+    Cluster cluster([](const Schedule& s, int) {
+      // 12 s after the workload began, whatever it waits for.
+      const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
+      std::int64_t t = 0;
+      for (const schedule::Fault* at = f; at != nullptr;) {
+        for (const schedule::Condition& c : at->when) t += c.elapsed_ns;
+        at = at->after.empty() ? nullptr : s.find(at->after[0]);
+      }
+      return Answer{hit_if(f != nullptr && t == 12 * kSecond), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    REQUIRE(d.found->faults.size() == 1);
+    CHECK(d.found->faults[0].node == "n1");
+    CHECK(d.found->faults[0].after.empty());
+    CHECK(d.found->faults[0].when.at(0).elapsed_ns == 12 * kSecond);
+    CHECK(d.schedules == 1);
+    CHECK(d.tally.reproduced == 8);  // its own confirmation, not that of the larger one
+    CHECK(d.words.find("2 other faults") != std::string::npos);
+  }
+  SECTION("all are needed") {
+    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(s.faults.size() == 3), {}, {}}; });
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    CHECK(d.target_reached);
+    CHECK(d.found->faults.size() == 3);
+    CHECK(d.runs == 1 + 1 + 8 + 3);
+  }
+  SECTION("a smaller schedule that is flaky is refused") {
+    int small = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      if (s.faults.size() == 3) return Answer{OracleAnswer::hit, {}, {}};
+      return Answer{hit_if(s.faults.size() == 2 && small++ % 2 == 0), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    CHECK(d.target_reached);
+    CHECK(d.found->faults.size() == 3);
+  }
+  SECTION("a smaller schedule that passes the gate but not the confirmation is given back") {
+    int small = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      if (s.faults.size() == 3) return Answer{OracleAnswer::hit, {}, {}};
+      return Answer{hit_if(s.faults.size() == 2 && small++ < 4), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    CHECK(d.target_reached);
+    CHECK(d.found->faults.size() == 3);
+    CHECK(d.tally.rate() == 1.0);
+  }
+}
+
+TEST_CASE("calls of one full disk are tried together first") {
+  const auto config = deployment();
+  Dump dump;
+  for (int i = 0; i < 20; ++i) {
+    dump.scf(5 + 0.4 * i, "n1", "write", ENOSPC, "/data/n1/wal");
+    dump.scf(5.1 + 0.4 * i, "n1", "openat", ENOSPC, "/data/n1/snapshot.tmp");
+  }
+  dump.ends(13.5);
+  Cluster cluster([](const Schedule& s, int) {
+    bool write = false;
+    bool open = false;
+    for (const schedule::Fault& f : s.faults) {
+      write = write || f.call.syscall == "write";
+      open = open || f.call.syscall == "openat";
+    }
+    return Answer{hit_if(write && open), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 1);
+  REQUIRE(d.found->faults.size() == 2);
+  for (const schedule::Fault& f : d.found->faults) {
+    CHECK(f.times == -1);
+    CHECK(f.when.at(0).elapsed_ns == 5 * kSecond);
+  }
+}
+
+TEST_CASE("a failed call together with a crash, in the order of the dump") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(6, "n1");
+  dump.scf(9, "n2", "openat", EIO, "/data/n2/ccc");
+  dump.ends(30);
+  Cluster cluster([](const Schedule& s, int) {
+    const schedule::Fault* f = fault_of(s, FaultKind::syscall);
+    return Answer{hit_if(s.faults.size() == 2 && f != nullptr && f->after == std::vector<std::string>{"crash-n1"}), {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK(d.target_reached);
+  CHECK(d.found->faults.size() == 2);
+  CHECK(d.schedules <= 5);
+}
+
+TEST_CASE("when the workload's beginning is unknown the first fault is tried at several points of it") {
+  const auto config = deployment();
+  Dump dump(false);
+  dump.crashed(7, "n1");
+  Cluster cluster([](const Schedule& s, int) {
+    const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
+    return Answer{hit_if(f != nullptr && f->when.at(0).elapsed_ns >= 8 * kSecond), {}, {}};
+  });
+  cluster.seconds = 20;  // the control run tells how long the workload takes
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 3);
+  CHECK(d.found->faults.at(0).when.at(0).elapsed_ns == 10 * kSecond);
+}
+
+TEST_CASE("a dump without faults leaves nothing to try") {
+  const auto config = deployment();
+  Dump dump;
+  dump.exited(5, "n1", 0);
+  Cluster cluster([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  CHECK(d.verdict == Verdict::inconclusive);
+  CHECK(d.runs == 1);
+  CHECK(d.reason.find("--plan") != std::string::npos);
+}
+
+TEST_CASE("an error of the runner ends the diagnosis") {
+  const auto config = deployment();
+  for (const int when : {0, 1, 4}) {
+    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+    cluster.fails_at = when;
+    const Inputs inputs = inputs_of(config, {partition_dump()});
+    const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+    REQUIRE_FALSE(d);
+    CHECK(d.error().kind == ErrorKind::cancelled);
+  }
+}
+
+TEST_CASE("levels that do not exist yet are said, levels not asked for are not run") {
+  auto config = deployment();
+  Cluster cluster([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.verdict == Verdict::not_reproduced);
+  CHECK(d.plan.notes.back().find("levels 2, 3") != std::string::npos);
+
+  config.diagnose.levels = {1};
+  Cluster again([](const Schedule&, int) { return Answer{}; });
+  for (const std::string& note : diagnosis_of(config, calls_dump(), again).plan.notes)
+    CHECK(note.find("level") == std::string::npos);
+
+  config.diagnose.levels = {3};
+  Cluster third([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis none = diagnosis_of(config, calls_dump(), third);
+  CHECK(none.verdict == Verdict::inconclusive);
+  CHECK(none.runs == 1);
+}
+
+TEST_CASE("a bug that once shows though no fault fired is noted") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int run) {
+    Answer answer;
+    if (run != 1) return answer;
+    answer.oracle = OracleAnswer::hit;
+    for (const schedule::Fault& f : s.faults) answer.unfired.push_back(f.id);
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK_FALSE(d.found);
+  CHECK(d.plan.notes.back().find("no fault had fired") != std::string::npos);
+}
+
+TEST_CASE("a found schedule is written and read back the same") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+  REQUIRE(d.found);
+  const Result<Schedule> back = schedule::parse_schedule(schedule::to_toml(*d.found, d.words), "schedule.toml");
+  REQUIRE(back);
+  CHECK(schedule::fingerprint(*back) == schedule::fingerprint(*d.found));
+}
