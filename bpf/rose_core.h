@@ -271,6 +271,14 @@ struct task_struct {
 	struct css_set *cgroups;
 };
 
+struct io_kiocb {
+	struct file *file;
+};
+struct io_uring_cqe {
+	__u64 user_data;
+	__s32 res;
+};
+
 struct linux_binprm {
 	const char *filename;
 };

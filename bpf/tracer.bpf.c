@@ -19,6 +19,7 @@ const volatile __u64 rose_delay_ns;
 const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
 const volatile __u32 rose_ephemeral_low, rose_ephemeral_high;
 const volatile __u32 rose_has_addresses;
+const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
 
 /* ---- maps ---- */
 struct {
@@ -674,6 +675,59 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 		return 0; /* ERESTART*: the kernel's own, the program never sees it */
 	}
 	return record_call(regs, ret);
+}
+
+/* Operations of io_uring fail in their completion, not at a call's exit. What was asked for is gone
+ * by then except its file; told as failures of io_uring_enter. */
+SEC("raw_tp/io_uring_complete")
+int rose_uring(struct bpf_raw_tracepoint_args *ctx)
+{
+	enum { ETIME_ = 62, ECANCELED_ = 125, IO_URING_ENTER = 426 };
+	struct io_kiocb *request = (void *)ctx->args[1];
+	struct rose_call *call;
+	struct scratch *s;
+	struct file *file;
+	__s32 result, node;
+	__u32 size;
+
+	if (rose_uring_result)
+		result = (__s32)ctx->args[3];
+	else
+		result = BPF_CORE_READ((struct io_uring_cqe *)ctx->args[2], res);
+	if (result >= 0 || result < -MAX_ERRNO)
+		return 0;
+	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (node < 0)
+		return 0;
+	/* Timeouts that ran out, cancelled waits, and "not yet": how a ring is used. */
+	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
+	    result == -EALREADY_) {
+		struct rose_stats *stats = stats_of(node);
+
+		if (stats)
+			__sync_fetch_and_add(&stats->suppressed, 1);
+		return 0;
+	}
+	s = take_scratch(node);
+	if (!s)
+		return 0;
+	call = (void *)s->record;
+	fill_head(&call->head, ROSE_FAILED, 0, node);
+	call->result = result;
+	call->nr = IO_URING_ENTER;
+	call->pad = 0;
+	call->fd = -1;
+	s->size = sizeof(*call);
+	file = BPF_CORE_READ(request, file);
+	if (file)
+		put_file(s, file);
+	size = s->size;
+	if (size > sizeof(s->record))
+		size = sizeof(s->record);
+	call->head.size = size;
+	emit(node, s->record, size);
+	give_back(s);
+	return 0;
 }
 
 /* Profile mode only: counts every call by node and number. */

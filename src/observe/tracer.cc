@@ -1,6 +1,7 @@
 #include "observe/tracer.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -75,6 +76,25 @@ std::pair<std::uint32_t, std::uint32_t> ephemeral_ports() {
   std::uint32_t low = 32768, high = 60999;
   file >> low >> high;
   return {low, high};
+}
+
+// The io_uring_complete tracepoint passed (data, ring, request, user data, result, ...) before
+// Linux 6.11, and (data, ring, request, completion) since.
+bool uring_passes_result() {
+  static const bool answer = [] {
+    btf* kernel = btf__load_vmlinux_btf();
+    if (kernel == nullptr) return false;
+    bool many = false;
+    const auto id = btf__find_by_name_kind(kernel, "btf_trace_io_uring_complete", BTF_KIND_TYPEDEF);
+    if (id > 0) {
+      const btf_type* type = btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
+      if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
+      many = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) > 4;
+    }
+    btf__free(kernel);
+    return many;
+  }();
+  return answer;
 }
 
 bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
@@ -280,6 +300,7 @@ Result<void> KernelTracer::load() {
   for (const auto& target : targets_) {
     if (!target.addresses.empty()) fixed.rose_has_addresses = 1;
   }
+  fixed.rose_uring_result = uring_passes_result() ? 1 : 0;
 
   // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
   cpus_ = libbpf_num_possible_cpus();
@@ -346,7 +367,8 @@ Result<void> KernelTracer::attach() {
   // Processes first: what is followed must be known before its calls are looked at.
   const Tracepoint tracepoints[] = {{progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
                                     {progs.rose_stopped, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
-                                    {progs.rose_closed, true}, {progs.rose_sys_exit, false}, {progs.rose_sys_count, false}};
+                                    {progs.rose_closed, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
+                                    {progs.rose_sys_count, false}};
   for (const auto& [program, optional] : tracepoints) {
     if (!bpf_program__autoload(program)) continue;
     bpf_link* link = bpf_program__attach(program);

@@ -96,6 +96,22 @@ TEST_CASE("every kind of failing call is recorded with what it was about") {
   CHECK(trace.meta.lost == 0);
 }
 
+TEST_CASE("failed io_uring operations are failures too") {
+  const TestCgroup cgroup("uring");
+  const TestFolder folder;
+  Victim victim(&cgroup, {"uring", folder.path()});
+  auto tracer = start({target("n1", cgroup)});
+  const int status = victim.run();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    WARN("skipped: no io_uring here");
+    return;
+  }
+  REQUIRE(status == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  CHECK(find(trace, {EventType::scf, "io_uring_enter", "", folder.path(), "", "", victim.pid()}).size() == 1);
+}
+
 TEST_CASE("an exec is a change, with the program's path") {
   const TestCgroup cgroup("exec");
   auto tracer = start({target("n1", cgroup)});
