@@ -1,0 +1,235 @@
+// The steps that advance a schedule, with many threads at once on plain memory; and what plans refuse.
+#include "inject/state.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <thread>
+
+#include "inject/plan.h"
+
+using namespace rose;
+using namespace rose::inject;
+
+// Its first instruction is 10 bytes long, whatever the compiler adds elsewhere.
+asm(".text\n.globl inject_state_probed\n.type inject_state_probed, @function\ninject_state_probed:\n"
+    "movabs $0x1122334455667788, %rax\nret\n.size inject_state_probed, .-inject_state_probed\n");
+
+namespace {
+
+config::Config three_nodes() {
+  config::Config config;
+  config.file = "rose.toml";
+  config.directory = "/";
+  for (int i = 1; i <= 3; ++i) {
+    config::Node node;
+    node.name = fmt::format("n{}", i);
+    node.ip = fmt::format("10.0.0.{}", i);
+    node.command = {"/bin/true"};
+    node.binaries = {"/proc/self/exe"};
+    config.nodes.push_back(node);
+  }
+  return config;
+}
+
+Result<std::unique_ptr<Plan>> plan_of(const std::string& text, const config::Config& config = three_nodes(),
+                                      bool allow_attached = false) {
+  auto schedule = schedule::parse_schedule("version = 1\nname = \"t\"\n" + text, "t.toml");
+  if (!schedule) return Unexpected(std::move(schedule).error());
+  return make_plan(*schedule, config, allow_attached);
+}
+
+struct Memory {
+  std::unique_ptr<Plan> plan;
+  std::vector<rose_chain> chains;
+  std::vector<rose_condition> conditions;
+  std::vector<rose_word> edges, groups;
+  rose_settings settings{};
+  std::unique_ptr<State> state;
+
+  explicit Memory(const std::string& text) {
+    auto made = plan_of(text);
+    if (!made) FAIL(made.error().message);
+    plan = std::move(*made);
+    chains.resize(plan->chains.size());
+    conditions.resize(plan->conditions.size());
+    edges.resize(plan->edges.size());
+    groups.resize(plan->chains.size() + 1);
+    state = std::make_unique<State>(
+        *plan, SharedArrays{chains.data(), conditions.data(), edges.data(), groups.data(), &settings});
+  }
+};
+
+void in_threads(int count, const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE("counting is exact with threads racing, and each condition is met once") {
+  for (int round = 0; round < 50; ++round) {
+    Memory m(R"(
+[[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } ]
+)");
+    std::atomic<int> completed{0};
+    in_threads(8, [&](int) {
+      for (int i = 0; i < 200; ++i) {
+        m.state->count(0, 1, 1, 1);
+        if (m.state->count(1, 1, 1, 2)) ++completed;
+      }
+    });
+    // 1600 reads meet the first; what writes came before that do not count.
+    REQUIRE(m.state->met_ns(0) == 1);
+    const auto position = ROSE_POSITION(m.state->progress(0));
+    REQUIRE(position >= 1);
+    while (m.state->state(0) != ROSE_FIRED) m.state->count(1, 1, 1, 3);
+    REQUIRE(completed <= 1);
+    REQUIRE(m.settings.contended == 0);
+  }
+}
+
+TEST_CASE("`after` opens once all have fired; of a group one fires; both with threads racing") {
+  for (int round = 0; round < 200; ++round) {
+    Memory m(R"(
+[[fault]]
+id = "a"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+error = "EIO"
+[[fault]]
+id = "b"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+error = "EIO"
+group = "g"
+[[fault]]
+id = "c"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+error = "EIO"
+group = "g"
+[[fault]]
+id = "d"
+kind = "syscall"
+node = "n2"
+syscall = "write"
+error = "EIO"
+after = ["a", "b"]
+)");
+    CHECK(m.state->state(0) == ROSE_ARMED);
+    CHECK(m.state->state(3) == ROSE_WAITING);
+    std::atomic<int> fired{0};
+    in_threads(6, [&](int i) {
+      if (m.state->fire(static_cast<std::size_t>(i % 3), 1, 1, 5)) ++fired;
+    });
+    REQUIRE(fired == 2);
+    REQUIRE(m.state->state(0) == ROSE_FIRED);
+    const bool b = m.state->state(1) == ROSE_FIRED;
+    REQUIRE(b != (m.state->state(2) == ROSE_FIRED));
+    REQUIRE(m.state->lost(b ? 2 : 1));
+    REQUIRE(m.state->state(3) == (b ? ROSE_ARMED : ROSE_WAITING));
+  }
+}
+
+TEST_CASE("same_thread wants the thread that met the previous condition") {
+  Memory m(R"(
+[[fault]]
+id = "a"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "read" }, { syscall = "write", same_thread = true } ]
+)");
+  CHECK_FALSE(m.state->count(1, 7, 7, 1));
+  m.state->count(0, 7, 4'000'000, 1);
+  CHECK_FALSE(m.state->count(1, 7, 8, 2));
+  CHECK(m.state->count(1, 7, 4'000'000, 3));
+  CHECK(m.state->state(0) == ROSE_FIRED);
+}
+
+TEST_CASE("partitions begin when fired and end with `until`") {
+  Memory m(R"(
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "n1"
+until = [ { log = "healed", node = "n2" } ]
+)");
+  REQUIRE(m.plan->rules.size() == 2);
+  CHECK(m.state->until_ns(0) == 0);
+  CHECK_FALSE(m.state->count(0, 0, 0, 5));  // its `until` does not count before it
+  m.state->begin(10);
+  CHECK(m.state->fire(0, 0, 0, 20));
+  CHECK(m.state->until_ns(0) == ~std::uint64_t{0});
+  CHECK(m.state->count(0, 0, 0, 500));
+  CHECK(m.state->until_ns(0) == 500);
+  m.state->end(0, 900);
+  CHECK(m.state->until_ns(0) == 500);
+}
+
+TEST_CASE("what cannot be done is refused, with a way out") {
+  struct Case {
+    const char* text;
+    ErrorKind kind;
+    const char* message;
+    const char* hint;
+  };
+  const Case cases[] = {
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n4\"", ErrorKind::input, "unknown node 'n4'", "'n1'"},
+      {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
+      {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\nreject = true", ErrorKind::environment, "`reject`", "dropped"},
+      {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"rename\"\nerror = \"EIO\"\neffect = \"full\"",
+       ErrorKind::environment, "effect = \"full\" is not possible for 'rename'", "fsync"},
+      {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"fsync\"\nresult = 0\neffect = { bytes = 3 }",
+       ErrorKind::environment, "{ bytes = n } is not possible for 'fsync'", "pwrite64"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
+       "no function 'no_such_function_here'", ""},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"inject_state_probed\", offset = 0x5000 } ]",
+       ErrorKind::input, "offset 0x5000 is outside of 'inject_state_probed", "bytes long"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"inject_state_probed\", offset = 1 } ]",
+       ErrorKind::input, "no instruction begins at offset 0x1 of 'inject_state_probed", "inside an instruction"},
+  };
+  for (const auto& one : cases) {
+    const auto made = plan_of(std::string("[[fault]]\n") + one.text + "\n");
+    INFO(one.text);
+    REQUIRE_FALSE(made);
+    INFO(made.error().message << " / " << made.error().hint);
+    CHECK(made.error().kind == one.kind);
+    CHECK(made.error().message.find(one.message) != std::string::npos);
+    CHECK(made.error().hint.find(one.hint) != std::string::npos);
+  }
+}
+
+TEST_CASE("instruction boundaries") {
+  // push rbp; mov rbp,rsp; call +0; ret
+  const std::string code("\x55\x48\x89\xe5\xe8\x00\x00\x00\x00\xc3", 10);
+  for (const std::uint64_t good : {0U, 1U, 4U, 9U}) CHECK(is_instruction_boundary(code, good));
+  for (const std::uint64_t bad : {2U, 3U, 5U, 8U, 10U, 11U}) CHECK_FALSE(is_instruction_boundary(code, bad));
+  CHECK(ordinal(1) == "1st");
+  CHECK(ordinal(12) == "12th");
+  CHECK(ordinal(23) == "23rd");
+}
+
+TEST_CASE("attached nodes ask for permission, and their syscalls cannot be changed") {
+  auto config = three_nodes();
+  config.deployment.network = config::Network::host;
+  config.nodes[0].attach = config::Attach{.pid_file = "x", .container = {}, .unit = {}, .cgroup = {}};
+  const std::string crash = "[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\n";
+  const auto refused = plan_of(crash, config);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::environment);
+  CHECK(refused.error().hint.find("--allow-attached") != std::string::npos);
+  CHECK(plan_of(crash, config, true));
+  const auto syscall =
+      plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
+  REQUIRE_FALSE(syscall);
+  CHECK(syscall.error().kind == ErrorKind::environment);
+}
