@@ -126,6 +126,20 @@ struct ScfGroup {
   const Cause* cause = nullptr;
 };
 
+// A group that is not benign.
+struct Failure {
+  const ScfGroup* group = nullptr;
+  std::string syscall;
+  bool far_more = false;   // the profile has it, but far rarer
+  double normal = 0;       // times a run
+  int ordinariness = 0;
+  bool recovered = false;
+
+  [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
+    return {group->key.explained, far_more, ordinariness, group->first_ts};
+  }
+};
+
 // Strings as small numbers, over all dumps.
 class Interner {
  public:
@@ -773,23 +787,31 @@ class Extractor {
 
     std::optional<profile::BenignIndex> normal_failures;
     if (inputs_.profile) normal_failures.emplace(*inputs_.profile);
+    std::vector<Failure> failures;
     for (const ScfGroup& group : groups) {
-      bool far_more = false;
-      double normal = 0;
-      if (inputs_.profile) {
-        const profile::CallKind* kind = normal_failures->find(*group.trace, *group.first);
-        if (kind != nullptr) {
-          normal = per_run(*kind);
-          far_more = static_cast<double>(group.count) > 10 * normal * longer_than_a_run() + 20;
-          if (!far_more) {
+      Failure failure{&group, kernel::syscall_name(group.key.syscall), false, 0, 0, false};
+      if (normal_failures) {
+        if (const profile::CallKind* kind = normal_failures->find(*group.trace, *group.first); kind != nullptr) {
+          failure.normal = per_run(*kind);
+          failure.far_more = static_cast<double>(group.count) > 10 * failure.normal * longer_than_a_run() + 20;
+          if (!failure.far_more) {
             discard("benign: the profile shows the same failures without faults", group.count);
             continue;
           }
         }
       }
-      const ScfKey success{group.key.node, group.key.syscall, 0, group.key.pattern, 0, false};
-      const auto it = succeeded.find(success);
-      add_call(group, patterns.text(group.key.pattern), far_more, normal, it != succeeded.end() && it->second > group.first_ts);
+      failure.ordinariness = ordinariness(group.key.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
+      const auto it = succeeded.find({group.key.node, group.key.syscall, 0, group.key.pattern, 0, false});
+      failure.recovered = it != succeeded.end() && it->second > group.first_ts;
+      failures.push_back(std::move(failure));
+    }
+    // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
+    std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
+    std::size_t to_try = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
+    plan_.candidates.reserve(plan_.candidates.size() + failures.size());
+    for (const Failure& failure : failures) {
+      add_call(failure, patterns.text(failure.group->key.pattern), to_try > 0);
+      if (to_try > 0) --to_try;
     }
   }
 
@@ -849,8 +871,10 @@ class Extractor {
     return hot_call(syscall);
   }
 
-  void add_call(const ScfGroup& group, const std::string& pattern, bool far_more, double normal, bool recovered) {
-    const std::string syscall = kernel::syscall_name(group.key.syscall);
+  // `with_shapes`: it may come to be tried, in all its shapes.
+  void add_call(const Failure& failure, const std::string& pattern, bool with_shapes) {
+    const ScfGroup& group = *failure.group;
+    const std::string& syscall = failure.syscall;
     const std::string_view path = group.trace->str(group.first->path);
     const int node = group.key.node;
     Fault fault;
@@ -872,7 +896,7 @@ class Extractor {
     // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
     const std::int64_t near_end = std::max(2 * kSecond, (plan_.end_ts - plan_.begin_ts) / 10);
     if (group.count > 1)
-      fault.times = !recovered && plan_.end_ts - group.last_ts <= near_end
+      fault.times = !failure.recovered && plan_.end_ts - group.last_ts <= near_end
                         ? -1
                         : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
 
@@ -890,16 +914,17 @@ class Extractor {
     // of a rare kind is likely the one that failed, whenever it comes.
     const bool often = hot(node, syscall);
     shape(fault.times, often);
-    shape(fault.times, !often);
-    if (fault.times != 1) {
+    if (with_shapes || shapes.empty()) shape(fault.times, !often);
+    if (with_shapes && fault.times != 1) {
       shape(1, often);
       shape(1, !often);
     }
-    if (const std::string wide = path_glob(path, name(node), true); !glob.empty() && wide != glob) {
-      Fault f = shapes.front();
-      f.call.path = wide;
-      shapes.push_back(std::move(f));
-    }
+    if (with_shapes && !glob.empty())
+      if (std::string wide = path_glob(path, name(node), true); wide != glob) {
+        Fault f = shapes.front();
+        f.call.path = std::move(wide);
+        shapes.push_back(std::move(f));
+      }
     Fault first = std::move(shapes.front());
     shapes.erase(shapes.begin());
 
@@ -910,12 +935,12 @@ class Extractor {
     c.error = kernel::errno_name(group.key.err);
     c.path = !glob.empty() ? glob : pattern;
     c.peer = peer;
-    c.profiled = far_more;
-    c.ordinariness = ordinariness(group.key.err, syscall, path, group.first->peer != 0);
+    c.profiled = failure.far_more;
+    c.ordinariness = failure.ordinariness;
     const std::string times = group.count == 1 ? "once" : fmt::format("{} times", group.count);
     c.why = fmt::format("failed {}, first {}; ", times, at(group.first_ts));
-    if (far_more)
-      c.why += fmt::format("the profile has it too, but only {:.1f} times a run", normal);
+    if (failure.far_more)
+      c.why += fmt::format("the profile has it too, but only {:.1f} times a run", failure.normal);
     else if (inputs_.profile)
       c.why += "the profile never shows it";
     else
@@ -986,8 +1011,14 @@ class Extractor {
       const bool call = c.kind == FaultKind::syscall;
       return std::tuple(c.symptom ? 1 : 0, kind, call && c.profiled ? 1 : 0, call ? c.ordinariness : 0, c.first_ts);
     };
-    std::stable_sort(plan_.candidates.begin(), plan_.candidates.end(),
-                     [&](const Candidate& a, const Candidate& b) { return order(a) < order(b); });
+    std::vector<std::pair<decltype(order(plan_.candidates[0])), std::size_t>> sorted;
+    sorted.reserve(plan_.candidates.size());
+    for (std::size_t i = 0; i < plan_.candidates.size(); ++i) sorted.emplace_back(order(plan_.candidates[i]), i);
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<Candidate> ranked;
+    ranked.reserve(sorted.size());
+    for (const auto& [key, index] : sorted) ranked.push_back(std::move(plan_.candidates[index]));
+    plan_.candidates = std::move(ranked);
     promote();
     int rank = 0;
     for (Candidate& candidate : plan_.candidates) candidate.rank = ++rank;
