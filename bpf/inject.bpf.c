@@ -90,6 +90,14 @@ struct {
 } rose_pending SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rose_restart);
+} rose_restarts SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
 } rose_bells SEC(".maps");
@@ -272,36 +280,81 @@ static long visit_site(__u32 i, void *data)
 	return 0;
 }
 
+static __always_inline void forget_restart(struct rose_settings *set, __u32 tid)
+{
+	if (!bpf_map_delete_elem(&rose_restarts, &tid))
+		__sync_fetch_and_add(&set->restarts, -1);
+}
+
+enum {
+	NR_RESTART_SYSCALL = 219,
+	NR_NONE = -1,			/* rt_sigreturn leaves no number behind */
+};
+
 SEC("raw_tp/sys_exit")
 int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct rose_settings *set = settings();
 	struct pt_regs *regs = (void *)ctx->args[0];
+	struct rose_restart *known = 0, fresh = {};
 	struct rose_pending *pending;
 	struct visit visit = {};
-	long node;
+	int interrupted, number;
 	__u32 count;
+	long node;
+	__u64 ip;
 
-	if (!set || !ROSE_READ(set->pending))
+	if (!set)
+		return 0;
+	visit.result = (long)ctx->args[1];
+	interrupted = visit.result <= -512 && visit.result >= -516;
+	if (!interrupted && !ROSE_READ(set->pending) && !ROSE_READ(set->restarts))
 		return 0;
 	visit.tid = (__u32)bpf_get_current_pid_tgid();
+	number = BPF_CORE_READ(regs, orig_ax);
+	ip = BPF_CORE_READ(regs, ip);
+	if (interrupted) {
+		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
+			return 0;
+		fresh.ip = ip;
+		fresh.syscall = number;
+		__sync_fetch_and_add(&set->restarts, 1);
+		if (bpf_map_update_elem(&rose_restarts, &visit.tid, &fresh, BPF_NOEXIST)) {
+			__sync_fetch_and_add(&set->restarts, -1);
+			bpf_map_update_elem(&rose_restarts, &visit.tid, &fresh, BPF_EXIST);
+		}
+		return 0;
+	}
+	if (ROSE_READ(set->restarts)) {
+		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
+		if (known && number == NR_NONE) {
+			/* From a signal handler: back to the call (2 bytes before), to behind it with EINTR, or elsewhere. */
+			if (ip != known->ip)
+				return 0;
+			number = known->syscall;
+			visit.result = -4;
+			forget_restart(set, visit.tid);
+		} else if (known && number == NR_RESTART_SYSCALL) {
+			number = known->syscall;
+			forget_restart(set, visit.tid);
+		} else if (known && known->syscall == (__u32)number && known->ip == ip) {
+			forget_restart(set, visit.tid);
+		}
+	}
 	pending = bpf_map_lookup_elem(&rose_pending, &visit.tid);
-	if (!pending)
+	if (!pending || number == NR_NONE)
 		return 0;
 	count = pending->count;
 	node = current_node(set);
-	visit.result = (long)ctx->args[1];
-	/* Left by a thread that died in its call, whose id this one has now; or a call that will be made, and notified, again. */
-	if (node < 0 || pending->syscall != (__u32)BPF_CORE_READ(regs, orig_ax) ||
-	    (visit.result <= -512 && visit.result >= -516))
-		goto out;
+	/* Left by a thread that died in its call, whose id this one has now; or a handler's call, inside an interrupted one. */
+	if (node < 0 || pending->syscall != (__u32)number)
+		return 0;
 	visit.node = node;
 	visit.now = bpf_ktime_get_ns();
 	bpf_loop(count, visit_pending, &visit, 0);
 	visit.pass = 1;
 	if (visit.current)
 		bpf_loop(count, visit_pending, &visit, 0);
-out:
 	if (!bpf_map_delete_elem(&rose_pending, &visit.tid))
 		__sync_fetch_and_add(&set->pending, -1);
 	return 0;

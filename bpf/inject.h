@@ -124,6 +124,16 @@ struct rose_pending {
 	__u16 conditions[ROSE_MAX_LIST];
 };
 
+/*
+ * A call that a signal interrupted. The kernel makes it again, notification and all, unless a handler ran that wanted EINTR:
+ * the same call then, not another one.
+ */
+struct rose_restart {
+	__u64 ip;			/* behind the call's instruction */
+	__u32 syscall;
+	__u32 reserved;
+};
+
 /* What a probed address stands for: a part of rose_site_conditions. */
 struct rose_site {
 	__u32 first;
@@ -147,7 +157,7 @@ struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0 unused */
 	__u32 pending;			/* threads in rose_pending; 0 lets sys_exit return at once */
 	__u32 contended;		/* steps given up after too many lost races: must stay 0 */
-	__u32 host;			/* network.bpf.c: cgroup programs, both ends known by cgroup */
+	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;
 };
 
@@ -186,6 +196,7 @@ ROSE_SIZE(rose_chain, 128);
 ROSE_SIZE(rose_condition, 56);
 ROSE_SIZE(rose_node_state, 16);
 ROSE_SIZE(rose_pending, 136);
+ROSE_SIZE(rose_restart, 16);
 ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 16);

@@ -105,7 +105,7 @@ class ScheduleInjector final : public Injector, private Hands {
       supervisors_.push_back(plan_->notified[i].empty()
                                  ? nullptr
                                  : std::make_unique<Supervisor>(
-                                       *plan_, *state_, plan_->has_syscall_conditions() ? programs_.get() : nullptr, i,
+                                       *plan_, *state_, plan_->needs_returns() ? programs_.get() : nullptr, i,
                                        static_cast<Hands&>(*this)));
     }
     return {};
@@ -432,7 +432,8 @@ class ScheduleInjector final : public Injector, private Hands {
     // Killed on the spot and gone from the list, or still in it: it is one either way.
     const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
     if (done != 0 && listed && signal == SIGKILL) --count;
-    state_->add_injected(i, count);
+    // A syscall fault with then = "crash" counts the calls it changed, which the supervisor has done.
+    if (chain.data.kind == ROSE_CHAIN_CRASH) state_->add_injected(i, count);
     if (done == 0 && count == 0) follow_[i].nobody = true;
     add_detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
                               count + (done != 0 ? 1 : 0) == 1 ? "1 process" : fmt::format("{} processes", count + (done != 0 ? 1 : 0)),

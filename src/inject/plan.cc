@@ -587,9 +587,28 @@ bool Plan::notifies() const {
   return std::any_of(notified.begin(), notified.end(), [](const auto& list) { return !list.empty(); });
 }
 
-bool Plan::has_syscall_conditions() const {
-  return std::any_of(conditions.begin(), conditions.end(),
-                     [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; });
+bool Plan::needs_returns() const {
+  if (std::any_of(conditions.begin(), conditions.end(),
+                  [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; })) {
+    return true;
+  }
+  // Calls that never wait for anybody are never interrupted: with only those the watching, which costs each syscall
+  // of the machine a little, is left out.
+  static const std::set<std::string_view> patient = {
+      "open",     "openat",   "openat2",   "creat",     "close",     "stat",      "lstat",     "fstat",    "newfstatat",
+      "statx",    "access",   "faccessat", "faccessat2", "rename",   "renameat",  "renameat2", "unlink",   "unlinkat",
+      "mkdir",    "mkdirat",  "rmdir",     "link",      "linkat",    "symlink",   "symlinkat", "readlink", "readlinkat",
+      "truncate", "ftruncate", "fsync",    "fdatasync", "sync",      "syncfs",    "fallocate", "sync_file_range",
+      "pread64",  "pwrite64", "preadv",    "pwritev",   "lseek",     "chmod",     "fchmod",    "fchmodat", "chown",
+      "fchown",   "lchown",   "fchownat",  "chdir",     "fchdir",    "mmap",      "munmap",    "mprotect", "msync",
+      "dup",      "dup2",     "dup3",      "socket",    "bind",      "listen",    "setsockopt", "getsockopt",
+      "execve",   "execveat", "utimensat", "getdents64", "getdents",  "mknod",    "mknodat"};
+  for (const auto& list : notified) {
+    for (const int number : list) {
+      if (patient.count(kernel::syscall_name(number)) == 0) return true;
+    }
+  }
+  return false;
 }
 
 Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,

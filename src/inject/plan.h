@@ -57,7 +57,8 @@ struct Plan {
   Plan& operator=(const Plan&) = delete;
 
   [[nodiscard]] bool notifies() const;
-  [[nodiscard]] bool has_syscall_conditions() const;
+  // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.
+  [[nodiscard]] bool needs_returns() const;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,

@@ -83,7 +83,7 @@ class LoadedPrograms final : public Programs {
     bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
     // What is not used is not loaded either: a kernel without uprobes can still do the rest.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
-    bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.has_syscall_conditions());
+    bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
     if (const int err = rose_inject__load(inject_); err != 0) {
       return kernel::bpf_failure("cannot load the injection programs", -err);
@@ -136,7 +136,7 @@ class LoadedPrograms final : public Programs {
     if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
     if (!plan_.rules.empty()) ROSE_CHECK(attach_network(deployment));
     for (const auto& node : deployment.nodes()) ROSE_CHECK(add_node(node));
-    if (plan_.has_syscall_conditions()) {
+    if (plan_.needs_returns()) {
       const int fd = bpf_raw_tracepoint_open("sys_exit", bpf_program__fd(inject_->progs.rose_sys_exit));
       if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
       sys_exit_ = Fd(fd);
@@ -203,6 +203,18 @@ class LoadedPrograms final : public Programs {
     if (bpf_map_delete_elem(bpf_map__fd(inject_->maps.rose_pending), &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
   }
 
+  bool take_restart(pid_t tid, int syscall, std::uint64_t ip) override {
+    auto& waiting = settings_.as<rose_settings>()->restarts;
+    if (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0) return false;
+    const int map = bpf_map__fd(inject_->maps.rose_restarts);
+    rose_restart restart{};
+    if (bpf_map_lookup_elem(map, &tid, &restart) != 0) return false;
+    // Another call: the handler's own, before it returns to the interrupted one.
+    if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
+    if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
+    return true;
+  }
+
   std::uint64_t dropped(std::size_t chain) const override {
     std::uint64_t sum = 0;
     if (network_ == nullptr) return 0;
@@ -231,7 +243,6 @@ class LoadedPrograms final : public Programs {
     const auto& nodes = deployment.nodes();
     auto* settings = settings_.as<rose_settings>();
     settings->rules = narrow(plan_.rules.size());
-    settings->host = netns_ ? 0 : 1;
     std::set<std::size_t> cut;
     for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
       rose_rule rule = plan_.rules[i];

@@ -32,6 +32,8 @@ class Programs {
   // The thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
   virtual void untag(pid_t tid) = 0;
+  // The thread makes a call again that a signal had interrupted: `ip` behind its instruction. Answers yes once.
+  virtual bool take_restart(pid_t tid, int syscall, std::uint64_t ip) = 0;
 
   // Packets dropped for a partition so far.
   [[nodiscard]] virtual std::uint64_t dropped(std::size_t chain) const = 0;

@@ -178,7 +178,8 @@ class Supervisor::Listener {
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
     const auto decision =
-        owner_.decide(*call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_);
+        owner_.decide(*call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_,
+                       request.data.instruction_pointer);
     if (decision.fault == nullptr) {
       go_on(request.id);
     } else {
@@ -326,7 +327,7 @@ void Supervisor::disarm() {
 }
 
 Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,
-                                        pid_t main_pid) {
+                                        pid_t main_pid, std::uint64_t ip) {
   const std::lock_guard lock(counting_);
   if (own_exec && call.tid() == main_pid) {
     // The launcher's only call behind its filter is this one; when it is not selected, the first is the node's.
@@ -361,6 +362,9 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
 
   Decision decision;
+  // A call that a signal interrupted and that is made again was counted, and let go, the first time.
+  if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
+
   // What is armed is decided for all before the first fires: one call never opens a fault and meets it too.
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {

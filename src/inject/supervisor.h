@@ -42,7 +42,7 @@ class Hands {
 
 class Supervisor {
  public:
-  // `programs` may be null when no condition waits for a return.
+  // `programs` may be null when no returns are watched.
   Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
@@ -59,7 +59,8 @@ class Supervisor {
   struct Decision;
   friend class Listener;
 
-  Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid);
+  Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid,
+                  std::uint64_t ip);
 
   const Plan& plan_;
   State& state_;

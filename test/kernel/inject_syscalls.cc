@@ -396,3 +396,33 @@ error = "EIO"
   CHECK(outcomes.at(0).why_not == "'b' of the same group fired first");
   CHECK(outcomes.at(1).fired);
 }
+
+TEST_CASE("a call that signals interrupt and the kernel makes again is one call; one that returned EINTR is one too") {
+  Rig rig;
+  rig.add({"interrupted", "5", "again", "interrupted", "2", "eintr", "create", "mark", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "fourth"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+path = "pipe:*"
+error = "EIO"
+count = 4
+[[fault]]
+id = "seen"
+kind = "syscall"
+node = "n1"
+syscall = "openat"
+path = "*/mark"
+error = "EDQUOT"
+when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
+)");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  // The first read is interrupted five times and made again; then two of their own return EINTR, and the 4th fails.
+  CHECK(rig.out() == "read = 1\nread = EINTR\nread = EINTR\nread = EIO\ncreate mark = EDQUOT\ndone\n");
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(0).seen == 4);
+  CHECK(outcomes.at(1).fired);
+}

@@ -7,6 +7,7 @@
 //   repeat N STEP...;      the steps up to ";" N times
 //   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
 //   fork STEP...;          a child does the steps, then exits; the parent waits
+//   interrupted N again|eintr   a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
 //   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
 //   udp PORT               UDP echo (in the background)
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -200,6 +203,44 @@ void run(const Steps& steps, int fd) {
         ::_exit(0);
       }
       ::waitpid(child, nullptr, 0);
+    } else if (step == "interrupted") {
+      const long signals = number();
+      struct sigaction action {};
+      action.sa_handler = [](int) {};
+      action.sa_flags = next() == "again" ? SA_RESTART : 0;
+      ::sigaction(SIGUSR1, &action, nullptr);
+      int ends[2];
+      if (::pipe(ends) != 0) std::exit(97);
+      const auto reader = ::pthread_self();
+      const long tid = ::syscall(SYS_gettid);
+      std::thread writer([=] {
+        const std::string wchan = "/proc/self/task/" + std::to_string(tid) + "/stat";
+        for (long i = 0; i < signals; ++i) {
+          // Only a reader that sleeps can be interrupted: wait until it does.
+          for (int calm = 0; calm < 20;) {
+            char text[512] = {};
+            const int stat = ::open(wchan.c_str(), O_RDONLY);
+            const auto got = ::pread(stat, text, sizeof text - 1, 0);
+            ::close(stat);
+            const char* state = got > 0 ? std::strrchr(text, ')') : nullptr;
+            calm = state != nullptr && state[2] == 'S' ? calm + 1 : 0;
+            ::usleep(500);
+          }
+          ::pthread_kill(reader, SIGUSR1);
+        }
+        ::usleep(5000);
+        [[maybe_unused]] const auto put = ::write(ends[1], "x", 1);
+      });
+      char byte;
+      long got = ::syscall(SYS_read, ends[0], &byte, 1);
+      while (got < 0 && errno == EINTR) {
+        say("read", got);
+        got = ::syscall(SYS_read, ends[0], &byte, 1);
+      }
+      say("read", got);
+      writer.join();
+      ::close(ends[0]);
+      ::close(ends[1]);
     } else if (step == "sleep") {
       ::usleep(static_cast<useconds_t>(number() * 1000));
     } else if (step == "print") {
