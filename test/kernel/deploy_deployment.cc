@@ -340,12 +340,11 @@ TEST_CASE("what cannot be executed is bad input", "[deploy]") {
 TEST_CASE("the restart policy restarts after every end, up to its maximum", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sh", "-c", "echo x >> count; exec sleep 100"}});
-  config.nodes[0].ready = ready_log("");
-  config.nodes[0].ready.reset();
   config.nodes[0].restart = config::Restart{kSecond / 20, 2};
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
+  REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));  // started is not yet that far
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
     const std::int64_t killed = monotonic_ns();
