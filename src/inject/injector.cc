@@ -85,6 +85,7 @@ struct Follow {
   std::atomic<std::uint64_t> ended_ns{0};
   std::atomic<bool> nobody{false};   // crash, pause: there was no process
   std::atomic<bool> paused{false};
+  bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
   std::string detail;                // under Shared::mutex
   std::string trouble;
@@ -207,6 +208,13 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
     if (!armed_ || disarmed_) return;
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      const auto& chain = plan_->chains[i];
+      if (chain.data.kind != ROSE_CHAIN_CRASH || chain.data.node != node || chain.call) continue;
+      if (state_->state(i) != ROSE_FIRED) continue;
+      follow_[i].acted = true;
+      crash_once(i);
+    }
     process_state(node, end.signalled ? "crashed" : "exited", end.pid);
   }
 
@@ -354,7 +362,7 @@ class ScheduleInjector final : public Injector, private Hands {
       case ROSE_CHAIN_CRASH:
         // What fires at a call is carried out by that call's supervisor, before it answers.
         if (!chain.call && !follow.acted.exchange(true)) {
-          workers_[chain.data.node]->add([this, i] { crash(i, chain_signal(i)); });
+          workers_[chain.data.node]->add([this, i] { crash_once(i); });
         }
         return kNever;
       case ROSE_CHAIN_PAUSE:
@@ -388,7 +396,12 @@ class ScheduleInjector final : public Injector, private Hands {
     workers_[plan_->chains[i].data.node]->add([this, i] { end_pause(i); });
   }
 
-  [[nodiscard]] int chain_signal(std::size_t i) const { return plan_->chains[i].fault->signal; }
+  // By the node's worker, or by who hears first that the process which the kernel killed on the spot has ended: the
+  // rest of the node must be gone before it starts again, and the new start be spared.
+  void crash_once(std::size_t i) {
+    const std::lock_guard lock(crashing_);
+    if (!std::exchange(follow_[i].crashed, true)) crash(i, plan_->chains[i].fault->signal);
+  }
 
   void say(std::size_t i, std::string detail) {
     const std::lock_guard lock(mutex_);
@@ -636,6 +649,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::uint64_t armed_ns_ = 0;
   std::vector<LogTail> tails_;
   std::vector<LogTail::Reader> readers_;
+  std::mutex crashing_;
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

@@ -326,6 +326,13 @@ void Supervisor::disarm() {
   for (auto& listener : listeners_) listener->wake();
 }
 
+bool Supervisor::is_over(std::size_t chain) const {
+  if (state_.state(chain) != ROSE_FIRED) return false;
+  const auto& fault = *plan_.chains[chain].fault;
+  if (fault.kind != schedule::FaultKind::syscall) return true;
+  return fault.times >= 0 && state_.injected(chain) >= static_cast<std::uint64_t>(fault.times);
+}
+
 Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,
                                         pid_t main_pid, std::uint64_t ip) {
   const std::lock_guard lock(counting_);
@@ -341,10 +348,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
   std::vector<std::uint32_t> meant;
   for (const auto id : chains_) {
-    const auto now = state_.state(id);
-    if (now == ROSE_WITHDRAWN || (now == ROSE_FIRED && plan_.chains[id].fault->kind != schedule::FaultKind::syscall)) {
-      continue;
-    }
+    if (state_.state(id) == ROSE_WITHDRAWN || is_over(id)) continue;
     if (plan_.chains[id].call->matches(call)) meant.push_back(id);
   }
   if (returning.empty() && meant.empty()) {
@@ -376,8 +380,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     const auto& fault = *chain.fault;
     if (state_.lost(id)) continue;
     const bool is_syscall = fault.kind == schedule::FaultKind::syscall;
-    const auto times = is_syscall ? fault.times : 1;
-    if (times >= 0 && state_.injected(id) >= static_cast<std::uint64_t>(times)) continue;  // it is over
+    if (is_over(id)) continue;
     const auto seen = state_.add_seen(id);
     // A call is changed by one fault; another that wanted it too takes the next.
     if (seen < chain.call_count || decision.fault != nullptr) continue;

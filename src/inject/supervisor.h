@@ -59,6 +59,8 @@ class Supervisor {
   struct Decision;
   friend class Listener;
 
+  // It has changed all the calls it was to change.
+  [[nodiscard]] bool is_over(std::size_t chain) const;
   Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid,
                   std::uint64_t ip);
 

@@ -179,6 +179,29 @@ when = [ { state = "started", node = "n1" }, { elapsed = "150ms" } ]
   CHECK(gap < 200 * kMs);
 }
 
+TEST_CASE("a crash on the spot spares the restart that follows at once") {
+  Rig rig;
+  auto& node = rig.add({"append", "starts", "write", "x", "fork", "sleep", "60000", ";"});
+  node.restart = config::Restart{.delay_ns = 1, .max = 3};
+  rig.start(R"(
+[[fault]]
+id = "one"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "write", path = "*/starts", count = 2 } ]
+[[fault]]
+id = "zero"
+kind = "crash"
+node = "n1"
+when = [ { syscall = "write", path = "*/starts" } ]
+)");
+  REQUIRE(eventually([&] { return rig.read("n1/starts") == "xxx" && rig.deployment->processes(0).size() == 2; }));
+  ::usleep(100'000);
+  CHECK(rig.deployment->starts(0) == 3);
+  for (const auto& one : rig.finish()) CHECK(one.fired);
+  CHECK(rig.read("n1/starts") == "xxx");
+}
+
 TEST_CASE("a pause at its time lasts its duration") {
   Rig rig;
   rig.add({"repeat", "100000", "print", "tick", "sleep", "1", ";"});
