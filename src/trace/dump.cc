@@ -79,6 +79,9 @@ static_assert(sizeof(Totals) == 16);
 constexpr std::size_t kBlockEvents = std::size_t{1} << 16;
 constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // raw
 static_assert(kBlockEvents * sizeof(Record) <= kMostBlockBytes);
+// Deflate can squeeze 1000:1, so a small hostile file could ask for gigabytes. Writers store a block
+// plainly rather than go beyond this ratio, readers refuse it: a file costs memory in proportion to its size.
+constexpr std::size_t kMostRatio = 100;
 // A block of strings is closed when it has grown past this; the last string may be a long one.
 constexpr std::size_t kStringsBlockBytes = std::size_t{1} << 22;
 static_assert(kStringsBlockBytes + kLongestString + 4 <= kMostBlockBytes);
@@ -300,12 +303,16 @@ class Writer {
   }
 
   Result<void> write_block(Kind kind, std::uint32_t items, std::string_view raw) {
-    uLongf size = ::compressBound(raw.size());
-    packed_.resize(sizeof(BlockHeader) + size);
+    uLongf size = 0;
+    const auto pack = [&](int level) {
+      size = ::compressBound(raw.size());
+      packed_.resize(sizeof(BlockHeader) + size);
+      return ::compress2(reinterpret_cast<Bytef*>(packed_.data() + sizeof(BlockHeader)), &size,
+                         reinterpret_cast<const Bytef*>(raw.data()), raw.size(), level) == Z_OK;
+    };
     // Level 1: a dump is written while the system it watches is in trouble.
-    const int rc = ::compress2(reinterpret_cast<Bytef*>(packed_.data() + sizeof(BlockHeader)), &size,
-                               reinterpret_cast<const Bytef*>(raw.data()), raw.size(), 1);
-    if (rc != Z_OK) return fail(ErrorKind::environment, "not enough memory to compress a dump");
+    if (!pack(1) || (raw.size() / kMostRatio > size && !pack(0)))
+      return fail(ErrorKind::environment, "not enough memory to compress a dump");
     BlockHeader header{kind, items, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(raw.size()), 0, 0};
     header.crc = block_crc(header, packed_.data() + sizeof(BlockHeader));
     std::memcpy(packed_.data(), &header, sizeof(header));
@@ -391,8 +398,7 @@ class Reader {
       return fmt::format("no block of a known kind begins here (found {:#010x})", block.kind);
     if (block.raw > kMostBlockBytes)
       return fmt::format("a block claims {} bytes, the most is {}", block.raw, kMostBlockBytes);
-    // Deflate makes nothing smaller than 1:1032 (zlib's own figure); a claim beyond is a lie.
-    if (block.raw / 1032 > block.packed)
+    if (block.raw / kMostRatio > block.packed)
       return fmt::format("a block claims {} bytes from {} packed ones", block.raw, block.packed);
     if (block.packed > left - sizeof(block))
       return fmt::format("the file ends inside a block ({} of {} bytes)", left - sizeof(block), block.packed);
