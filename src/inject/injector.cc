@@ -188,7 +188,7 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
   std::string backend() const override {
-    return plan_->notifies() ? "seccomp (user notification; works on every kernel since Linux 5.9)" : "";
+    return plan_->notifies() ? "seccomp: user notification, the only backend of this version of rose" : "";
   }
 
   // ---- deploy::NodeObserver ----

@@ -196,15 +196,14 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   chain.call = std::move(*matcher);
   chain.call_count = static_cast<std::uint64_t>(fault.count);
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
-  if (config_.inject.syscall == config::Backend::override_return) {
-    return refuse(fault, ErrorKind::environment,
-                  "the override backend for syscall faults is not available in this version of rose",
-                  "set [inject] syscall = \"auto\" or \"seccomp\"");
-  }
   const bool answered = fault.error != 0 || fault.result.has_value();
   if (!answered && fault.effect == Effect::none && fault.delay_ns == 0 &&
       fault.then_do == schedule::ThenDo::nothing) {
     return refuse(fault, ErrorKind::input, "it changes nothing", "give an `error`, a `result`, a `delay` or an `effect`");
+  }
+  if (fault.delay_ns > 0 && fault.then_do == schedule::ThenDo::crash) {
+    return refuse(fault, ErrorKind::environment, "`delay` together with then = \"crash\" is not possible in this version of rose",
+                  "leave one of them out");
   }
   if (fault.error < 0 || fault.error > 4095) {
     return refuse(fault, ErrorKind::input, fmt::format("error {} is not an errno", fault.error), "1 to 4095");
@@ -353,6 +352,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   }
   switch (source.kind) {
     case ConditionKind::elapsed:
+      if (source.count != 1) return refuse(fault, ErrorKind::input, fmt::format("{}: `elapsed` has no count", where));
       condition.data.kind = ROSE_ON_ELAPSED;
       condition.data.count = 1;
       condition.words = fmt::format("{} passing", format_duration(source.elapsed_ns));
@@ -567,6 +567,11 @@ Result<void> Planner::lists() {
                   fmt::format("{} syscall conditions on node '{}'", watched[i], config_.nodes[i].name),
                   fmt::format("at most {} on one node", static_cast<int>(ROSE_MAX_LIST)));
     }
+  }
+  if (config_.inject.syscall == config::Backend::override_return && plan_.notifies()) {
+    return fail(ErrorKind::environment,
+                "the override backend for syscall faults and conditions is not available in this version of rose",
+                "set [inject] syscall = \"auto\" or \"seccomp\"");
   }
   for (const auto& site : plan_.sites) {
     if (site.conditions.size() > ROSE_MAX_LIST) {

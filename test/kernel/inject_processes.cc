@@ -56,7 +56,7 @@ when = [ { syscall = "openat", path = "*/log.*", count = 2 } ]
 TEST_CASE("a crash takes all processes of the node, or only the main one") {
   for (const bool all : {true, false}) {
     Rig rig;
-    rig.add({"fork", "print", "child", "gate", "go", "create", "by-child", "sleep", "60000", ";"});
+    rig.add({"fork", "print", "child", "gate", "go", "create", "by-child", "sleep", "60000", ";", "sleep", "60000"});
     rig.start(fmt::format(R"(
 [[fault]]
 id = "die"

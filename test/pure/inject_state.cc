@@ -190,6 +190,8 @@ TEST_CASE("what cannot be done is refused, with a way out") {
        ErrorKind::environment, "effect = \"full\" is not possible for 'rename'", "fsync"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"fsync\"\nresult = 0\neffect = { bytes = 3 }",
        ErrorKind::environment, "{ bytes = n } is not possible for 'fsync'", "pwrite64"},
+      {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ndelay = \"1s\"\nthen = \"crash\"",
+       ErrorKind::environment, "`delay` together with", "leave one"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
        "no function 'no_such_function_here'", ""},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"inject_state_probed\", offset = 0x5000 } ]",
