@@ -265,6 +265,7 @@ struct task_struct {
 	pid_t tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	__u64 start_time;
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct signal_struct *signal;

@@ -58,6 +58,14 @@ struct {
 	__type(value, struct rose_pause);
 } rose_paused SEC(".maps");
 
+/* Processes whose end was told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_identity);
+	__type(value, __u8);
+} rose_ended SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -906,15 +914,22 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 {
 	struct signal_struct *signal = task->signal;
 	struct rose_process process = {};
+	struct rose_identity identity = {};
 	bool is_main = false;
 	__s32 code, node;
 	__u32 tgid;
+	__u8 one = 1;
 
 	if (signal->live.counter != 0)
 		return 0; /* other threads go on */
 	tgid = task->tgid;
 	node = node_of_current(tgid, &is_main);
 	if (node < 0)
+		return 0;
+	/* Of threads that end at once on several CPUs, each may see that none is left: one tells it. */
+	identity.start_ns = task->group_leader->start_time;
+	identity.tgid = tgid;
+	if (bpf_map_update_elem(&rose_ended, &identity, &one, BPF_NOEXIST))
 		return 0;
 	code = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code : task->exit_code;
 	fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);

@@ -223,6 +223,14 @@ struct rose_stats {
 };
 ROSE_SIZE(struct rose_stats, 32);
 
+/* A process, for good: pids come again. */
+struct rose_identity {
+	rose_u64 start_ns;
+	rose_u32 tgid;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_identity, 16);
+
 /* A pause going on: key of rose_paused is the tgid, or ROSE_FROZEN | cgroup id. */
 #define ROSE_FROZEN (1ull << 63)
 struct rose_pause {

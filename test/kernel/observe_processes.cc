@@ -48,6 +48,20 @@ TEST_CASE("ends are told with their status or signal") {
   }
 }
 
+TEST_CASE("a process with many threads ends once") {
+  const TestCgroup cgroup("crowd");
+  auto tracer = start({target("n1", cgroup)});
+  for (int round = 0; round < 20; ++round) {
+    Victim victim(&cgroup, {"crowd", "5"});
+    REQUIRE(WEXITSTATUS(victim.run()) == 5);
+    const auto trace = snapshot(*tracer);
+    const auto exited = processes(trace, victim.pid(), ProcessState::exited);
+    REQUIRE(exited.size() == 1);
+    CHECK(exited[0].exit_code == 5);
+    CHECK(processes(trace, victim.pid(), ProcessState::crashed).empty());
+  }
+}
+
 TEST_CASE("kill -9 from outside, planned and not") {
   const TestCgroup cgroup("kill");
   auto tracer = start({target("n1", cgroup)});

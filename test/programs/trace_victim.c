@@ -6,6 +6,7 @@
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
+ *   crowd CODE          40 threads, then an exit of all at once
  *   uring DIR           an io_uring read of the folder, which fails; exit 77 without io_uring
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
@@ -278,6 +279,17 @@ static void functions(int often) {
   if (cube_root(27.0 + x * 0.0) < 2.9) exit(96);
 }
 
+static void *rest(void *unused) {
+  for (;;) pause();
+  return unused;
+}
+
+static void crowd(int code) {
+  pthread_t id;
+  for (int i = 0; i < 40; i++) pthread_create(&id, 0, rest, 0);
+  exit(code);
+}
+
 static int uring(const char *dir) {
   struct io_uring_params params = {0};
   char buffer[16];
@@ -336,6 +348,7 @@ int main(int argc, char **argv) {
   else if (strcmp(mode, "die") == 0) kill(getpid(), SIGKILL);
   else if (strcmp(mode, "functions") == 0 && argc == 3) functions(atoi(argv[2]));
   else if (strcmp(mode, "uring") == 0 && argc == 3) return uring(argv[2]);
+  else if (strcmp(mode, "crowd") == 0 && argc == 3) crowd(atoi(argv[2]));
   else if (strcmp(mode, "noise") == 0) noise();
   else return 98;
   return 0;
