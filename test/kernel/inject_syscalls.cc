@@ -426,3 +426,19 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
   CHECK(outcomes.at(0).seen == 4);
   CHECK(outcomes.at(1).fired);
 }
+
+// What supervision costs: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures) with
+// nothing selected, with a cold and with a hot syscall selected.
+TEST_CASE("cost", "[.][cost]") {
+  const char* program = std::getenv("ROSE_BENCH");
+  REQUIRE(program != nullptr);
+  for (const std::string syscall : {"mkdir", "openat", "read"}) {
+    Rig rig;
+    rig.add({});
+    rig.config.nodes[0].command = {program};
+    rig.start(fmt::format("[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\npath = \"*/no-such\"\n"
+                          "error = \"EIO\"\n", syscall));
+    rig.wait_end();
+    WARN(syscall << " selected:\n" << rig.out());
+  }
+}
