@@ -813,10 +813,7 @@ TEST_CASE("cancellation ends waits early and everything is still undone", "[depl
 }
 
 TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {
-  const RunDir living_dir;
-  auto living = make(make_config({{"sleep", "1000"}}), living_dir);
-  REQUIRE_OK(living->start());
-
+  // The fork first, while this process has one thread: the child makes threads of its own.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -841,6 +838,9 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   REQUIRE(::read(pipe_fds[0], buffer, sizeof buffer - 1) > 0);
   ::close(pipe_fds[0]);
   const std::string id = buffer;
+  const RunDir living_dir;
+  auto living = make(make_config({{"sleep", "1000"}}), living_dir);
+  REQUIRE_OK(living->start());
   const auto chosen = [&](std::string_view one) { return one == id || one == living->id(); };
 
   // While it lives nothing of it is touched.
