@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <ctime>
 #include <map>
 #include <tuple>
@@ -147,10 +148,8 @@ Result<std::int64_t> parse_moment(std::string_view option, std::string_view text
   };
   if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
     std::int64_t value = 0;
-    for (const char c : text) {
-      value = value * 10 + (c - '0');
-      if (value > trace::kLatestTs) return refuse();
-    }
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || value > trace::kLatestTs) return refuse();
     return value;
   }
   const bool from_end = text.starts_with('-');
