@@ -110,7 +110,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::string variable_name(std::string_view node) {
   std::string name(node);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
   return name;
 }
 

@@ -21,7 +21,7 @@ namespace rose {
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
-// A node's name in an environment variable: '-' becomes '_'.
+// A node's name in an environment variable: '-' and '.' become '_'.
 [[nodiscard]] std::string variable_name(std::string_view node);
 
 }  // namespace rose

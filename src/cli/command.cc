@@ -75,16 +75,11 @@ Result<void> need_root(std::string_view command) {
               fmt::format("run it with sudo; 'rose doctor' lists what is missing"));
 }
 
-void export_own_path() {
+void export_own_name() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return;
   ::setenv("ROSE_EXE", self.c_str(), 1);
-  const char* path = std::getenv("PATH");
-  const std::string extended =
-      (path != nullptr && *path != '\0' ? std::string(path) : std::string("/usr/sbin:/usr/bin:/sbin:/bin")) + ":" +
-      self.parent_path().string();
-  ::setenv("PATH", extended.c_str(), 1);
 }
 
 }  // namespace rose::cli

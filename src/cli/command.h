@@ -57,8 +57,7 @@ void print(std::string_view text);
 // Root is needed to make namespaces and cgroups and to load programs; said before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);
 
-// What commands of the deployment inherit: ROSE_EXE names this binary, and its folder is on PATH, so
-// that workloads find `rose node`.
-void export_own_path();
+// Commands of the deployment inherit ROSE_EXE, this binary: for `"$ROSE_EXE" node restart n2` in workloads.
+void export_own_name();
 
 }  // namespace rose::cli

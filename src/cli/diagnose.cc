@@ -43,7 +43,7 @@ class ClusterRunner final : public diagnose::Runner {
 
   Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
     ROSE_CHECK(cancel::check());
-    ++options_.number;
+    options_.number = ++runs_;
     if (!recorded_.empty()) {
       replay::RunStore::Recorded recorded = std::move(recorded_.front());
       recorded_.pop_front();
@@ -63,7 +63,8 @@ class ClusterRunner final : public diagnose::Runner {
  private:
   const config::Config& config_;
   replay::RunStore& store_;
-  replay::RunOptions options_{.number = 0};
+  replay::RunOptions options_;
+  int runs_ = 0;
   std::deque<replay::RunStore::Recorded> recorded_;
 };
 
@@ -115,7 +116,7 @@ Result<int> run(const Options& options, const Common& common) {
     return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
   ROSE_CHECK(need_root("diagnose"));
   ROSE_CHECK(cancel::install());
-  export_own_path();
+  export_own_name();
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;

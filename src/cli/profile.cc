@@ -24,7 +24,7 @@ Result<int> run(const Options& options, const Common& common) {
                 "add [workload] with the command that drives the system");
   ROSE_CHECK(need_root("profile"));
   ROSE_CHECK(cancel::install());
-  export_own_path();
+  export_own_name();
 
   profile::Profile profile;
   profile.name = config.name;

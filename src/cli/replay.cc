@@ -65,7 +65,7 @@ Result<int> run(const Options& options, const Common& common) {
   ROSE_CHECK(need_root("replay"));
   ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
   ROSE_CHECK(cancel::install());
-  export_own_path();
+  export_own_name();
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;

@@ -285,7 +285,7 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
   run_options.tracer.host_node = host_name();
   ROSE_CHECK(need_root("trace"));
   ROSE_CHECK(cancel::install(true));
-  export_own_path();
+  export_own_name();
   if (profile) run_options.profile = &*profile;
   if (!options.incident.empty()) run_options.incident = options.incident;
   std::optional<Triggers> triggers;

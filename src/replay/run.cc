@@ -99,6 +99,7 @@ class OneRun {
       if (kind != ErrorKind::inconclusive) return Unexpected(std::move(driven).error());
       run_.result.verdict = schedule::Verdict::inconclusive;
       run_.result.reason = driven.error().message;
+      if (!driven.error().hint.empty()) log::info("run {}: {}", options_.number, driven.error().hint);
       return std::move(run_);
     }
     schedule::judge(run_.result, schedule_, oracle_note_);
