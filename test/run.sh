@@ -12,7 +12,7 @@ fi
 cmake/install-packages.sh cmake/deps.txt test/deps.txt
 
 cmake --preset release >/dev/null
-cmake --build --preset release
+cmake --build --preset release --target all tests
 cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF >/dev/null
 cmake --build --preset asan-ubsan --target pure-tests
 

@@ -10,11 +10,14 @@ namespace {
 
 Result<int> run(const Common& common) {
   const std::vector<kernel::Capability> capabilities = kernel::probe_all();
+  std::string missing;
+  for (const kernel::Capability& c : capabilities)
+    if (c.required && !c.ok) missing += (missing.empty() ? "" : ", ") + c.name;
   if (common.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const kernel::Capability& c : capabilities)
-      list.push_back({{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}});
-    print(nlohmann::ordered_json{{"capabilities", std::move(list)}}.dump(-1, ' ', false,
+      list.push_back({{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}, {"required", c.required}});
+    print(nlohmann::ordered_json{{"capabilities", std::move(list)}, {"ready", missing.empty()}}.dump(-1, ' ', false,
               nlohmann::ordered_json::error_handler_t::replace) + "\n");
     return 0;
   }
@@ -25,6 +28,8 @@ Result<int> run(const Common& common) {
     if (!c.ok && !c.remedy.empty()) line += fmt::format("; to get it: {}", c.remedy);
     print(line + "\n");
   }
+  print(missing.empty() ? "rose can do its job here\n"
+                        : fmt::format("rose cannot do its job here without: {}\n", missing));
   return 0;
 }
 
