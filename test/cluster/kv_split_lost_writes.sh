@@ -3,6 +3,6 @@
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/split-lost-writes 4
-whole_path '"type":"nd","src":"10\.77\.3\.[23]","dst":"10\.77\.3\.1"' partition 1
+whole_path '"type":"nd","src":"10\.77\.3\.[1-3]","dst":"10\.77\.3\.[1-3]"' partition 1
 cp "$work/schedule.toml" "$work/out"
 says out '^node *= *"n1"'
