@@ -206,8 +206,13 @@ ROSE_SIZE(rose_endpoint, 20);
 
 /* ---- the steps ---- */
 
+#ifdef __cplusplus
+#define ROSE_READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define ROSE_WRITE(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELEASE)
+#else /* BPF knows no other order; x86-64 keeps stores in order */
 #define ROSE_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define ROSE_WRITE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+#endif
 #define ROSE_CAS(pointer, expected, value) __sync_val_compare_and_swap(pointer, expected, value)
 #ifndef ROSE_INLINE
 #define ROSE_INLINE static inline __attribute__((always_inline))

@@ -431,7 +431,8 @@ class ScheduleInjector final : public Injector, private Hands {
     bool hit = false;
     if (signal == SIGKILL) {
       if (auto ok = deployment_->signal(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main, signal); !ok) {
-        if (!pids.empty()) trouble(i, ok.error());
+        // The one that was killed on the spot may have been the last: nothing is left to signal.
+        if (ok.error().kind != ErrorKind::inconclusive) trouble(i, ok.error());
       }
       count = pids.size();
       hit = all || std::find(pids.begin(), pids.end(), caller) != pids.end();

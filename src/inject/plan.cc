@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -54,6 +55,18 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
   const auto got = ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset));
   code.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   return code;
+}
+
+// A quick no for most of a large binary's functions, before names are compared in full: a plain last part of a
+// name ("append" of "Raft::append") stands in every linkage name as it is.
+bool may_be_named(std::string_view pattern, const symbols::Function& function) {
+  pattern = pattern.substr(0, pattern.find('('));
+  if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
+  const bool plain = !pattern.empty() && std::all_of(pattern.begin(), pattern.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+  return !plain || function.linkage_name.find(pattern) != std::string::npos ||
+         function.name.find(pattern) != std::string::npos;
 }
 
 class Planner {
@@ -431,10 +444,7 @@ Result<void> Planner::function(std::size_t id, const schedule::Condition& source
     if (functions == nullptr) continue;
     ++readable;
     for (const auto& function : *functions) {
-      if (!symbols::name_matches(source.function, function)) {
-        names.push_back(function.name.substr(0, function.name.find('(')));
-        continue;
-      }
+      if (!may_be_named(source.function, function) || !symbols::name_matches(source.function, function)) continue;
       const std::uint64_t offset = source.offset.value_or(0);
       if (offset > 0) {
         if (function.size > 0 && offset >= function.size) {
@@ -468,6 +478,11 @@ Result<void> Planner::function(std::size_t id, const schedule::Condition& source
                 fmt::format("no functions of node '{}' are known{}", config.name,
                             binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
                 "name its executables and shared libraries with `binary = [...]` in its [[node]]");
+  }
+  for (const auto& binary : config.binaries) {
+    const auto* functions = binaries_.functions(binary);
+    if (functions == nullptr) continue;
+    for (const auto& function : *functions) names.push_back(function.name.substr(0, function.name.find('(')));
   }
   auto hint = did_you_mean(source.function, names);
   if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry to wait for";

@@ -107,7 +107,7 @@ class Rig {
     return n;
   }
   void wait_end(std::size_t node = 0) {
-    const bool ended = eventually([&] { return deployment->processes(node).empty(); });
+    const bool ended = eventually([&] { return deployment->processes(node).empty(); }, 90 * config::kSecond);
     INFO(out(node));
     REQUIRE(ended);
   }

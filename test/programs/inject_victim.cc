@@ -35,6 +35,10 @@
 
 using Steps = std::vector<std::string>;
 
+// Its first instruction is 10 bytes long, whatever the compiler adds elsewhere.
+asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
+    "movabs $0x1122334455667788, %rax\nret\n.size probed_function, .-probed_function\n");
+
 // Two marks that a probe inside the function lies between: step_middle is an address in it.
 extern "C" void step_middle();
 extern "C" __attribute__((noinline)) void step_function(int fd, int n) {

@@ -11,10 +11,6 @@
 using namespace rose;
 using namespace rose::inject;
 
-// Its first instruction is 10 bytes long, whatever the compiler adds elsewhere.
-asm(".text\n.globl inject_state_probed\n.type inject_state_probed, @function\ninject_state_probed:\n"
-    "movabs $0x1122334455667788, %rax\nret\n.size inject_state_probed, .-inject_state_probed\n");
-
 namespace {
 
 config::Config three_nodes() {
@@ -26,7 +22,7 @@ config::Config three_nodes() {
     node.name = fmt::format("n{}", i);
     node.ip = fmt::format("10.0.0.{}", i);
     node.command = {"/bin/true"};
-    node.binaries = {"/proc/self/exe"};
+    node.binaries = {std::string(ROSE_PROGRAMS_DIR) + "/inject_victim"};
     config.nodes.push_back(node);
   }
   return config;
@@ -194,10 +190,10 @@ TEST_CASE("what cannot be done is refused, with a way out") {
        ErrorKind::environment, "`delay` together with", "leave one"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
        "no function 'no_such_function_here'", ""},
-      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"inject_state_probed\", offset = 0x5000 } ]",
-       ErrorKind::input, "offset 0x5000 is outside of 'inject_state_probed", "bytes long"},
-      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"inject_state_probed\", offset = 1 } ]",
-       ErrorKind::input, "no instruction begins at offset 0x1 of 'inject_state_probed", "inside an instruction"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 0x5000 } ]",
+       ErrorKind::input, "offset 0x5000 is outside of 'probed_function", "bytes long"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 1 } ]",
+       ErrorKind::input, "no instruction begins at offset 0x1 of 'probed_function", "inside an instruction"},
   };
   for (const auto& one : cases) {
     const auto made = plan_of(std::string("[[fault]]\n") + one.text + "\n");
