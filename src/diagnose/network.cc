@@ -22,8 +22,8 @@ std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence
 
 bool belongs(const Cluster& cluster, const Silence& silence) {
   if (silence.start - cluster.start > kTogether) return false;
-  const std::int64_t overlap = std::min(cluster.end, silence.end) - silence.start;
-  const std::int64_t shorter = std::min(cluster.end - cluster.start, silence.end - silence.start);
+  const auto overlap = static_cast<double>(std::min(cluster.end, silence.end) - silence.start);
+  const auto shorter = static_cast<double>(std::min(cluster.end - cluster.start, silence.end - silence.start));
   return overlap * 2 >= shorter;
 }
 
@@ -67,7 +67,7 @@ std::int64_t median(std::vector<std::int64_t> values) {
 
 struct Edge {
   std::vector<const Silence*> silences;
-  std::int64_t total = 0;
+  double total = 0;  // a forged dump may hold silences of any length
 };
 
 // Fewest nodes that explain the pairs: again and again the node with most pairs left.
@@ -77,12 +77,12 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
   for (const Silence& silence : cluster.silences) {
     Edge& edge = edges[edge_of(silence)];
     edge.silences.push_back(&silence);
-    edge.total += silence.end - silence.start;
+    edge.total += static_cast<double>(silence.end - silence.start);
   }
   for (const Silence& silence : cluster.echoes) echo_events[edge_of(silence)] += silence.events;
 
   while (!edges.empty()) {
-    std::map<int, std::pair<int, std::int64_t>> weight;  // node -> pairs, total silence
+    std::map<int, std::pair<int, double>> weight;  // node -> pairs, total silence
     for (const auto& [pair, edge] : edges)
       for (const int node : {pair.first, pair.second}) {
         if (node < 0) continue;
@@ -100,8 +100,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
     std::set<std::uint16_t> ports;
     bool unknown_sender = false;
     bool others_watched = true;
-    std::int64_t in = 0;
-    std::int64_t out = 0;
+    double in = 0;
+    double out = 0;
     cut.start = INT64_MAX;
     for (auto it = edges.begin(); it != edges.end();) {
       const auto& [pair, edge] = *it;
@@ -119,7 +119,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
       for (const Silence* silence : edge.silences) {
         const std::int64_t length = silence->end - silence->start;
         lengths.push_back(length);
-        (silence->dst == best ? in : out) += length;
+        (silence->dst == best ? in : out) += static_cast<double>(length);
         cut.start = std::min(cut.start, silence->start);
         cut.end = std::max(cut.end, silence->end);
         cut.events += silence->events;

@@ -68,9 +68,14 @@ bool resource_error(int err) {
 }
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
+  // A connection that could not be made fails in many ways: EINVAL on the second try, EALREADY, ...
+  if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT) return true;
   switch (err) {
     case EPIPE:
     case ECONNRESET: return true;  // of sockets and pipes only, whatever the call
+    case EPERM:    // what a packet filter makes of a dropped packet
+    case EACCES:
+      return has_peer && socket_call(syscall);
     case ECONNREFUSED:
     case ECONNABORTED:
     case ETIMEDOUT:
@@ -132,7 +137,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
 
 int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer) {
   if (usual_noise(err, syscall, path)) return 3;
-  if (resource_error(err) && !(err == ENETDOWN && has_peer)) return 0;
+  if (resource_error(err) && !connection_error(err, syscall, has_peer)) return 0;
   switch (err) {
     case ENOENT:
     case EEXIST:
