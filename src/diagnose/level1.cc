@@ -61,7 +61,9 @@ class Builder {
     alone_and_prefixes(timed);
     shapes_of(timed);
     if (!call_first) root_causes(calls, nullptr);
-    const std::size_t breadth = std::min(calls.size(), kBreadth);
+    // Breadth first among the surprising ones; usual noise waits until they were tried in all shapes.
+    std::size_t breadth = 0;
+    while (breadth < std::min(calls.size(), kBreadth) && calls[breadth]->ordinariness < 3 && !calls[breadth]->profiled) ++breadth;
     by_shape(calls, 0, breadth);
     for (std::size_t i = 0; !timed.empty() && i < std::min(calls.size(), kMostMixed); ++i) mixed(*calls[i], timed);
     if (call_first) root_causes(calls, nullptr);

@@ -548,3 +548,18 @@ TEST_CASE("a found schedule is written and read back the same") {
   REQUIRE(back);
   CHECK(schedule::fingerprint(*back) == schedule::fingerprint(*d.found));
 }
+
+TEST_CASE("usual noise waits until the surprising calls were tried in all shapes") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/x");
+  dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.schedules.size() >= 3);
+  CHECK(plan.schedules[0].faults.at(0).call.syscall == "write");
+  CHECK(plan.schedules[0].faults.at(0).when.size() == 1);
+  CHECK(plan.schedules[1].faults.at(0).call.syscall == "write");
+  CHECK(plan.schedules[1].faults.at(0).when.empty());
+  CHECK(plan.schedules[2].faults.at(0).call.syscall == "openat");
+}
