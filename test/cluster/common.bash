@@ -14,7 +14,7 @@ skip() { echo "SKIPPED: cluster_$name: $*"; exit 77; }
 finish() {
   local status=$?
   if [ $status -eq 0 ] && [ $failures -gt 0 ]; then status=1; fi
-  if [ $status -eq 0 ]; then rm -rf "$work"; else echo "kept: $work"; fi
+  if [ $status -eq 0 ] || [ $status -eq 77 ]; then rm -rf "$work"; else echo "kept: $work"; fi
   trap - EXIT
   exit $status
 }
@@ -51,6 +51,15 @@ leftovers() {
   ip -o link 2>/dev/null | grep -o ' rose[^:@]*' || true
   command -v bpftool >/dev/null && { bpftool prog show 2>/dev/null | grep -o 'name rose[^ ]*' || true; }
   return 0
+}
+
+# nothing_left WHEN: the kernel frees programs and namespaces after a grace period of its own.
+nothing_left() {
+  local deadline=$((SECONDS + 10))
+  while [ -n "$(leftovers)" ]; do
+    [ $SECONDS -lt $deadline ] || { fail "left behind $1: $(leftovers)"; return; }
+    sleep 0.1
+  done
 }
 
 # until_true SECONDS COMMAND...: waits for a condition, never for time alone.

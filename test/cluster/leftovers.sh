@@ -97,14 +97,14 @@ interrupted() {
 }
 interrupted INT
 [ $status -eq 4 ] || fail "Ctrl-C: exit $status instead of 4"
-[ -z "$(leftovers)" ] || fail "after Ctrl-C: $(leftovers)"
+nothing_left "after Ctrl-C"
 interrupted TERM
 [ $status -eq 4 ] || fail "SIGTERM: exit $status instead of 4"
-[ -z "$(leftovers)" ] || fail "after SIGTERM: $(leftovers)"
+nothing_left "after SIGTERM"
 interrupted KILL
 [ -n "$(leftovers)" ] || fail "kill -9 left nothing, so heal was not tested"
 expect 0 "$rose" heal
-[ -z "$(leftovers)" ] || fail "after heal: $(leftovers)"
+nothing_left "after heal"
 expect 0 "$rose" heal
 says out 'nothing to heal'
 pgrep -f '^sleep (50|1000)' >/dev/null && fail "processes survived heal: $(pgrep -af '^sleep (50|1000)')"

@@ -95,4 +95,4 @@ for pair in hit:0 miss:1 unsure:4; do
 done
 expect 0 "$rose" dump show dump.bin --type ps --node b
 says out SIGKILL
-[ -z "$(leftovers)" ] || fail "left behind: $(leftovers)"
+nothing_left "after all runs"
