@@ -42,25 +42,41 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
+    ROSE_TRY(std::vector<schedule::RunResult> results, run_many(schedule, 1));
+    return std::move(results.front());
+  }
+
+  Result<std::vector<schedule::RunResult>> run_many(const schedule::Schedule& schedule, int count) override {
     ROSE_CHECK(cancel::check());
-    options_.number = ++runs_;
-    if (!recorded_.empty()) {
-      replay::RunStore::Recorded recorded = std::move(recorded_.front());
-      recorded_.pop_front();
-      if (recorded.fingerprint != schedule::fingerprint(schedule))
-        return fail(ErrorKind::input,
-                    fmt::format("the record's run {} is of another schedule than the search asks for: the dump, profile or "
-                                "configuration changed since", recorded.result.number),
-                    "diagnose without --resume to start over");
-      return std::move(recorded.result);
+    std::vector<schedule::RunResult> results;
+    for (; count > 0 && !recorded_.empty(); --count) {
+      ROSE_TRY(results.emplace_back(), next_recorded(schedule));
+      ++runs_;
     }
-    ROSE_TRY(replay::Run made, replay::run_in(store_, config_, schedule, options_));
-    log::debug("run {}: {} ({})\n{}", made.result.number, schedule::verdict_name(made.result.verdict), made.result.reason,
-               report::fault_table(schedule, made.result));
-    return std::move(made.result);
+    if (count == 0) return results;
+    options_.number = runs_ + 1;
+    runs_ += count;
+    ROSE_TRY(std::vector<replay::Run> made, replay::run_side_by_side(store_, config_, schedule, options_, count));
+    for (replay::Run& run : made) {
+      log::debug("run {}: {} ({})\n{}", run.result.number, schedule::verdict_name(run.result.verdict), run.result.reason,
+                 report::fault_table(schedule, run.result));
+      results.push_back(std::move(run.result));
+    }
+    return results;
   }
 
  private:
+  Result<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
+    replay::RunStore::Recorded recorded = std::move(recorded_.front());
+    recorded_.pop_front();
+    if (recorded.fingerprint != schedule::fingerprint(schedule))
+      return fail(ErrorKind::input,
+                  fmt::format("the record's run {} is of another schedule than the search asks for: the dump, profile or "
+                              "configuration changed since", recorded.result.number),
+                  "diagnose without --resume to start over");
+    return std::move(recorded.result);
+  }
+
   const config::Config& config_;
   replay::RunStore& store_;
   replay::RunOptions options_;

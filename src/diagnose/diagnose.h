@@ -70,6 +70,16 @@ class Runner {
   virtual ~Runner() = default;
   // One run. Errors end the diagnosis; trouble of one run is an inconclusive RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
+  // `count` runs of one schedule, side by side where the runner can.
+  [[nodiscard]] virtual Result<std::vector<schedule::RunResult>> run_many(const schedule::Schedule& schedule, int count) {
+    std::vector<schedule::RunResult> results;
+    for (int i = 0; i < count; ++i) {
+      Result<schedule::RunResult> result = run(schedule);
+      if (!result) return Unexpected(std::move(result).error());
+      results.push_back(std::move(*result));
+    }
+    return results;
+  }
 };
 
 struct Progress {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -134,6 +135,7 @@ struct Failure {
   double normal = 0;       // times a run
   int ordinariness = 0;
   bool recovered = false;
+  bool newborn = false;    // on a file that was made only after the workload began
 
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
     return {group->key.explained, far_more, ordinariness, group->first_ts};
@@ -689,6 +691,7 @@ class Extractor {
     std::unordered_map<ScfKey, std::size_t, ScfHash> index;
     std::vector<ScfGroup> groups;
     std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded;  // SYS: the last success of the same call
+    std::map<std::pair<int, std::uint32_t>, std::int64_t> made;   // node, path pattern: when such a file was first made
     std::uint64_t nameless_calls = 0;
     std::uint64_t impossible = 0;
     std::uint64_t internal_codes = 0;
@@ -724,6 +727,11 @@ class Extractor {
           if (node < 0 || event.result < 0) continue;
           std::int64_t& last = succeeded[{node, event.syscall, 0, pattern(event.path), 0, false}];
           last = std::max(last, event.ts_ns);
+          // Opens are SYS events only when they create or truncate; a rename makes its second path.
+          const std::string call = kernel::syscall_name(event.syscall);
+          const bool renames = call.starts_with("rename");
+          if (renames || call.starts_with("open") || call == "creat")
+            made.try_emplace({node, pattern(renames ? event.path2 : event.path)}, event.ts_ns);
           continue;
         }
         const std::uint64_t weight = weight_of(event);
@@ -789,7 +797,7 @@ class Extractor {
     if (inputs_.profile) normal_failures.emplace(*inputs_.profile);
     std::vector<Failure> failures;
     for (const ScfGroup& group : groups) {
-      Failure failure{&group, kernel::syscall_name(group.key.syscall), false, 0, 0, false};
+      Failure failure{&group, kernel::syscall_name(group.key.syscall), false, 0, 0, false, false};
       if (normal_failures) {
         if (const profile::CallKind* kind = normal_failures->find(*group.trace, *group.first); kind != nullptr) {
           failure.normal = per_run(*kind);
@@ -803,6 +811,9 @@ class Extractor {
       failure.ordinariness = ordinariness(group.key.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
       const auto it = succeeded.find({group.key.node, group.key.syscall, 0, group.key.pattern, 0, false});
       failure.recovered = it != succeeded.end() && it->second > group.first_ts;
+      const auto birth = made.find({group.key.node, group.key.pattern});
+      failure.newborn = plan_.workload_ts != 0 && group.key.pattern != 0 && birth != made.end() &&
+                        birth->second >= plan_.workload_ts && birth->second <= group.first_ts;
       failures.push_back(std::move(failure));
     }
     // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
@@ -907,12 +918,13 @@ class Extractor {
       if (timed && since < kSecond / 2) return;
       Fault f = fault;
       f.times = times;
-      if (timed) f.when = {elapsed(since)};
+      // Somewhat early: armed too late, it would miss the call in half of the runs.
+      if (timed) f.when = {elapsed(since - since / 5)};
       shapes.push_back(std::move(f));
     };
     // The first call of a kind made all the time comes with the start and tells nothing; the first call
-    // of a rare kind is likely the one that failed, whenever it comes.
-    const bool often = hot(node, syscall);
+    // of a rare kind, or on a file made meanwhile, is likely the one that failed, whenever it comes.
+    const bool often = !failure.newborn && hot(node, syscall);
     shape(fault.times, often);
     if (with_shapes || shapes.empty()) shape(fault.times, !often);
     if (with_shapes && fault.times != 1) {

@@ -93,7 +93,7 @@ class Search {
     return best;
   }
 
-  Result<RunResult> run_once(const Schedule& schedule, const std::string& doing) {
+  void tell(const std::string& doing) {
     if (progress_) {
       Progress progress;
       progress.level = level_;
@@ -104,6 +104,10 @@ class Search {
       progress.doing = doing;
       progress_(progress);
     }
+  }
+
+  Result<RunResult> run_once(const Schedule& schedule, const std::string& doing) {
+    tell(doing);
     ++d_.runs;
     return runner_.run(schedule);
   }
@@ -246,11 +250,15 @@ class Search {
     const int most_inconclusive = planned / 2 + 3;
     while (left() > 0 && tally.conclusive() < planned && tally.inconclusive < most_inconclusive &&
            (to_the_end || schedule::undecided(conclusive(tally), options_.target_rate, planned))) {
-      ROSE_TRY(const RunResult result,
-               run_once(schedule, fmt::format("confirming {}/{}: {}", tally.conclusive() + 1, planned, short_words(schedule))));
-      tally.add(result.verdict);
-      d_.tried[index].tally.add(result.verdict);
-      if (kept != nullptr && result.verdict == Verdict::reproduced) remember_fired(*kept, result);
+      const int batch = std::max(1, std::min({options_.jobs, planned - tally.conclusive(), left()}));
+      tell(fmt::format("confirming {}/{}: {}", tally.conclusive() + 1, planned, short_words(schedule)));
+      d_.runs += batch;
+      ROSE_TRY(const std::vector<RunResult> results, runner_.run_many(schedule, batch));
+      for (const RunResult& result : results) {
+        tally.add(result.verdict);
+        d_.tried[index].tally.add(result.verdict);
+        if (kept != nullptr && result.verdict == Verdict::reproduced) remember_fired(*kept, result);
+      }
     }
     return {};
   }
