@@ -568,13 +568,29 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == -1);
     REQUIRE(c.fault.when.size() == 1);  // writes come all the time: the first one is not meant
-    CHECK(c.fault.when[0].elapsed_ns == 5 * kSecond);
+    CHECK(c.fault.when[0].elapsed_ns == 4 * kSecond);  // somewhat early
     REQUIRE(c.alternatives.size() == 3);
     CHECK(c.alternatives[0].times == -1);
     CHECK(c.alternatives[0].when.empty());
     CHECK(c.alternatives[1].times == 1);
     CHECK(c.alternatives[1].when.size() == 1);
     CHECK(c.alternatives[2].times == 1);
+  }
+  SECTION("the first write to a file made during the workload is the one") {
+    Dump dump;
+    dump.sys(4.9, "n1", "openat", "/data/n1/snapshot-200.tmp");
+    dump.scf(5, "n1", "write", ENOSPC, "/data/n1/snapshot-200.tmp");
+    dump.ends(20);
+    const Candidate c = plan_of(config, dump).candidates.at(0);
+    CHECK(c.fault.when.empty());
+    CHECK(c.fault.count == 1);
+  }
+  SECTION("a file that was there before the workload is written all the time") {
+    Dump dump;
+    dump.sys(-2, "n1", "openat", "/data/n1/log");
+    dump.scf(5, "n1", "write", ENOSPC, "/data/n1/log");
+    dump.ends(20);
+    CHECK(plan_of(config, dump).candidates.at(0).fault.when.size() == 1);
   }
   SECTION("failures that stopped are counted") {
     Dump dump;
