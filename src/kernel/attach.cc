@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "kernel/probe.h"
 
 namespace rose::kernel {
 namespace {
@@ -94,11 +94,7 @@ std::uint64_t own_offset(const void* address, std::string& file) {
 }
 
 bool try_uprobe_multi() {
-  if (const char* mask = std::getenv("ROSE_MASK"); mask != nullptr) {
-    for (const auto& masked : split(mask, ',')) {
-      if (masked == "uprobe_multi") return false;
-    }
-  }
+  if (masked("uprobe_multi")) return false;
   route_libbpf_log();
   // r0 = 0; exit
   const bpf_insn program[] = {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/text.h"
+#include "kernel/probe.h"
 #include "kernel/attach.h"
 
 namespace rose::kernel {
@@ -70,14 +70,7 @@ void unfilter(int ifindex, bpf_tc_attach_point point) {
 
 }  // namespace
 
-bool may_use_tcx() {
-  const char* mask = std::getenv("ROSE_MASK");
-  if (mask == nullptr) return true;
-  for (const auto& masked : split(mask, ',')) {
-    if (masked == "tcx") return false;
-  }
-  return true;
-}
+bool may_use_tcx() { return !masked("tcx"); }
 
 Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex) {
   route_libbpf_log();
