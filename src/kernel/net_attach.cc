@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "kernel/probe.h"
 #include "kernel/attach.h"
+#include "kernel/probe.h"
 
 namespace rose::kernel {
 namespace {
