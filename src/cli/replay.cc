@@ -97,7 +97,7 @@ Result<int> run(const Options& options, const Common& common) {
     report.runs.push_back(std::move(made.result));
   }
   conclude(report);
-  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report), 0644));
+  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
   if (folder) ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
   print(common.json ? report::replay_json(report) : report::replay_text(report));
   return exit_code_of(report);
