@@ -48,7 +48,7 @@ for failure in snapshot-enospc crash-double-apply split-lost-writes; do
   step "$failure: diagnose"
   status=0
   "$rose" diagnose --trace "$work/dump.bin" -c "$example/rose.toml" --profile "$work/profile.json" \
-    -o "$work/schedule.toml" --report "$work/report" || status=$?
+    -o "$work/schedule.toml" --report "$work/report" --jobs 2 || status=$?
   if [ $status -ne 0 ]; then
     failed=1
     summary+=("$failure: not reproduced (exit $status)")
@@ -57,15 +57,15 @@ for failure in snapshot-enospc crash-double-apply split-lost-writes; do
 
   step "$failure: replay"
   status=0
-  "$rose" replay "$work/schedule.toml" -c "$example/rose.toml" --runs 5 --report "$work/replay" || status=$?
+  "$rose" replay "$work/schedule.toml" -c "$example/rose.toml" --runs 6 --jobs 2 --report "$work/replay" || status=$?
   [ $status -eq 0 ] || failed=1
   summary+=("$failure: $(sed -n '1s/: .*//p' "$work/report/diagnosis.txt"), \
 $(sed -n 's/^level/level/p' "$work/report/diagnosis.txt")
 $(sed -n '/^what must happen/,/^rate/p' "$work/report/diagnosis.txt" | sed '1d;$d')
-    replay rate: $(grep -o '"rate":[0-9.]*' "$work/replay/replay.json" | head -1 | cut -d: -f2) over 5 runs
+    replay rate: $(grep -o '"rate":[0-9.]*' "$work/replay/replay.json" | head -1 | cut -d: -f2) over 6 runs
     schedule:    $work/schedule.toml")
 done
 
-step "what rose found"
+step "what rose found (two runs went side by side: --jobs 2)"
 for line in "${summary[@]}"; do printf '%s\n\n' "$line"; done
 exit $failed
