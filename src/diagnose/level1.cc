@@ -5,8 +5,8 @@
 #include <set>
 
 #include "diagnose/extract.h"
+#include "diagnose/signs.h"
 #include "diagnose/surprise.h"
-#include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
@@ -262,31 +262,11 @@ std::string context_key(const Schedule& schedule, const Fault& fault) {
   return schedule::fingerprint(part);
 }
 
-// What a run shows besides the oracle's word, in the form that candidates have too.
-std::set<std::string> signs(const trace::Trace& trace) {
-  std::set<std::string> found;
-  for (const trace::Event& event : trace.events) {
-    if ((event.flags & (trace::kInjected | trace::kPlanned)) != 0) continue;
-    if (event.type == trace::EventType::scf)
-      found.insert(fmt::format("{} {} {}", trace.str(event.node), kernel::syscall_name(event.syscall), kernel::errno_name(event.err)));
-    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::crashed)
-      found.insert(fmt::format("{} ended", trace.str(event.node)));
-    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::exited && event.exit_code != 0)
-      found.insert(fmt::format("{} ended", trace.str(event.node)));
-  }
-  return found;
-}
-
 class Level1 final : public Proposer {
  public:
-  explicit Level1(const SearchContext& context) : plan_(*context.plan) {
+  explicit Level1(const SearchContext& context) : plan_(*context.plan), promising_(plan_) {
     for (std::size_t i = 0; i < plan_.schedules.size(); ++i)
       first_.push_back({plan_.schedules[i], i < plan_.schedule_whys.size() ? plan_.schedule_whys[i] : std::string{}, false});
-    for (const Candidate& c : plan_.candidates) {
-      if (!c.symptom) continue;
-      if (c.kind == FaultKind::crash) symptoms_.insert(fmt::format("{} ended", c.node));
-      if (call(c) && c.ordinariness <= 1) symptoms_.insert(fmt::format("{} {} {}", c.node, c.syscall, c.error));
-    }
   }
 
   std::optional<Proposal> next() override {
@@ -294,7 +274,8 @@ class Level1 final : public Proposer {
       Proposal& proposal = first_[at_++];
       if (reachable(proposal.schedule)) return proposal;
     }
-    if (!planned_second_) plan_second_tries();
+    if (!planned_second_) second_ = promising_.take(kMostSecondTries);
+    planned_second_ = true;
     if (again_ < second_.size()) return second_[again_++];
     return std::nullopt;
   }
@@ -302,32 +283,19 @@ class Level1 final : public Proposer {
   void learn(const Proposal& proposal, const schedule::RunResult& result) override {
     if (result.oracle == schedule::OracleAnswer::miss) remember_unreached(proposal.schedule, result);
     if (proposal.again || result.verdict != schedule::Verdict::not_reproduced) return;
-    int score = 0;
-    if (!symptoms_.empty())
-      for (const std::string& sign : signs(result.trace)) score += symptoms_.contains(sign) ? 1 : 0;
+    const int score = promising_.score(result.trace);
     const bool of_best = !plan_.candidates.empty() && proposal.schedule.find(plan_.candidates[0].fault.id) != nullptr;
-    if (score > 0 || of_best) promising_.push_back({score, proposal});
+    if (score > 0 || of_best) promising_.add(proposal, score);
   }
 
  private:
-  struct Promising {
-    int score = 0;
-    Proposal proposal;
-  };
-
-  static const schedule::FaultOutcome* outcome(const schedule::RunResult& result, const std::string& id) {
-    for (const schedule::FaultOutcome& o : result.faults)
-      if (o.id == id) return &o;
-    return nullptr;
-  }
-
   void remember_unreached(const Schedule& schedule, const schedule::RunResult& result) {
     for (const Fault& fault : schedule.faults) {
-      const schedule::FaultOutcome* o = outcome(result, fault.id);
+      const schedule::FaultOutcome* o = outcome_of(result, fault.id);
       if (o == nullptr || o->fired || o->withdrawn) continue;
       // Blame the first of a chain: what waits for it could not fire anyway.
       const bool waited = std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
-        const schedule::FaultOutcome* before = outcome(result, id);
+        const schedule::FaultOutcome* before = outcome_of(result, id);
         return before == nullptr || !before->fired;
       });
       if (waited) continue;
@@ -352,21 +320,10 @@ class Level1 final : public Proposer {
     return lost == 0;
   }
 
-  void plan_second_tries() {
-    planned_second_ = true;
-    std::stable_sort(promising_.begin(), promising_.end(), [](const Promising& a, const Promising& b) { return a.score > b.score; });
-    if (promising_.size() > kMostSecondTries) promising_.resize(kMostSecondTries);
-    for (Promising& p : promising_) {
-      p.proposal.again = true;
-      second_.push_back(std::move(p.proposal));
-    }
-  }
-
   const Plan& plan_;
+  Promising promising_;
   std::vector<Proposal> first_;
   std::vector<Proposal> second_;
-  std::vector<Promising> promising_;
-  std::set<std::string> symptoms_;
   std::set<std::string> unreached_;
   std::set<std::string> never_called_;
   std::size_t at_ = 0;

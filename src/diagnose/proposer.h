@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "diagnose/diagnose.h"
 
@@ -21,12 +22,24 @@ class Proposer {
   virtual ~Proposer() = default;
   [[nodiscard]] virtual std::optional<Proposal> next() = 0;
   virtual void learn(const Proposal& proposal, const schedule::RunResult& result) = 0;
+  // What the level left out in this search; "" when nothing.
+  [[nodiscard]] virtual std::string left_out() const { return {}; }
+};
+
+// What later levels may know of a run that was made.
+struct PastRun {
+  int level = 1;
+  schedule::Schedule schedule;
+  schedule::OracleAnswer oracle = schedule::OracleAnswer::unknown;
+  std::vector<schedule::FaultOutcome> faults;
 };
 
 // Everything a level may look at; outlives the proposer.
 struct SearchContext {
   const Inputs* inputs = nullptr;
   const Plan* plan = nullptr;
+  const std::vector<PastRun>* past = nullptr;   // of earlier levels
+  const trace::Trace* control = nullptr;        // of the run without faults
 };
 
 // nullptr: there is no such level.

@@ -16,6 +16,7 @@ using schedule::Schedule;
 using schedule::Tally;
 using schedule::Verdict;
 
+constexpr int kMostUnarmable = 10;  // schedules in a row that can't be armed: then it is not for their contexts
 constexpr int kGateRuns = 3;  // hits in a row that a smaller schedule must show before it is confirmed in full
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
@@ -145,6 +146,7 @@ class Search {
     if (length > 0) {
       ROSE_TRY(d_.plan, make_plan(inputs_, length));
     }
+    control_ = std::move(result.trace);
     return true;
   }
 
@@ -161,7 +163,7 @@ class Search {
 
   // True when a schedule reached the target rate; it is kept_.back().
   Result<bool> search() {
-    const SearchContext context{&inputs_, &d_.plan};
+    const SearchContext context{&inputs_, &d_.plan, &past_, &control_};
     std::vector<int> missing;
     for (const int level : options_.levels) {
       std::unique_ptr<Proposer> proposer = make_proposer(level, context);
@@ -173,6 +175,7 @@ class Search {
       ROSE_TRY(const bool reached, one_level(*proposer));
       if (reached) return true;
       if (left() <= 0) break;
+      if (std::string note = proposer->left_out(); !note.empty()) d_.plan.notes.push_back(std::move(note));
     }
     if (!missing.empty()) {
       std::string list;
@@ -199,6 +202,7 @@ class Search {
         for (index = 0; schedule::fingerprint(d_.tried[index].schedule) != key;) ++index;
       }
       ROSE_TRY(const RunResult result, judged_run(*proposal, index));
+      past_.push_back({level_, proposal->schedule, result.oracle, result.faults});
       proposer.learn(*proposal, result);
       if (result.verdict != Verdict::reproduced) continue;
 
@@ -219,7 +223,16 @@ class Search {
         fmt::format("{}: {}", proposal.again ? "trying again" : "trying", short_words(proposal.schedule));
     RunResult result;
     for (int attempt = 0; attempt < 2 && left() > 0; ++attempt) {
-      ROSE_TRY(result, run_once(proposal.schedule, doing));
+      Result<RunResult> made = run_once(proposal.schedule, doing);
+      if (!made && level_ > 1 && unarmable(made.error()) && ++unarmable_in_a_row_ < kMostUnarmable) {
+        result = {};
+        result.reason = made.error().message;
+        d_.tried[index].tally.add(Verdict::inconclusive);
+        break;
+      }
+      if (!made) return Unexpected(std::move(made).error());
+      unarmable_in_a_row_ = 0;
+      result = *std::move(made);
       d_.tried[index].tally.add(result.verdict);
       if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::hit) ++unfaulted_hits_;
       if (result.verdict != Verdict::inconclusive || result.oracle != OracleAnswer::unknown) break;
@@ -227,6 +240,10 @@ class Search {
     if (!result.reason.empty()) d_.tried[index].note += fmt::format("; {}", result.reason);
     return result;
   }
+
+  // A context may name what the test deployment does not have: a function that its build inlined. That
+  // ends the branch, not the diagnosis.
+  static bool unarmable(const Error& error) { return error.kind == ErrorKind::input || error.kind == ErrorKind::environment; }
 
   static void remember_fired(Kept& kept, const RunResult& result) {
     for (const schedule::FaultOutcome& outcome : result.faults)
@@ -315,11 +332,15 @@ class Search {
 
   Result<void> settle() {
     if (kept_.empty()) return {};
-    std::stable_sort(kept_.begin(), kept_.end(), better);
     // Confirmation stopped when the target was out of reach; a rate to report deserves all its runs.
-    Kept& best = kept_.front();
-    level_ = best.level;
-    ROSE_CHECK(confirm(best.schedule, best.tally, options_.confirm_runs, best.tried, &best, true));
+    // They may bring it below the next one, which then deserves the same.
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      std::stable_sort(kept_.begin(), kept_.end(), better);
+      Kept& best = kept_.front();
+      if (best.tally.conclusive() >= options_.confirm_runs) break;
+      level_ = best.level;
+      ROSE_CHECK(confirm(best.schedule, best.tally, options_.confirm_runs, best.tried, &best, true));
+    }
     std::stable_sort(kept_.begin(), kept_.end(), better);
     return {};
   }
@@ -395,6 +416,9 @@ class Search {
   std::vector<Kept> kept_;
   std::string missing_;       // levels that were asked for and do not exist
   std::size_t dropped_ = 0;   // faults that minimisation took away
+  std::vector<PastRun> past_;
+  trace::Trace control_;      // what the run without faults did
+  int unarmable_in_a_row_ = 0;
   int unfaulted_hits_ = 0;
   int level_ = 1;
 };

@@ -102,6 +102,7 @@ class Dump {
   }
   void ends(double t) { trace_.meta.end_ns = at(t); }
 
+  trace::StringId intern(std::string_view text) { return trace_.strings.intern(text); }
   trace::Meta& meta() { return trace_.meta; }
   trace::Trace take() const {
     trace::Trace copy = trace_;

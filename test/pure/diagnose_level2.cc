@@ -1,0 +1,453 @@
+// Level 2 on a cluster that plays a script: nth calls, and what a node did before it crashed or paused.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "diagnose_play.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+using schedule::Verdict;
+
+namespace {
+
+Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
+Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
+  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
+}
+
+config::Config two_levels(int nodes = 3) {
+  config::Config config = deployment(nodes);
+  config.diagnose.levels = {1, 2};
+  return config;
+}
+
+const Hit* hit_of(const std::vector<Hit>& hits, FaultKind kind) {
+  for (const Hit& hit : hits)
+    if (hit.fault->kind == kind) return &hit;
+  return nullptr;
+}
+
+std::vector<Act> reads(int n) {
+  std::vector<Act> acts;
+  for (int i = 0; i < n; ++i) acts.push_back(calls(1 + i, "n1", "read", "/run/n1/snapshot", false));
+  return acts;
+}
+
+Dump read_dump() {
+  Dump dump;
+  dump.scf(0.2, "n1", "read", EIO, "/data/n1/snapshot");
+  dump.ends(30);
+  return dump;
+}
+
+// Crashed at `t` on n1, after what the acts say.
+Dump crash_dump(const std::vector<Act>& acts, double t) {
+  Dump dump;
+  record(dump, acts, t);
+  dump.crashed(t, "n1");
+  dump.ends(30);
+  return dump;
+}
+
+std::vector<std::string> functions_of(const Fault& fault) {
+  std::vector<std::string> names;
+  for (const schedule::Condition& c : fault.when) names.push_back(c.kind == ConditionKind::function ? c.function : c.call.syscall);
+  return names;
+}
+
+int tried_at(const Diagnosis& d, int level) {
+  int n = 0;
+  for (const Tried& tried : d.tried) n += tried.level == level ? 1 : 0;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("level 2: the seventh matching call") {
+  const auto config = two_levels();
+  Play play(reads(12), [](const std::vector<Hit>& hits, int) {
+    const Hit* hit = hit_of(hits, FaultKind::syscall);
+    return hit != nullptr && hit->act == 6;
+  });
+  const Diagnosis d = diagnosis_of(config, read_dump(), play);
+  CHECK(d.target_reached);
+  CHECK(d.level == 2);
+  REQUIRE(d.found);
+  REQUIRE(d.found->faults.size() == 1);
+  CHECK(d.found->faults[0].count == 7);
+  CHECK(d.found->faults[0].error == EIO);
+  CHECK(tried_at(d, 2) == 6);  // the first was tried by level 1
+}
+
+TEST_CASE("level 2: the cap on attempts is kept") {
+  auto config = two_levels();
+  config.diagnose.syscall_attempts = 5;
+  Play play(reads(40), [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, read_dump(), play);
+  CHECK_FALSE(d.found);
+  int most = 0;
+  for (const Schedule& s : play.made)
+    for (const Fault& f : s.faults) most = std::max(most, f.count);
+  CHECK(most == 5);
+}
+
+TEST_CASE("level 2: no more calls are tried than the profile saw in a run") {
+  const auto config = two_levels();
+  profile::Profile profile;
+  profile.runs = 2;
+  profile.seconds = 20;
+  profile.syscalls["n1"]["read"] = 8;
+  Play play(reads(40), [](const std::vector<Hit>&, int) { return false; });
+  (void)diagnosis_of(config, read_dump(), play, profile);
+  int most = 0;
+  for (const Schedule& s : play.made)
+    for (const Fault& f : s.faults) most = std::max(most, f.count);
+  CHECK(most == 4);
+}
+
+TEST_CASE("level 2: a branch ends where fewer calls are made") {
+  const auto config = two_levels();
+  Play play(reads(3), [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, read_dump(), play);
+  CHECK_FALSE(d.found);
+  CHECK(d.verdict == Verdict::not_reproduced);
+  std::set<int> counts;
+  for (const Schedule& s : play.made)
+    for (const Fault& f : s.faults)
+      if (f.when.empty()) counts.insert(f.count);
+  CHECK(counts == std::set<int>{1, 2, 3, 4});
+}
+
+TEST_CASE("level 2: a call that level 1 never saw is not counted") {
+  const auto config = two_levels();
+  Play play({}, [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, read_dump(), play);
+  CHECK(tried_at(d, 2) == 0);
+}
+
+TEST_CASE("level 2: calls have their turns, so a late one of the second is found without all of the first") {
+  const auto config = two_levels();
+  Dump dump = read_dump();
+  dump.scf(0.3, "n2", "openat", EMFILE, "/data/n2/ccc");
+  std::vector<Act> acts = reads(60);
+  for (int i = 0; i < 10; ++i) acts.push_back(calls(61 + i, "n2", "openat", "/run/n2/ccc"));
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->node == "n2" && hits[0].fault->count == 5;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  CHECK(tried_at(d, 2) <= 8 + 5);
+}
+
+TEST_CASE("level 2: a crash right after a function") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(-1, "n1", "main_init"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"),
+                              enters(12, "n1", "shutdown")};
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == 2;
+  });
+  const Diagnosis d = diagnosis_of(config, crash_dump(acts, 9.5), play);
+  CHECK(d.target_reached);
+  CHECK(d.level == 2);
+  REQUIRE(d.found);
+  CHECK(functions_of(d.found->faults.at(0)) == std::vector<std::string>{"applyLog"});
+  CHECK(d.found->faults[0].group.empty());
+  CHECK(tried_at(d, 2) == 1);
+  CHECK(d.words.find("applyLog") != std::string::npos);
+}
+
+TEST_CASE("level 2: a crash that needs two functions in their order") {
+  const auto config = two_levels();
+  // applyLog alone comes early: the crash must wait for the snapshot first.
+  const std::vector<Act> production{enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"), enters(6, "n1", "applyLog")};
+  const std::vector<Act> testing{enters(2, "n1", "applyLog"), enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
+                                 enters(6, "n1", "applyLog")};
+  Play play(testing, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 6.2), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(functions_of(d.found->faults.at(0)) == std::vector<std::string>{"storeSnapshot", "applyLog"});
+  CHECK(tried_at(d, 2) == 2);
+}
+
+TEST_CASE("level 2: a function called before as well is waited for that time") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(1, "n1", "flush"), enters(2, "n1", "flush"), enters(3, "n1", "flush"), enters(8, "n1", "flush")};
+  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 2; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(acts, 3.5), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.at(0).when.at(0).count == 3);
+  CHECK(tried_at(d, 2) == 2);
+}
+
+TEST_CASE("level 2: repeated functions end the context") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(1, "n1", "first"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(4, "n1", "a")};
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(acts, 4.5), play);
+  CHECK_FALSE(d.found);
+  std::set<std::vector<std::string>> contexts;
+  for (const Tried& tried : d.tried)
+    if (tried.level == 2) contexts.insert(functions_of(tried.schedule.faults.at(0)));
+  CHECK(contexts == std::set<std::vector<std::string>>{{"a"}, {"b", "a"}});
+}
+
+TEST_CASE("level 2: without functions, a crash after a rename") {
+  const auto config = two_levels();
+  Act rename = calls(7, "n1", "rename", "/data/n1/epoch.tmp");
+  const std::vector<Act> acts{calls(1, "n1", "openat", "/data/n1/log.1"), calls(5, "n1", "unlink", "/data/n1/old"), rename,
+                              calls(9, "n1", "unlink", "/data/n1/log.1")};
+  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 2; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(acts, 7.4), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  const Fault& fault = d.found->faults.at(0);
+  REQUIRE(fault.when.size() == 1);
+  CHECK(fault.when[0].kind == ConditionKind::syscall);
+  CHECK(fault.when[0].call.syscall == "rename");
+  CHECK(fault.when[0].call.path == "*/epoch.tmp");
+  CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
+}
+
+TEST_CASE("level 2: frequent calls are no context") {
+  const auto config = two_levels();
+  std::vector<Act> acts{calls(2, "n1", "rename", "/data/n1/epoch")};
+  for (int i = 0; i < 60; ++i) acts.push_back(calls(3 + 0.05 * i, "n1", "fsync", "/data/n1/wal"));
+  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  SECTION("by the dump") {
+    const Diagnosis d = diagnosis_of(config, crash_dump(acts, 6.1), play);
+    CHECK(d.target_reached);
+    CHECK(tried_at(d, 2) == 1);
+  }
+  SECTION("by the profile") {
+    Dump normal;
+    for (int i = 0; i < 60; ++i) normal.sys(0.1 * i, "n1", "fsync", "/data/n1/wal");
+    Dump dump;
+    dump.sys(2, "n1", "rename", "/data/n1/epoch");
+    dump.sys(5, "n1", "fsync", "/data/n1/wal");
+    dump.crashed(5.1, "n1");
+    dump.ends(30);
+    const Diagnosis d = diagnosis_of(config, dump, play, profile_of(normal, 2, 10));
+    CHECK(d.target_reached);
+    CHECK(tried_at(d, 2) == 1);
+  }
+}
+
+TEST_CASE("level 2: the role is played by another node") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(4, "n1", "becomeLeader"), enters(8, "n1", "sendSnapshot")};
+  const std::vector<Act> testing{enters(4, "n3", "becomeLeader"), enters(8, "n3", "sendSnapshot")};
+  Play play(testing, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->node == "n3" && hits[0].act == 1;
+  });
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 8.3), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(tried_at(d, 2) >= 2);
+  const Fault* fault = fault_of(*d.found, FaultKind::crash, "n3");
+  REQUIRE(fault != nullptr);
+  CHECK(functions_of(*fault) == std::vector<std::string>{"sendSnapshot"});
+  CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
+}
+
+TEST_CASE("level 2: the role differs from run to run, so the alternatives stay") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(8, "n1", "sendSnapshot")};
+  Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  play.acts_of = [](int run) { return std::vector<Act>{enters(8, run % 2 == 0 ? "n2" : "n3", "sendSnapshot")}; };
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 8.3), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(fault_of(*d.found, FaultKind::crash, "n2") != nullptr);
+  CHECK(fault_of(*d.found, FaultKind::crash, "n3") != nullptr);
+  for (const Fault& fault : d.found->faults) CHECK_FALSE(fault.group.empty());
+}
+
+TEST_CASE("level 2: what waits for an amplified fault follows it, with the roles exchanged") {
+  const auto config = two_levels();
+  Dump dump;
+  dump.event(5, trace::EventType::af, "n1").function = dump.intern("sendSnapshot");
+  dump.crashed(6, "n1");
+  dump.crashed(9, "n2");
+  dump.ends(30);
+  Play play({enters(5, "n3", "sendSnapshot")}, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 2 && hits[0].fault->node == "n3" && hits[0].act == 0 && hits[1].fault->node == "n2" &&
+           hits[1].t - hits[0].t == Approx(3);
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
+}
+
+TEST_CASE("level 2: seen on no node, the amplification is reverted and the event before is tried") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "neverInTest")};
+  Play play({enters(4, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 5.5), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  REQUIRE(d.found->faults.size() == 1);
+  CHECK(d.found->faults[0].group.empty());
+  CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"store"});
+  CHECK(tried_at(d, 2) == 3);  // on n1, on any, the event before on n1
+}
+
+TEST_CASE("level 2: a function that the test build lacks ends the branch, not the diagnosis") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "inlined")};
+  Play play({enters(4, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  play.unknown = {"inlined"};
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 5.5), play);
+  CHECK(d.target_reached);
+  bool said = false;
+  for (const Tried& tried : d.tried) said = said || tried.note.find("no function 'inlined'") != std::string::npos;
+  CHECK(said);
+}
+
+TEST_CASE("level 2: an unreached wider context ends the branch") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "c")};
+  // b never precedes c here, on any node.
+  Play play({enters(1, "n1", "a"), enters(3, "n1", "c")}, [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 3.5), play);
+  CHECK_FALSE(d.found);
+  CHECK(tried_at(d, 2) == 3);  // c; b c on n1; b c on any node
+}
+
+TEST_CASE("level 2: another order than in production ends the branch") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(4, "n1", "c")};
+  // Between b and c the node does x, which production did not.
+  const std::vector<Act> testing{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(3.5, "n1", "x"),
+                                 enters(4, "n1", "c")};
+  const auto contexts = [&](bool traced) {
+    Play play(testing, [](const std::vector<Hit>&, int) { return false; });
+    play.traced = traced;
+    const Diagnosis d = diagnosis_of(config, crash_dump(production, 4.5), play);
+    std::set<std::vector<std::string>> all;
+    for (const Tried& tried : d.tried)
+      if (tried.level == 2) all.insert(functions_of(tried.schedule.faults.at(0)));
+    return all;
+  };
+  CHECK(contexts(true) == std::set<std::vector<std::string>>{{"c"}, {"b", "c"}});
+  CHECK(contexts(false).size() == 4);  // nothing traced: the conditions were met in order, that must do
+}
+
+TEST_CASE("level 2: a pause with its context keeps its length") {
+  const auto config = two_levels();
+  Dump dump;
+  const std::vector<Act> acts{enters(5, "n2", "acquireLease"), enters(20, "n2", "release")};
+  record(dump, acts, 6);
+  dump.paused(6, 14, "n2");
+  dump.ends(30);
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->kind == FaultKind::pause && hits[0].act == 0;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  CHECK(d.level == 2);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.at(0).duration_ns == 8 * kSecond);
+  CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"acquireLease"});
+}
+
+TEST_CASE("level 2: partitions are never given a context") {
+  const auto config = two_levels();
+  Dump dump;
+  record(dump, {enters(4, "n1", "election"), enters(4, "n2", "election")}, 5);
+  dump.cut(5, 17, 1, {2, 3});
+  SECTION("alone") {
+    dump.ends(30);
+    Play play({enters(4, "n1", "election")}, [](const std::vector<Hit>&, int) { return false; });
+    CHECK(tried_at(diagnosis_of(config, dump, play), 2) == 0);
+  }
+  SECTION("before a crash, which is: the cut keeps its time, the crash waits for cut and function") {
+    dump.event(8, trace::EventType::af, "n2").function = dump.intern("storeSnapshotData");
+    dump.crashed(8.1, "n2");
+    dump.ends(30);
+    const std::vector<Act> acts{enters(2, "n2", "storeSnapshotData"), enters(4, "n1", "election"), enters(9, "n2", "storeSnapshotData")};
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[0].t == Approx(5) && hits[1].act == 2;
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.size() == 2);
+    for (const Tried& tried : d.tried)
+      for (const Fault& f : tried.schedule.faults)
+        if (f.kind == FaultKind::partition)
+          for (const schedule::Condition& c : f.when) CHECK(c.kind == ConditionKind::elapsed);
+  }
+}
+
+TEST_CASE("level 2: one fault at a time gets its context, by rank; the others keep theirs") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(3, "n1", "f1"), enters(10, "n3", "f3")};
+  Dump dump;
+  record(dump, acts, 11);
+  dump.crashed(4, "n1");
+  dump.crashed(11, "n3");
+  dump.ends(30);
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 2 && hits[0].act == -1 && hits[1].act == 1;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  const Fault* first = fault_of(*d.found, FaultKind::crash, "n1");
+  const Fault* second = fault_of(*d.found, FaultKind::crash, "n3");
+  REQUIRE(first != nullptr);
+  REQUIRE(second != nullptr);
+  CHECK(first->when.at(0).elapsed_ns == 4 * kSecond);
+  CHECK(second->after == std::vector<std::string>{first->id});
+  CHECK(functions_of(*second) == std::vector<std::string>{"f3"});
+}
+
+TEST_CASE("level 2: a promising miss is tried again") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(4, "n1", "store"), enters(9, "n1", "other")};
+  int right = 0;
+  Play play(acts, [&](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0 && ++right > 1; });
+  const Diagnosis d = diagnosis_of(config, crash_dump(acts, 4.5), play);
+  CHECK(d.target_reached);
+  CHECK(d.level == 2);
+}
+
+TEST_CASE("level 2: the same verdicts give the same search") {
+  const auto config = two_levels();
+  const std::vector<Act> acts{enters(1, "n1", "a"), enters(2, "n2", "b"), enters(3, "n1", "c"), enters(4, "n1", "d"),
+                              calls(5, "n2", "read", "/run/n2/ccc", false), calls(6, "n2", "read", "/run/n2/ccc", false)};
+  Dump dump = crash_dump(acts, 4.5);
+  dump.scf(5, "n2", "read", EIO, "/data/n2/ccc");
+  dump.crashed(12, "n2");
+  std::vector<std::string> first;
+  for (int round = 0; round < 2; ++round) {
+    std::mt19937 random(11);
+    Play play(acts, [&](const std::vector<Hit>& hits, int) { return !hits.empty() && random() % 5 == 0; });
+    (void)diagnosis_of(config, dump, play);
+    std::vector<std::string> made;
+    for (const Schedule& s : play.made) made.push_back(schedule::fingerprint(s));
+    if (round == 0)
+      first = made;
+    else
+      CHECK(made == first);
+  }
+  CHECK(first.size() > 10);
+}
+
+TEST_CASE("level 2: max_runs is kept") {
+  for (int most = 2; most < 20; ++most) {
+    auto config = two_levels();
+    config.diagnose.max_runs = most;
+    Play play(reads(40), [](const std::vector<Hit>&, int) { return false; });
+    (void)diagnosis_of(config, read_dump(), play);
+    CHECK(play.runs <= most);
+  }
+}
