@@ -43,6 +43,16 @@ Result<std::int64_t> duration_option(const std::string& option, const std::strin
   return ns;
 }
 
+Result<void> check_output(const std::string& option, const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (path.empty()) return fail(ErrorKind::usage, fmt::format("{}: the file's name is empty", option));
+  if (std::filesystem::is_directory(path, ignored))
+    return fail(ErrorKind::usage, fmt::format("{}: {} is a directory, a file is needed", option, path.string()));
+  const Result<AtomicFile> tried = AtomicFile::create(path);  // vanishes again
+  if (!tried) return fail(ErrorKind::usage, fmt::format("{}: {}", option, tried.error().message));
+  return {};
+}
+
 Result<trace::Trace> load_trace(const std::filesystem::path& path) {
   ROSE_TRY(const std::string start, [&]() -> Result<std::string> {
     std::FILE* file = std::fopen(path.c_str(), "re");

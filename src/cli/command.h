@@ -49,6 +49,9 @@ void print(std::string_view text);
 // "5s" on the command line: the option's name stands in the error.
 [[nodiscard]] Result<std::int64_t> duration_option(const std::string& option, const std::string& text);
 
+// That a result can be written there, found out before the work that leads to it.
+[[nodiscard]] Result<void> check_output(const std::string& option, const std::filesystem::path& path);
+
 // An EVENTS.jsonl or a dump: told apart by the first byte. A damaged dump is an error here.
 [[nodiscard]] Result<trace::Trace> load_trace(const std::filesystem::path& path);
 

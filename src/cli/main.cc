@@ -26,6 +26,15 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
   return hint.empty() ? fmt::format("the commands are: {}", fmt::join(names, ", ")) : hint;
 }
 
+// CLI11 says "A subcommand is required" to a word that is none.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "-";
+  if (first.empty() || first.front() == '-') return error.what();
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (command->get_name() == first) return error.what();
+  return fmt::format("there is no command '{}'", first);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("rose reproduces failures of distributed systems that something outside them caused.\n"
                "It watches production, and from the dump of a failure finds and replays the faults that\n"
@@ -52,7 +61,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return report({rose::ErrorKind::usage, error.what(), suggestion(app, argc, argv)});
+    return report({rose::ErrorKind::usage, complaint(app, error, argc, argv), suggestion(app, argc, argv)});
   }
   const rose::cli::Common& common = rose::cli::common();
   if (common.quiet && common.verbose)

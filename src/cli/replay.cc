@@ -63,6 +63,7 @@ Result<int> run(const Options& options, const Common& common) {
   const int jobs = options.jobs.value_or(config.diagnose.jobs);
   ROSE_CHECK(replay::check_jobs(config, jobs));
   ROSE_CHECK(need_root("replay"));
+  if (!options.junit.empty()) ROSE_CHECK(check_output("--junit", options.junit));
   ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
   ROSE_CHECK(cancel::install());
   export_own_name();

@@ -225,6 +225,7 @@ Result<int> trace_running(const Options& options, const Common& common) {
   observe::TracerOptions tracer_options;
   ROSE_CHECK(override_options(options, tracer_options));
   tracer_options.host_node = host_name();
+  ROSE_CHECK(check_output("-o", options.out));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
   std::optional<HeldCommand> command;
@@ -283,6 +284,8 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
   run_options.tracer = replay::tracer_options(config);
   ROSE_CHECK(override_options(options, run_options.tracer));
   run_options.tracer.host_node = host_name();
+  run_options.cut_short_is_result = true;  // Ctrl-C ends the recording, and what was recorded is written
+  ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(need_root("trace"));
   ROSE_CHECK(cancel::install(true));
   export_own_name();
@@ -296,7 +299,7 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
       triggers.emplace(std::move(*started));
     else
       trigger_error = std::move(started).error();
-    log::info("tracing {} nodes of {}; ready", config.nodes.size(), config.name);
+    log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes", config.name);
   };
   run_options.tracer_gone = [&] { triggers.reset(); };
 

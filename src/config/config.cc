@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "base/file.h"
@@ -374,6 +376,22 @@ void Reader::read_attach(toml::Table& table, Node& node) {
   node.attach = std::move(attach);
 }
 
+// The file that a name without a slash stands for: beside the configuration (if a file and not a
+// command is named), else in the PATH the node is started with; the bare name when this machine has neither.
+std::string locate(const std::string& name, const std::filesystem::path& beside, const Node& node) {
+  std::error_code ignored;
+  if (!beside.empty() && std::filesystem::is_regular_file(beside / name, ignored)) return (beside / name).string();
+  const auto own = node.env.find("PATH");
+  const char* inherited = std::getenv("PATH");
+  const std::string path = own != node.env.end() ? own->second : inherited != nullptr ? inherited : "";
+  for (const std::string& folder : split(path, ':')) {
+    if (folder.empty() || folder.front() != '/') continue;
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (std::filesystem::is_regular_file(file, ignored)) return file.string();
+  }
+  return name;
+}
+
 void Reader::read_binaries(toml::Table& table, Node& node) {
   const toml::Value* value = table.get("binary");
   std::vector<std::string> names;
@@ -397,7 +415,10 @@ void Reader::read_binaries(toml::Table& table, Node& node) {
         table.wrong("binary", fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
       continue;
     }
-    if (name.find('/') != std::string::npos) name = (config_.directory / name).lexically_normal().string();
+    if (name.find('/') != std::string::npos)
+      name = (config_.directory / name).lexically_normal().string();
+    else
+      name = locate(name, value != nullptr ? config_.directory : std::filesystem::path{}, node);
     node.binaries.push_back(name);
   }
 }

@@ -96,7 +96,8 @@ class OneRun {
     run_.result.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
     if (!driven) {
       const ErrorKind kind = driven.error().kind;
-      if (kind != ErrorKind::inconclusive) return Unexpected(std::move(driven).error());
+      const bool cut_short = kind == ErrorKind::cancelled && options_.cut_short_is_result;
+      if (kind != ErrorKind::inconclusive && !cut_short) return Unexpected(std::move(driven).error());
       run_.result.verdict = schedule::Verdict::inconclusive;
       run_.result.reason = driven.error().message;
       if (!driven.error().hint.empty()) log::info("run {}: {}", options_.number, driven.error().hint);

@@ -23,6 +23,7 @@ struct RunOptions {
   bool allow_attached = false;                 // faults on `attach` nodes are allowed
   observe::TracerOptions tracer;
   const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
+  bool cut_short_is_result = false;            // a cancelled run is an inconclusive one, with its trace (trace -c)
   std::optional<std::string> incident;         // a /bin/sh command beside the workload (trace -c)
   // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&)> tracer_ready;

@@ -190,3 +190,9 @@ TEST_CASE("large and deep files end in an answer") {
   for (int i = 0; i < 100'000; ++i) keys += fmt::format("key{} = 1\n", i);
   refused(keys);
 }
+
+TEST_CASE("a program named without a slash is looked into where PATH has it") {
+  const config::Config config = parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
+  CHECK(config.nodes[0].binaries == std::vector<std::string>{"/bin/sh"});
+  CHECK(parse(kNode + "binary = \"no-such-program\"\n").nodes[0].binaries == std::vector<std::string>{"no-such-program"});
+}
