@@ -27,7 +27,8 @@ constexpr std::size_t kMostEvents = 64;     // looked at before one fault
 constexpr int kMostUnseen = 2;              // events skipped because no node shows them in the test deployment
 constexpr std::size_t kMostFaults = 8;      // crashes and pauses that are given a context
 constexpr std::size_t kMostSecondTries = 4;
-constexpr std::int64_t kTraceSlack = 20'000'000;  // the tracer may note the triggering event a little later
+constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
+constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
 
 std::string ordinal(std::uint64_t n) {
   const std::uint64_t ten = n % 100;
@@ -109,13 +110,13 @@ class ContextBranch final : public Branch {
     Proposal proposal;
     proposal.schedule = base_;
     proposal.schedule.faults[fault_].when = conditions();
-    if (amplified) proposal.schedule = amplify(proposal.schedule, fault_);
     std::string list;
     for (const Condition& condition : proposal.schedule.faults[fault_].when)
       list += fmt::format("{}{}", list.empty() ? "" : ", then ", words_of(condition));
     const std::string count = step_ == Step::count ? fmt::format(", {} time", ordinal(events_[at_].occurrence)) : "";
     proposal.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count,
                                amplified ? ", on whichever node does that first" : "");
+    if (amplified) proposal.schedule = amplify(std::move(proposal.schedule), fault_);
     if (!why_.empty()) proposal.why += fmt::format(" ({})", why_);
     return proposal;
   }
@@ -196,12 +197,15 @@ class ContextBranch final : public Branch {
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
-    std::set<std::string> last;
+    // What made it fire came last, whether the tracer could still note it or not.
+    std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
     bool any = false;
+    int looked_at = 0;
     for (auto it = trace.events.rbegin(); it != trace.events.rend() && last.size() < wanted.size(); ++it) {
       if (it->ts_ns > until || (it->type != trace::EventType::af && it->type != trace::EventType::sys)) continue;
       const std::string_view node = it->node != 0 ? trace.str(it->node) : std::string_view(trace.meta.node);
       if (node != fired.node) continue;
+      if (++looked_at > kMostLookedAt) break;
       for (const auto& [key, condition] : known)
         if (meets(trace, *it, *condition)) {
           last.insert(key);
@@ -210,7 +214,7 @@ class ContextBranch final : public Branch {
         }
     }
     // A run that traces none of them (no functions of that node are traced) proves nothing.
-    return !any || last == wanted;
+    return !any || last == wanted || looked_at > kMostLookedAt;
   }
 
   void reached(const Fault& fired, const RunResult& result) {
@@ -290,7 +294,6 @@ class ContextBranch final : public Branch {
       }
     }
     schedule.faults = std::move(all);
-    // The fault itself stays the first of its alternatives, where next() looks for it.
     return schedule;
   }
 
@@ -459,9 +462,6 @@ class Level2 final : public Proposer {
   }
 
   void add_contexts(const std::vector<const Candidate*>& candidates, bool alone) {
-    Result<NodeMap> nodes = NodeMap::make(*context_.inputs);
-    if (!nodes) return;  // make_plan() needs it too and has said so
-    std::optional<ContextIndex> index;
     std::size_t faults = 0;
     for (const Candidate* c : candidates) {
       if (c->kind != FaultKind::crash && c->kind != FaultKind::pause) continue;
@@ -478,8 +478,7 @@ class Level2 final : public Proposer {
       std::int64_t until = c->first_ts;
       // When a pause began is known to the tracer's precision only; a paused node does nothing.
       if (c->kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c->last_ts - c->first_ts) / 4);
-      if (!index) index.emplace(*context_.inputs, *nodes);
-      std::vector<ContextEvent> events = index->before(node_of(*nodes, c->node), since, until, kMostEvents);
+      std::vector<ContextEvent> events = events_before(c->node, since, until);
       if (events.empty()) continue;
       std::vector<std::string> others;
       const config::Node* home = config_.find(c->node);
@@ -491,16 +490,23 @@ class Level2 final : public Proposer {
     }
   }
 
-  static int node_of(const NodeMap& nodes, const std::string& name) {
-    for (int i = 0; i < nodes.count(); ++i)
-      if (nodes.name(i) == name) return i;
-    return NodeMap::kNone;
+  std::vector<ContextEvent> events_before(const std::string& node, std::int64_t since, std::int64_t until) {
+    if (!index_) {
+      Result<NodeMap> nodes = NodeMap::make(*context_.inputs);
+      if (!nodes) return {};  // make_plan() needs it too and has said so
+      for (int i = 0; i < nodes->count(); ++i) nodes_.emplace(nodes->name(i), i);
+      index_.emplace(*context_.inputs, *nodes);
+    }
+    const auto it = nodes_.find(node);
+    return it == nodes_.end() ? std::vector<ContextEvent>{} : index_->before(it->second, since, until, kMostEvents);
   }
 
   const SearchContext context_;
   const Plan& plan_;
   const config::Config& config_;
   Promising promising_;
+  std::map<std::string, int> nodes_;
+  std::optional<ContextIndex> index_;   // made when first needed: it reads all events
   std::vector<Waiting> waiting_;
   std::deque<std::unique_ptr<Branch>> branches_;
   std::vector<Proposal> second_;

@@ -4,6 +4,8 @@
 
 #include <fnmatch.h>
 
+#include <set>
+
 #include "diagnose_world.h"
 
 namespace rose::diagnose::test {
