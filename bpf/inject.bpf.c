@@ -182,10 +182,10 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 	if ((chain->kind == ROSE_CHAIN_CRASH || chain->kind == ROSE_CHAIN_PAUSE) && chain->node == node) {
 		int mine = 1;
 
-		if (chain->flags & ROSE_MAIN_ONLY) {
+		if (chain->flags & (ROSE_MAIN_ONLY | ROSE_MAIN_SPARED)) {
 			key = node;
 			state = bpf_map_lookup_elem(&rose_nodes, &key);
-			mine = state && state->main_pid == tgid;
+			mine = state && (state->main_pid == tgid) == !!(chain->flags & ROSE_MAIN_ONLY);
 		}
 		if (mine && !bpf_send_signal(chain->signal)) {
 			ROSE_WRITE(chain->signalled, tgid);

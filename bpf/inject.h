@@ -40,6 +40,7 @@ enum rose_chain_flags {
 	ROSE_WAITS_FOR_CALL = 1,	/* syscall faults, and `before` of crash and pause */
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
 	ROSE_AT_WORKLOAD = 4,		/* no conditions, no `after`: the workload's beginning opens it */
+	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
 };
 
 enum rose_condition_kind {

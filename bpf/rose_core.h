@@ -218,6 +218,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
+	int sk_err;
 };
 struct tcp_sock {
 	__u32 packets_out; /* sent and not yet acknowledged */

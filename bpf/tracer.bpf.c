@@ -1090,6 +1090,12 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 	return 0;
 }
 
+/* A connection was ended on this side, and the peer did not even answer that. */
+static __always_inline bool unanswered(const struct rose_pair_state *state, __u64 now)
+{
+	return state->given_up_ns && now - state->given_up_ns >= ROSE_ANSWER_NS;
+}
+
 static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32 protocol, __u32 tcp_flags)
 {
 	__u64 now = bpf_ktime_get_ns(), last, gap;
@@ -1119,7 +1125,7 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 		__u64 usual = state->usual_ns;
 
 		if (state->packets >= ROSE_PACKETS_LEAST && gap > usual * ROSE_GAP_FACTOR &&
-		    (protocol != IPPROTO_TCP || state->open > 0)) {
+		    (protocol != IPPROTO_TCP || state->open > 0 || unanswered(state, now))) {
 			struct rose_silent record = {};
 
 			record.head.size = sizeof(record);
@@ -1141,6 +1147,8 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 
 		state->usual_ns = gap > usual ? gap : usual;
 	}
+	if (state->given_up_ns)
+		state->given_up_ns = 0;
 	state->packets++;
 	if (protocol == IPPROTO_TCP && (state->open <= 0 || (tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST))))
 		follow_connection(conn, state, node, tcp_flags);
@@ -1261,9 +1269,11 @@ int rose_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* Connections that this side ends are over too, unless it gives up on a peer that has been silent
- * with data on its way: that is a cut. Looked up by addresses and ports alone, so an equal
- * connection in another network namespace can end one of ours; we accept that. */
+/* Connections that this side ends are over too. When the peer had been silent for long, it either had
+ * nothing to say, and answers our FIN at once, or is cut off: its silence goes on, and counts when it
+ * ends. A reset asks for no answer; it tells of a cut only with data on its way or after a timeout.
+ * Looked up by addresses and ports alone, so an equal connection in another network namespace can end
+ * one of ours; we accept that. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 {
@@ -1272,6 +1282,7 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 	struct rose_pair_state *state;
 	struct rose_pair pair = {};
 	__u16 family;
+	__u64 now;
 
 	if (after != TCP_FIN_WAIT1_ && after != TCP_LAST_ACK_ && after != TCP_CLOSE_)
 		return 0;
@@ -1297,9 +1308,10 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 	state = bpf_map_lookup_elem(&rose_pairs, &pair);
 	if (!state)
 		return 0;
-	if (BPF_CORE_READ((struct tcp_sock *)sk, packets_out) > 0 &&
-	    bpf_ktime_get_ns() - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000)
-		return 0;
+	now = bpf_ktime_get_ns();
+	if (!state->given_up_ns && now - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000 &&
+	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ((struct tcp_sock *)sk, packets_out) > 0))
+		state->given_up_ns = now;
 	if (__sync_lock_test_and_set(&known->open, 0))
 		__sync_fetch_and_add(&state->open, -1);
 	return 0;

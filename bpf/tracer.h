@@ -138,13 +138,16 @@ ROSE_SIZE(struct rose_pair, 40);
 struct rose_pair_state {
 	rose_u64 last_ns;
 	rose_u64 usual_ns; /* the longest of its usual gaps, fading */
+	rose_u64 given_up_ns; /* TCP: this side ended a connection in this silence; 0: it did not */
 	rose_u32 packets;
 	rose_s32 open;     /* TCP: connections known to be open */
 };
-ROSE_SIZE(struct rose_pair_state, 24);
+ROSE_SIZE(struct rose_pair_state, 32);
 
 /* A pair is told from a rarely used one by: packets seen, and silence over usual gap. */
 enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3 };
+/* A peer that is there answers the end of an idle connection sooner than this. */
+#define ROSE_ANSWER_NS 500000000ull
 
 struct rose_connection {
 	rose_u8 remote[16];

@@ -418,6 +418,11 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto& chain = plan_->chains[i];
     if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(chain.data.node);
     const pid_t main = deployment_->main_pid(chain.data.node);
+    if (chain.fault->scope == schedule::Scope::others) {
+      std::vector<pid_t> pids = deployment_->processes(chain.data.node);
+      std::erase(pids, main);
+      return pids;
+    }
     return main > 0 ? std::vector<pid_t>{main} : std::vector<pid_t>{};
   }
 
@@ -427,9 +432,11 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto done = static_cast<pid_t>(state_->chain(i).signalled);
     const auto pids = targets(i);
     const bool all = chain.fault->scope == schedule::Scope::all;
+    // The whole node and its main process are the deployment's to kill; others are signalled one by one.
+    const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
     std::uint64_t count = 0;
     bool hit = false;
-    if (signal == SIGKILL) {
+    if (at_once) {
       if (auto ok = deployment_->signal(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main, signal); !ok) {
         // The one that was killed on the spot may have been the last: nothing is left to signal.
         if (ok.error().kind != ErrorKind::inconclusive) trouble(i, ok.error());
@@ -445,7 +452,7 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     // Killed on the spot and gone from the list, or still in it: it is one either way.
     const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
-    if (done != 0 && listed && signal == SIGKILL) --count;
+    if (done != 0 && listed && at_once) --count;
     // A syscall fault with then = "crash" counts the calls it changed, which the supervisor has done.
     if (chain.data.kind == ROSE_CHAIN_CRASH) state_->add_injected(i, count);
     if (done == 0 && count == 0) follow_[i].nobody = true;

@@ -248,6 +248,7 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
 
 Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
   if (fault.scope == schedule::Scope::main) chain.data.flags |= ROSE_MAIN_ONLY;
+  if (fault.scope == schedule::Scope::others) chain.data.flags |= ROSE_MAIN_SPARED;
   if (fault.kind == FaultKind::crash) {
     if (fault.signal < 1 || fault.signal > 64) {
       return refuse(fault, ErrorKind::input, fmt::format("signal {} does not exist", fault.signal), "1 to 64");

@@ -692,7 +692,9 @@ void KernelTracer::add_ongoing(trace::Trace& trace, std::int64_t offset, const s
     const std::int64_t gap = now - static_cast<std::int64_t>(state.last_ns);
     if (gap < options_.network_delay_ns || state.packets < ROSE_PACKETS_LEAST) continue;
     if (static_cast<std::uint64_t>(gap) <= state.usual_ns * ROSE_GAP_FACTOR) continue;
-    if (pair.protocol == 6 && state.open <= 0) continue;
+    const auto given_up = static_cast<std::int64_t>(state.given_up_ns);
+    const bool unanswered = given_up != 0 && now - given_up >= static_cast<std::int64_t>(ROSE_ANSWER_NS);
+    if (pair.protocol == 6 && state.open <= 0 && !unanswered) continue;
     Decoded decoded;
     describe_pair(pair, decoded);
     auto& event = decoded.event;

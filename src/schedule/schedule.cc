@@ -235,8 +235,11 @@ void Reader::read_effect(toml::Table& table, Fault& fault) {
 
 void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   std::size_t scope = 0;
-  if (table.one_of("scope", {"all", "main"}, scope)) fault.scope = scope == 0 ? Scope::all : Scope::main;
-  if (fault.kind == FaultKind::crash) {
+  // A pause stops the main process or, with the node's cgroup, all at once.
+  const bool crash = fault.kind == FaultKind::crash;
+  if (table.one_of("scope", crash ? std::vector<std::string>{"all", "main", "others"} : std::vector<std::string>{"all", "main"}, scope))
+    fault.scope = static_cast<Scope>(scope);
+  if (crash) {
     std::string name;
     if (table.string("signal", name)) {
       const auto number = kernel::signal_number(name);

@@ -15,7 +15,7 @@ namespace rose::schedule {
 
 enum class FaultKind { syscall, crash, pause, partition };
 enum class Direction { both, in, out };
-enum class Scope { all, main };
+enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
 enum class ThenDo { nothing, crash };
 

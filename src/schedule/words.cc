@@ -83,6 +83,7 @@ std::string conditions_words(const std::vector<Condition>& conditions, const std
 }
 
 std::string whom(const Fault& fault) {
+  if (fault.scope == Scope::others) return fmt::format("the processes of {} besides its main one", fault.node);
   return fault.scope == Scope::main ? fmt::format("the main process of {}", fault.node)
                                     : fmt::format("{} (all its processes)", fault.node);
 }

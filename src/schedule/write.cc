@@ -91,6 +91,7 @@ void add_syscall(Parts& parts, const Fault& fault) {
 
 void add_process(Parts& parts, const Fault& fault) {
   if (fault.scope == Scope::main) parts.emplace_back("scope", "\"main\"");
+  if (fault.scope == Scope::others) parts.emplace_back("scope", "\"others\"");
   if (fault.kind == FaultKind::crash && fault.signal != 9)
     parts.emplace_back("signal", literal(kernel::signal_name(fault.signal)));
   if (fault.before) {

@@ -53,8 +53,9 @@ when = [ { syscall = "openat", path = "*/log.*", count = 2 } ]
   }
 }
 
-TEST_CASE("a crash takes all processes of the node, or only the main one") {
-  for (const bool all : {true, false}) {
+TEST_CASE("a crash takes all processes of the node, only the main one, or all but that") {
+  for (const std::string scope : {"all", "main", "others"}) {
+    INFO(scope);
     Rig rig;
     rig.add({"fork", "print", "child", "gate", "go", "create", "by-child", "sleep", "60000", ";", "sleep", "60000"});
     rig.start(fmt::format(R"(
@@ -65,13 +66,22 @@ node = "n1"
 scope = "{}"
 when = [ {{ syscall = "openat", path = "*/by-child" }} ]
 )",
-                          all ? "all" : "main"));
+                          scope));
     rig.wait_said("child");
     const pid_t main = rig.deployment->main_pid(0);
     REQUIRE(main > 0);
     rig.touch("n1/go");
+    if (scope == "others") {
+      REQUIRE(eventually([&] { return rig.deployment->processes(0) == std::vector<pid_t>{main}; }));
+      CHECK(rig.deployment->main_pid(0) == main);
+      CHECK_FALSE(rig.said("create by-child"));
+      const auto outcome = rig.finish().at(0);
+      CHECK(outcome.fired);
+      CHECK(outcome.injected == 1);
+      continue;
+    }
     REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != main; }));
-    if (all) {
+    if (scope == "all") {
       REQUIRE(eventually([&] { return rig.deployment->processes(0).empty(); }));
       CHECK_FALSE(rig.said("create by-child"));
     } else {
@@ -80,7 +90,7 @@ when = [ {{ syscall = "openat", path = "*/by-child" }} ]
     }
     const auto outcome = rig.finish().at(0);
     CHECK(outcome.fired);
-    CHECK(outcome.injected == (all ? 2 : 1));
+    CHECK(outcome.injected == (scope == "all" ? 2 : 1));
     CHECK(outcome.pid != main);
   }
 }

@@ -1,6 +1,9 @@
 // Silences: found when they end and while they last; orderly ends and rare use are none.
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "observe_support.h"
@@ -41,6 +44,31 @@ void say(const Fd& fd, int times) {
     std::this_thread::sleep_for(10ms);
   }
 }
+
+// This thread, and the victims that it starts, in a network namespace with only a loopback interface.
+class OwnNetwork {
+ public:
+  OwnNetwork() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+    REQUIRE(before_);
+    REQUIRE(::unshare(CLONE_NEWNET) == 0);
+    loopback(true);
+  }
+  ~OwnNetwork() { (void)::setns(before_.get(), CLONE_NEWNET); }
+  OwnNetwork(const OwnNetwork&) = delete;
+  OwnNetwork& operator=(const OwnNetwork&) = delete;
+
+  void loopback(bool up) const {
+    const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    REQUIRE(::ioctl(any.get(), SIOCGIFFLAGS, &request) == 0);
+    request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
+    REQUIRE(::ioctl(any.get(), SIOCSIFFLAGS, &request) == 0);
+  }
+
+ private:
+  Fd before_;
+};
 
 std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
   std::vector<trace::Event> found;
@@ -135,6 +163,45 @@ TEST_CASE("a reset ends a connection too, and so does the end of our own process
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));
   CHECK(silences(trace, tcp4).empty());
+}
+
+TEST_CASE("a silence goes on when this side gives up on a peer that is cut off, not when the peer answers") {
+  const OwnNetwork network;
+  const TestCgroup cgroup("given-up");
+  for (const bool cut : {false, true}) {
+    INFO("cut: " << cut);
+    Victim server(&cgroup, {"serve"});
+    const int tcp4 = server.number("tcp4");
+    auto tracer = start({target("n1", cgroup)}, quick());
+    const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
+    say(client, 20);
+    if (cut) network.loopback(false);
+    std::this_thread::sleep_for(3 * kDelay);
+    ::kill(server.pid(), SIGKILL);  // nothing on its way: it sends a FIN
+    server.wait();
+    if (!cut) {
+      std::this_thread::sleep_for(3 * kDelay);
+      const auto trace = snapshot(*tracer);
+      INFO(describe(trace));
+      CHECK(silences(trace, tcp4).empty());
+      continue;
+    }
+    REQUIRE(eventually([&] {
+      const auto open = silences(snapshot(*tracer), tcp4);
+      return open.size() == 1 && (open[0].flags & trace::kOpen) != 0;
+    }));
+    network.loopback(true);
+    // The FIN is sent again, and answered.
+    std::vector<trace::Event> ended;
+    REQUIRE(eventually([&] {
+      ended = silences(snapshot(*tracer), tcp4);
+      return ended.size() == 1 && (ended[0].flags & trace::kOpen) == 0;
+    }, 30s));
+    CHECK(ended[0].duration_ms >= 1400);
+    // The pair has no open connection any more: what follows is no silence.
+    std::this_thread::sleep_for(3 * kDelay);
+    CHECK(silences(snapshot(*tracer), tcp4).size() == 1);
+  }
 }
 
 TEST_CASE("a reconnect with another ephemeral port continues the pair") {

@@ -240,7 +240,7 @@ path = ""
      "6:10: fault.signal: '9' is an integer, a string is needed",
      ""},
     {kCrash + "scope = \"some\"\n",
-     "6:9: fault.scope: 'some' is not one of \"all\", \"main\"",
+     "6:9: fault.scope: 'some' is not one of \"all\", \"main\", \"others\"",
      ""},
     {kCrash + "before = { path = \"*/log\" }\n",
      "6:10: fault.before: 'syscall' is missing",

@@ -127,7 +127,7 @@ class Generator {
         break;
       case FaultKind::crash:
       case FaultKind::pause:
-        made.scope = static_cast<Scope>(number(0, 1));
+        made.scope = static_cast<Scope>(number(0, made.kind == FaultKind::crash ? 2 : 1));
         if (made.kind == FaultKind::crash) made.signal = pick({9, 15, 6, 11, 34});
         if (made.kind == FaultKind::pause) made.duration_ns = span();
         if (chance()) {
@@ -314,6 +314,7 @@ TEST_CASE("faults in words") {
   CHECK(crash("") == "kill n1 (all its processes) when the workload begins");
   CHECK(crash("when = [ { elapsed = \"5s\" } ]\n") == "kill n1 (all its processes) 5s after the workload began");
   CHECK(crash("scope = \"main\"\nsignal = \"SIGTERM\"\n") == "send SIGTERM to the main process of n1 when the workload begins");
+  CHECK(crash("scope = \"others\"\n") == "kill the processes of n1 besides its main one when the workload begins");
   CHECK(crash("before = { syscall = \"openat\", path = \"*/log.*\", count = 2 }\n") ==
         "kill n1 (all its processes) instead of the 2nd openat of */log.*");
   CHECK(crash("when = [ { function = \"handleLoadSnapshot\" }, { function = \"RaftLogCreate\", offset = 0x2a, count = 3 } ]\n") ==
