@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -334,10 +335,14 @@ class Level2 final : public Proposer {
     });
     for (Waiting& waiting : waiting_) branches_.push_back(std::move(waiting.branch));
     waiting_.clear();
+    // Calls have many occurrences and crashes one place: level 3, which moves that place, needs runs too.
+    const std::vector<int>& levels = config_.diagnose.levels;
+    if (crash_placed_ && std::find(levels.begin(), levels.end(), 3) != levels.end())
+      most_ = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs)) * 6 / 10;
   }
 
   std::optional<Proposal> next() override {
-    while (!branches_.empty()) {
+    while (!branches_.empty() && made_ < most_) {
       if (turn_ >= branches_.front()->turn() && branches_.size() > 1) {
         branches_.push_back(std::move(branches_.front()));
         branches_.pop_front();
@@ -345,6 +350,7 @@ class Level2 final : public Proposer {
       }
       if (std::optional<Proposal> proposal = branches_.front()->next()) {
         ++turn_;
+        ++made_;
         return proposal;
       }
       branches_.pop_front();
@@ -480,6 +486,7 @@ class Level2 final : public Proposer {
       if (c->kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c->last_ts - c->first_ts) / 4);
       std::vector<ContextEvent> events = events_before(c->node, since, until);
       if (events.empty()) continue;
+      crash_placed_ = crash_placed_ || c->kind == FaultKind::crash;
       std::vector<std::string> others;
       const config::Node* home = config_.find(c->node);
       for (const config::Node& node : config_.nodes)
@@ -511,8 +518,11 @@ class Level2 final : public Proposer {
   std::deque<std::unique_ptr<Branch>> branches_;
   std::vector<Proposal> second_;
   std::size_t again_ = 0;
+  std::size_t made_ = 0;                // first tries
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();
   int turn_ = 0;
   bool planned_second_ = false;
+  bool crash_placed_ = false;           // a crash has events before it that it may wait for
 };
 
 }  // namespace

@@ -370,9 +370,12 @@ class Search {
       if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
     if (d_.schedules == 0) {
       d_.verdict = Verdict::inconclusive;
-      d_.reason = left() <= 0 ? std::string("max_runs left no run for a schedule after the control run")
-                              : fmt::format("no schedule was tried: {}",
-                                          !missing_.empty() ? missing_ : "the levels asked for had nothing to propose; level 3 goes on from what level 2 reached");
+      d_.reason =
+          left() <= 0 ? std::string("max_runs left no run for a schedule after the control run")
+          : !missing_.empty()
+              ? fmt::format("no schedule was tried: {}", missing_)
+              : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
+                            "level 2 reached");
     } else if (conclusive_runs == 0) {
       d_.verdict = Verdict::inconclusive;
       d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules,

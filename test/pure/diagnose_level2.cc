@@ -451,3 +451,23 @@ TEST_CASE("level 2: max_runs is kept") {
     CHECK(play.runs <= most);
   }
 }
+
+TEST_CASE("level 2: half a million events before the crash are read in no time") {
+  const auto config = two_levels();
+  Dump dump;
+  const trace::StringId node = dump.intern("n1");
+  std::vector<trace::StringId> functions;
+  for (int i = 0; i < 50; ++i) functions.push_back(dump.intern(fmt::format("hot{}", i)));
+  for (int i = 0; i < 500'000; ++i) {
+    trace::Event& e = dump.event(i * 0.00001, trace::EventType::af, {});
+    e.node = node;
+    e.function = functions[static_cast<std::size_t>(i) % functions.size()];
+  }
+  dump.event(4.5, trace::EventType::af, "n1").function = dump.intern("store");
+  dump.crashed(5.2, "n1");
+  dump.ends(30);
+  Play play({enters(4.5, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  CHECK(tried_at(d, 2) == 1);
+}

@@ -109,3 +109,34 @@ TEST_CASE("level 3: nothing to do without a context, and no noise about it") {
   for (const Tried& tried : d.tried) CHECK(tried.level < 2);
   CHECK_FALSE(noted(d, "level"));
 }
+
+TEST_CASE("level 3: endless calls at level 2 leave runs for it") {
+  auto config = deployment();
+  config.diagnose.max_runs = 120;
+  std::vector<Act> acts = snapshot("n1");
+  for (int i = 0; i < 300; ++i)
+    for (const char* file : {"aaa", "bbb", "ccc"}) acts.push_back(calls(6 + 0.01 * i, "n2", "openat", fmt::format("/run/n2/{}", file), false));
+  Dump dump = crash_after(acts, 5.05);
+  for (const char* file : {"aaa", "bbb", "ccc"}) dump.scf(8, "n2", "openat", EMFILE, fmt::format("/data/n2/{}", file));
+  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3; });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  CHECK(d.level == 3);
+}
+
+TEST_CASE("level 3: a context that is no longer met ends its branch") {
+  const auto config = deployment();
+  const std::vector<Act> acts{calls(5, "n1", "openat", "/run/x/snap.tmp"), calls(5.2, "n1", "fsync", "/run/x/snap.tmp")};
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  int with_before = 0;
+  play.acts_of = [&](int) {
+    // As if the file were made only once: level 3 never sees it.
+    for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
+    return with_before > 0 ? std::vector<Act>{} : acts;
+  };
+  const Diagnosis d = diagnosis_of(config, crash_after(acts, 5.05), play);
+  CHECK_FALSE(d.found);
+  int level3 = 0;
+  for (const Tried& tried : d.tried) level3 += tried.level == 3 ? 1 : 0;
+  CHECK(level3 == 1);
+}
