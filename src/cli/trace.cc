@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -276,6 +278,20 @@ Result<int> trace_running(const Options& options, const Common& common) {
   return 0;
 }
 
+// The incident runs in the run directory; a script that is named at its beginning, relative to here, is meant from here.
+std::string from_here(const std::string& incident) {
+  const std::size_t end = std::min(incident.find_first_of(" \t\n;&|<>()$`'\"\\*?["), incident.size());
+  const std::string script = incident.substr(0, end);
+  const bool whole = end == incident.size() || std::string_view(" \t\n;&|<>").find(incident[end]) != std::string_view::npos;
+  std::error_code ignored;
+  if (!whole || script.find('/') == std::string::npos || script.front() == '/' ||
+      !std::filesystem::is_regular_file(script, ignored))
+    return incident;
+  std::string quoted = "'";
+  for (const char c : std::filesystem::absolute(script, ignored).string()) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'" + incident.substr(end);
+}
+
 Result<int> trace_deployment(const Options& options, const Common& common) {
   ROSE_TRY(const config::Config config, config::read_config(options.config));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
@@ -290,7 +306,7 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
   ROSE_CHECK(cancel::install(true));
   export_own_name();
   if (profile) run_options.profile = &*profile;
-  if (!options.incident.empty()) run_options.incident = options.incident;
+  if (!options.incident.empty()) run_options.incident = from_here(options.incident);
   std::optional<Triggers> triggers;
   std::optional<Error> trigger_error;
   run_options.tracer_ready = [&](observe::Tracer& tracer) {
@@ -364,7 +380,7 @@ void add_trace(CLI::App& app, Action& action) {
   command->add_option("--node", options->targets.nodes, "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID")
       ->type_name("NAME=WHAT")->group("What to trace");
   command->add_option("-c,--config", options->config, "Start this deployment and its workload, and trace every node")->type_name("FILE")->group("What to trace");
-  command->add_option("--incident", options->incident, "With -c: a shell command beside the workload that makes the failure happen")
+  command->add_option("--incident", options->incident, "With -c: a shell command beside the workload that makes the failure happen, in the run directory")
       ->type_name("CMD")->group("What to trace");
   command->add_option("command", options->command, "After --: start this command and trace it")->type_name("CMD")->group("What to trace");
   command->add_option("--profile", options->profile, "Watch the functions that this profile calls infrequent")->type_name("FILE");

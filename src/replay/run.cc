@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "deploy/ready.h"
 #include "inject/injector.h"
 
 namespace rose::replay {
@@ -147,7 +148,12 @@ class OneRun {
       ROSE_TRY(hit, watch(*workload));
       run_.workload = hit ? workload->kill() : workload->wait();
     }
-    if (incident) run_.incident = incident->wait();
+    if (incident) {
+      run_.incident = incident->wait();
+      // What it said, since its log goes with the run directory.
+      const std::string said = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
+      if (!said.empty()) run_.incident->note += ": " + said;
+    }
     ROSE_CHECK(cancel::check());
     if (!hit) let_faults_run_out();
     capture();

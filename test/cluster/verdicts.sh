@@ -93,6 +93,11 @@ for pair in hit:0 miss:1 unsure:4; do
   expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin --json
   [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
 done
+# An incident named from here runs in the run directory, and what it says is told.
+printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
+chmod +x incident.sh
+expect 1 "$rose" trace -c miss.toml --incident './incident.sh now' -o other.bin --json
+says out "status 7: no such disk in run-0001"
 expect 0 "$rose" dump show dump.bin --type ps --node b
 says out SIGKILL
 nothing_left "after all runs"
