@@ -25,7 +25,7 @@ step() {
 
 # whole_path EVENT KIND [PROFILE-RUNS]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the fault to find.
 whole_path() {
-  step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-2}" --json
+  step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-1}" --json
   [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"
 
   step 0 "$rose" trace -c rose.toml --profile "$work/profile.json" --incident "$PWD/incident.sh" -o "$work/dump.bin" --json
@@ -40,7 +40,7 @@ whole_path() {
   json_is '[c["kind"] for c in j["candidates"] if c["rank"] == 1]' "['$2']"
 
   step 0 "$rose" diagnose --trace "$work/dump.bin" --profile "$work/profile.json" -c rose.toml \
-    -o "$work/schedule.toml" --report "$work/diagnosis" --json
+    -o "$work/schedule.toml" --report "$work/diagnosis" --jobs 2 --json
   json_is 'j["verdict"]' reproduced
   json_is 'j["level"]' 1
   json_is '1 <= j["schedules"] <= 3' True
@@ -49,7 +49,7 @@ whole_path() {
   says out "^kind *= *\"$2\""
 
   for again in 1 2; do
-    step 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --json
+    step 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --jobs 2 --json
     json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
     json_is 'all(f["requested"] == f["fired"] == 2 for f in j["faults"])' True
   done
