@@ -471,3 +471,40 @@ TEST_CASE("level 2: half a million events before the crash are read in no time")
   CHECK(d.target_reached);
   CHECK(tried_at(d, 2) == 1);
 }
+
+TEST_CASE("level 2: a rename is known by the name it makes, a connect by its port") {
+  const auto config = two_levels();
+  Dump dump;
+  SECTION("rename") {
+    dump.sys(5, "n1", "rename", "/data/n1/epoch.XyQw").path2 = dump.intern("/data/n1/epoch");
+    dump.crashed(5.2, "n1");
+    dump.ends(30);
+    Play play({calls(5, "n1", "rename", "/run/n1/epoch")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.at(0).call.path == "*/epoch");
+    CHECK(d.found->faults[0].when[0].result == "ok");
+  }
+  SECTION("connect") {
+    dump.sys(5, "n1", "connect", "").peer = dump.intern("192.168.7.9:7000");
+    dump.crashed(5.2, "n1");
+    dump.ends(30);
+    Play play({calls(5, "n1", "connect", "")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.at(0).call.peer == "*:7000");
+    CHECK_FALSE(d.found->faults[0].when[0].call.path);
+    CHECK_FALSE(d.found->faults[0].when[0].result);
+    CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
+  }
+  SECTION("accept, from wherever") {
+    dump.sys(5, "n1", "accept4", "").peer = dump.intern("192.168.7.9:43210");
+    dump.crashed(5.2, "n1");
+    dump.ends(30);
+    Play play({calls(5, "n1", "accept4", "")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.at(0).call.syscall == "accept4");
+    CHECK_FALSE(d.found->faults[0].when[0].call.peer);
+  }
+}
