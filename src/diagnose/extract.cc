@@ -17,6 +17,7 @@ namespace {
 
 using schedule::Fault;
 using schedule::FaultKind;
+using schedule::Scope;
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
@@ -394,6 +395,7 @@ class Extractor {
       const ProcessEvent p = ends[lead];
       const std::int64_t ts = ends[i].event->ts_ns;
       const std::int64_t back = back_after(node, ts);
+      const std::size_t first = i;
       const std::string processes = j - i > 1 ? fmt::format(", {} processes at once", j - i) : "";
       i = j;
 
@@ -403,6 +405,9 @@ class Extractor {
       if (outside(p)) {
         fault.id = unique_id("crash-" + name(node));
         fault.signal = ending_signal(p.signal);
+        // The main process lived on: what it makes of the end of its workers may be the bug.
+        if (p.main_known && std::none_of(ends.begin() + first, ends.begin() + j, [](const ProcessEvent& e) { return e.main; }))
+          fault.scope = Scope::others;
         const std::string signal = kernel::signal_name(p.signal);
         Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
         c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
@@ -601,7 +606,10 @@ class Extractor {
 
   bool normal_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const {
     if (!inputs_.profile) return false;
+    const int port = event.dport != 0 ? event.dport : event.sport;
     for (const profile::Silence& known : inputs_.profile->silences) {
+      // A pair's idle connections don't excuse its busy ones.
+      if (known.port != 0 && port != 0 && known.port != port) continue;
       const bool by_name = known.src == name(silence.src) && known.dst == name(silence.dst);
       const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
       // A tenth for timers that are not exact.

@@ -122,7 +122,9 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case EINVAL: return syscall == "readlink" || syscall == "readlinkat" || syscall == "prctl" || syscall == "ioctl";
     case ETIMEDOUT: return !connection_error(err, syscall, false);  // futex and its like: a timed wait
     case EBADF: return syscall == "close" || syscall == "fcntl";
-    case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
+    case EPERM:
+      if (syscall == "epoll_ctl") return true;  // a file that cannot be waited for: runtimes ask for every file they open
+      return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:
     case ENOTDIR:
     case EACCES:

@@ -233,11 +233,12 @@ Result<Profile> read_root(const json& root, std::string_view name) {
     profile.processes.push_back(std::move(kind));
   });
   reader.list(root, "silences", [&](const json& element, const std::string& where) {
-    if (!reader.object(element, where, {"src", "dst", "longest_ms"})) return;
+    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
     reader.text(element, where, "dst", silence.dst);
     reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
+    reader.whole(element, where, "port", silence.port, 0, 65535, true);
     profile.silences.push_back(std::move(silence));
   });
   if (reader.error()) return Unexpected(*reader.error());
@@ -283,7 +284,7 @@ std::string to_json(const Profile& profile) {
   }
   root["silences"] = ordered_json::array();
   for (const Silence& silence : profile.silences) {
-    root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}});
+    root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
   }
   // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
   return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

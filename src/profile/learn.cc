@@ -71,7 +71,7 @@ std::string function_key(const FunctionRate& rate) { return key_of(rate.node, ra
 std::string process_key(const ProcessKind& kind) {
   return key_of(kind.node, kind.state, kind.signal, std::to_string(kind.exit_code), kind.main ? "1" : "0");
 }
-std::string silence_key(const Silence& silence) { return key_of(silence.src, silence.dst); }
+std::string silence_key(const Silence& silence) { return key_of(silence.src, silence.dst, std::to_string(silence.port)); }
 
 // Two ports agree when they are the same service, or both a client's.
 std::string_view port_of(std::string_view peer) {
@@ -186,7 +186,7 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
         break;
       }
       case trace::EventType::nd: {
-        Silence silence{end_of(event.src), end_of(event.dst), 0};
+        Silence silence{end_of(event.src), end_of(event.dst), 0, event.dport != 0 ? event.dport : event.sport};
         const std::string key = silence_key(silence);
         Silence* seen = silences.find(key);
         if (seen == nullptr) seen = &silences.add(key, std::move(silence));

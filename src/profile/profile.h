@@ -57,6 +57,7 @@ struct ProcessKind {
 struct Silence {
   std::string src, dst;   // node names where known, else addresses
   std::int64_t longest_ms = 0;
+  int port = 0;           // of the service; 0: any
 };
 
 struct Profile {

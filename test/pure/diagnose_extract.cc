@@ -315,6 +315,23 @@ TEST_CASE("silences with clients and silences as long in the profile are left ou
   CHECK(accounted(plan) == 3);
 }
 
+TEST_CASE("silences of one service are no measure for another between the same nodes") {
+  Dump clean;
+  clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 3888;
+  Dump dump;
+  dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").dport = 3888;
+  dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").dport = 2888;
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].kind == FaultKind::partition);
+  CHECK(discarded(plan, "benign") == 1);
+  // A profile that tells no ports is taken for all of them.
+  auto old = profile_of(clean);
+  old.silences.at(0).port = 0;
+  CHECK(plan_of(config, dump, old).candidates.empty());
+}
+
 TEST_CASE("a silence that a crash or pause explains is a symptom; one before it is not") {
   Dump dump;
   dump.crashed(10, "n1");
@@ -450,16 +467,17 @@ TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   dump.scf(0.2, "n1", "ioctl", ENOTTY);
   dump.scf(0.3, "n1", "recvfrom", EAGAIN);
   dump.scf(0.4, "n1", "wait4", ECHILD);
+  dump.scf(0.45, "n1", "epoll_ctl", EPERM, "/data/n1/wal.3");
   dump.scf(0.5, "n1", "openat", ENOENT, "/data/n1/checkpoint");
   dump.scf(5.0, "n1", "accept4", ECONNABORTED);
   dump.scf(6.0, "n1", "write", ENOSPC, "/data/n1/wal.3");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
-  REQUIRE(plan.candidates.size() == 7);
+  REQUIRE(plan.candidates.size() == 8);
   CHECK(plan.candidates[0].error == "ENOSPC");
   CHECK(plan.candidates[1].error == "ECONNABORTED");
   CHECK(plan.candidates[2].path == "*/checkpoint");
-  for (std::size_t i = 3; i < 7; ++i) CHECK(plan.candidates[i].ordinariness == 3);
+  for (std::size_t i = 3; i < 8; ++i) CHECK(plan.candidates[i].ordinariness == 3);
 }
 
 TEST_CASE("connection errors that a fault of the other side explains are symptoms") {
@@ -517,6 +535,21 @@ TEST_CASE("peers: the port of a server is kept, an ephemeral one is not") {
   CHECK(plan.candidates[1].count == 2);
   CHECK(plan.candidates[2].fault.call.peer == "*:5432");
   CHECK(plan.candidates[3].fault.call.peer == "*:5432");
+}
+
+TEST_CASE("a worker that is killed while the main process lives on is killed without it") {
+  Dump dump;
+  dump.started(0, "n1").flags = trace::kMain;
+  dump.crashed(10, "n1", SIGKILL, 0);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
+  REQUIRE(plan.schedules.size() == 1);
+  CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
+  // Both at once: the node was killed.
+  dump.crashed(10.1, "n1");
+  CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
 }
 
 TEST_CASE("failures of a node right after its own kill are noise of its shutdown") {

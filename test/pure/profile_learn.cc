@@ -282,7 +282,8 @@ Profile sample() {
   profile.functions.push_back({"n1", "Raft::append(Entry const&)", "/kv", 9, 0.72, true});
   profile.processes.push_back({"n1", "crashed", "SIGKILL", -1, true, 2});
   profile.processes.push_back({"n1", "exited", "", 0, false, 2});
-  profile.silences.push_back({"n1", "n2", 1234});
+  profile.silences.push_back({"n1", "n2", 1234, 2888});
+  profile.silences.push_back({"n1", "n2", 30, 0});
   return profile;
 }
 }  // namespace
