@@ -29,19 +29,26 @@ class Beside : public RunningCommand {
 
   CommandResult wait() override {
     if (done_) return result_;
-    const std::int64_t until = started_ns_ + limits_.timeout_ns;
+    std::int64_t until = started_ns_ + limits_.timeout_ns;
     bool timed_out = false;
     bool cancelled = false;
+    bool asked = false;  // to end: from then on there is less time
     for (;;) {
+      if (!asked && cancel::requested()) {
+        asked = true;
+        until = std::min(until, monotonic_ns() + limits_.after_cancel_ns);
+      }
       const std::int64_t left = until - monotonic_ns();
-      pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {limits_.heed_cancel ? cancel::fd() : -1, POLLIN, 0}};
+      pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {asked ? -1 : cancel::fd(), POLLIN, 0}};
       const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000, std::max<std::int64_t>(left, 0) % 1'000'000'000};
       const int ready = ::ppoll(waits, 2, &ts, nullptr);
       if (ready < 0) continue;  // EINTR
       if (waits[0].revents != 0) break;
-      cancelled = limits_.heed_cancel && cancel::requested();
-      timed_out = !cancelled && monotonic_ns() >= until;
-      if (cancelled || timed_out) break;
+      if (!asked && cancel::requested()) continue;
+      if (monotonic_ns() < until) continue;
+      cancelled = asked;
+      timed_out = !asked;
+      break;
     }
     return end(timed_out, cancelled);
   }

@@ -45,6 +45,7 @@ constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;      // rose node stop
 constexpr std::int64_t kKillTimeout = 10 * kSecond;
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
 constexpr std::int64_t kTeardownTimeout = 120 * kSecond;
+constexpr std::int64_t kTeardownAfterCancel = 30 * kSecond;  // it undoes what setup did, but Ctrl-C must end rose
 constexpr std::int64_t kAttachTimeout = 10 * kSecond;
 constexpr std::int64_t kFirstPoll = 2 * kMillisecond;
 constexpr std::int64_t kPoll = 20 * kMillisecond;
@@ -419,7 +420,7 @@ Result<void> Cluster::run_setup() {
 void Cluster::run_teardown() {
   if (!config_.deployment.teardown) return;
   auto teardown = spawn_as(*config_.deployment.teardown, "teardown",
-                           {.timeout_ns = kTeardownTimeout, .heed_cancel = false}, nullptr);
+                           {.timeout_ns = kTeardownTimeout, .after_cancel_ns = kTeardownAfterCancel}, nullptr);
   if (!teardown) {
     log::warning(teardown.error().message);
     return;

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The contract as a stranger reads it: what commands are told, when the dump is written, what is refused beforehand.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+
+# deployment FILE WORKLOAD ORACLE [LINES OF DEPLOYMENT]: each a TOML list without its brackets.
+deployment() {
+  cat > "$1" <<TOML
+name = "contract"
+[deployment]
+subnet = "10.126.0.0/24"
+${4:-}
+[[node]]
+name = "n-1"
+ip = "10.126.0.9"
+user = "nobody"
+command = ["/bin/sh", "-c", "echo \$ROSE_NODE \$ROSE_IP \$(id -un) \$PEERS \$PWD; : > data; exec sleep 100"]
+env = { PEERS = "\${ips}" }
+ready = { command = ["test", "-e", "n-1/data"], timeout = "10s" }
+[[node]]
+name = "b"
+command = ["/bin/sh", "-c", "echo up; exec sleep 100"]
+ready = { log = "^up" }
+[workload]
+command = [$2]
+timeout = "20s"
+[oracle]
+command = [$3]
+timeout = "5s"
+TOML
+}
+
+# What commands get, restarts by `rose node`, and an incident that enters a node's namespace.
+cat > workload.sh <<'SH'
+#!/bin/sh
+set -ex
+[ "$ROSE_NODES" = "n-1 b" ] && [ "$ROSE_IP_n_1" = 10.126.0.9 ] && [ "$ROSE_IP_b" = 10.126.0.1 ] && [ "$ROSE_RUN" = 1 ]
+[ "$PWD" = "$ROSE_RUN_DIR" ]
+first=$(cat "$ROSE_PIDFILE_b")
+grep -qx "$first" "$ROSE_CGROUP_b/cgroup.procs"
+"$ROSE_EXE" node restart b
+second=$(cat "$ROSE_PIDFILE_b")
+[ "$first" != "$second" ]
+grep -qx "$second" "$ROSE_CGROUP_b/cgroup.procs"
+"$ROSE_EXE" node stop n-1
+! [ -s "$ROSE_PIDFILE_n_1" ]
+grep -q "^n-1 10.126.0.9 nobody 10.126.0.9,10.126.0.1 $ROSE_RUN_DIR/n-1\$" n-1/stdout.log
+: > told
+SH
+chmod 755 workload.sh
+deployment env.toml '"./workload.sh"' '"test", "-e", "told"' 'setup = ["sh", "-c", "echo setup > order"]
+teardown = ["sh", "-c", "echo teardown >> order; mv order '"$work"'/"]'
+expect 0 "$rose" trace -c env.toml -o env.bin --json \
+  --incident "ip netns exec \$ROSE_NETNS_n_1 ip -o -4 addr show | grep -q 10.126.0.9 || exit 9"
+json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited with status 0', 'exited with status 0')"
+[ "$(cat order)" = $'setup\nteardown' ] || fail "setup and teardown ran as: $(cat order)"
+[ "$(stat -c %a env.bin)" = 600 ] || fail "the dump's mode is $(stat -c %a env.bin)"
+"$rose" dump show env.bin --format jsonl > a.jsonl
+"$rose" dump import a.jsonl -o again.bin -q
+"$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
+# Stops by `rose node` are planned.
+grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
+
+# Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has.
+for part in setup ready workload oracle; do
+  deployment $part.toml '"true"' '"true"' "teardown = [\"touch\", \"$work/$part.torn\"]"
+  case $part in
+    setup) sed -i 's/^teardown/setup = ["sleep", "318"]\n&/' $part.toml ;;
+    ready) sed -i 's/^ready = { command.*/ready = { command = ["sleep", "318"], timeout = "60s" }/' $part.toml ;;
+    workload) sed -i '/^\[workload\]/{n;s/.*/command = ["sleep", "318"]/}' $part.toml ;;
+    oracle) sed -i '/^\[oracle\]/{n;s/.*/command = ["sleep", "318"]/}; s/timeout = "5s"/timeout = "60s"/' $part.toml ;;
+  esac
+  rm -f dump.bin
+  "$rose" trace -c $part.toml >"$work/out" 2>"$work/err" &
+  pid=$!
+  until_true 20 sh -c "grep -lx sleep /proc/[0-9]*/comm | while read -r f; do tr '\\0' ' ' < \${f%comm}cmdline; done | grep -q 'sleep 318'" || true
+  kill -INT $pid
+  status=0
+  wait $pid || status=$?
+  [ $status -eq 4 ] || fail "Ctrl-C during $part: exit $status instead of 4"
+  [ -e $part.torn ] || fail "Ctrl-C during $part: no teardown"
+  expect 0 "$rose" dump show dump.bin
+done
+nothing_left "after Ctrl-C"
+
+# Refused before anything starts: no run is wasted on a result that cannot be written.
+deployment plain.toml '"true"' '"false"' "setup = [\"touch\", \"$work/started\"]"
+printf 'version = 1\nname = "s"\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "b"\n' > s.toml
+expect 2 "$rose" trace -c plain.toml -o /nonexistent/dump.bin
+says err '^rose: error: -o: cannot write /nonexistent/dump.bin'
+expect 2 "$rose" profile -c plain.toml -o "$work"
+says err 'is a directory'
+expect 2 "$rose" replay s.toml -c plain.toml --junit /nonexistent/junit.xml
+expect 2 "$rose" diagnose --trace env.bin -c plain.toml -o /nonexistent/schedule.toml
+expect 2 "$rose" replay s.toml -c plain.toml --expect maybe
+expect 2 "$rose" diagnose --trace env.bin -c plain.toml --resume
+expect 2 "$rose" explode
+says err "'explode'"
+[ ! -e started ] || fail "something was started before the refusal"
