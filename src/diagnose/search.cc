@@ -91,7 +91,7 @@ class Search {
   double best_rate() const {
     double best = 0;
     for (const Kept& kept : kept_) best = std::max(best, kept.tally.rate());
-    return best;
+    return confirming_ != nullptr ? std::max(best, confirming_->rate()) : best;
   }
 
   void tell(const std::string& doing) {
@@ -265,6 +265,7 @@ class Search {
 
   Result<void> confirm(const Schedule& schedule, Tally& tally, int planned, std::size_t index, Kept* kept, bool to_the_end = false) {
     const int most_inconclusive = planned / 2 + 3;
+    confirming_ = &tally;
     while (left() > 0 && tally.conclusive() < planned && tally.inconclusive < most_inconclusive &&
            (to_the_end || schedule::undecided(conclusive(tally), options_.target_rate, planned))) {
       const int batch = std::max(1, std::min({options_.jobs, planned - tally.conclusive(), left()}));
@@ -277,6 +278,7 @@ class Search {
         if (kept != nullptr && result.verdict == Verdict::reproduced) remember_fired(*kept, result);
       }
     }
+    confirming_ = nullptr;
     return {};
   }
 
@@ -417,6 +419,7 @@ class Search {
   const config::DiagnoseOptions& options_;
   Diagnosis d_;
   std::set<std::string> tried_keys_;
+  const Tally* confirming_ = nullptr;  // of the schedule that is being confirmed
   std::vector<Kept> kept_;
   std::string missing_;       // levels that were asked for and do not exist
   std::size_t dropped_ = 0;   // faults that minimisation took away
