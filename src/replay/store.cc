@@ -237,8 +237,4 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded() const {
   return runs;
 }
 
-std::string run_to_json(const Run& run, const schedule::Schedule& schedule) {
-  return run_json(run, schedule).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace rose::replay

@@ -57,7 +57,4 @@ class RunStore {
   std::deque<std::filesystem::path> kept_;
 };
 
-// One run as JSON: what was requested, which conditions were met and when, what fired, the verdict.
-[[nodiscard]] std::string run_to_json(const Run& run, const schedule::Schedule& schedule);
-
 }  // namespace rose::replay
