@@ -113,7 +113,7 @@ void Window::add(const Decoded& decoded) {
   slot.tid = event.tid;
   slot.node = static_cast<std::uint8_t>(decoded.node);
   slot.type = event.type;
-  slot.flags = event.flags;
+  slot.flags = static_cast<std::uint8_t>(event.flags);
   slot.syscall = event.syscall;
   slot.err = event.err;
   switch (event.type) {

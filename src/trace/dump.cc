@@ -136,7 +136,7 @@ Record to_record(const Event& e) {
   r.type = static_cast<std::uint8_t>(e.type);
   r.state = static_cast<std::uint8_t>(e.state);
   r.protocol = static_cast<std::uint8_t>(e.protocol);
-  r.flags = e.flags;
+  r.flags = static_cast<std::uint8_t>(e.flags);
   return r;
 }
 

@@ -38,7 +38,7 @@ enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 }
 enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paused = 3, started = 4 };
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
-enum EventFlag : std::uint8_t {
+enum EventFlag : std::uint16_t {
   kPlanned = 1,         // PS: rose node did it
   kOpen = 2,            // ND, PS paused: still going on when the window was written
   kMain = 4,            // PS: the node's main process
@@ -46,6 +46,8 @@ enum EventFlag : std::uint8_t {
   kCoreDumped = 16,     // PS
   kUnlinked = 32,       // path: the file had no name any more
   kTruncated = 64,      // path: only the tail is kept
+  kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer chose it
+  kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
 };
 
 // One trace record. Fields that a type does not have hold the "absent" value given here.
@@ -74,8 +76,9 @@ struct Event {
   EventType type = EventType::scf;
   ProcessState state = ProcessState::none;
   Protocol protocol = Protocol::none;
-  std::uint8_t flags = 0;         // EventFlag
-  std::uint8_t reserved[7] = {};
+  std::uint16_t flags = 0;        // EventFlag
+  std::uint8_t reserved[2] = {};
+  std::uint32_t open_flags = 0;   // SYS of the open family: what it was opened with
 };
 
 // The header of a dump.

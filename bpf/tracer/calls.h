@@ -1,0 +1,244 @@
+/* System calls: what failed, and what changed state. Also the failures that io_uring completes with.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_TRACER_CALLS_H
+#define ROSE_TRACER_CALLS_H
+
+#include "tracer/records.h"
+
+enum {
+	EINTR_ = 4,
+	EAGAIN_ = 11,
+	ETIMEDOUT_ = 110,
+	EALREADY_ = 114,
+	EINPROGRESS_ = 115,
+	O_CREAT_OR_TRUNC = 0100 | 01000,
+	MSG_DONTWAIT_ = 0x40,
+};
+
+static __always_inline bool is_noise(const volatile struct rose_call_shape *shape, struct task_struct *task,
+				     const struct pt_regs *regs, int err)
+{
+	__u8 noise = shape->noise;
+
+	if (!noise)
+		return false;
+	switch (err) {
+	case EAGAIN_:
+		if (noise & ROSE_NOISE_AGAIN)
+			return true;
+		if (!(noise & ROSE_NOISE_AGAIN_NONBLOCK))
+			return false;
+		if (shape->message_flags >= 0 && (rose_argument(regs, shape->message_flags) & MSG_DONTWAIT_))
+			return true;
+		if (shape->fd >= 0) {
+			struct file *file = rose_file_of(task, (__s32)rose_argument(regs, shape->fd));
+
+			return file && (BPF_CORE_READ(file, f_flags) & O_NONBLOCK);
+		}
+		return false;
+	case EINTR_:
+		return noise & ROSE_NOISE_INTR;
+	case ETIMEDOUT_:
+		return noise & ROSE_NOISE_TIMEOUT;
+	case EALREADY_:
+	case EINPROGRESS_:
+		return noise & ROSE_NOISE_PROGRESS;
+	}
+	return false;
+}
+
+static __always_inline bool opens_anew(const volatile struct rose_call_shape *shape, const struct pt_regs *regs)
+{
+	__u64 flags = 0;
+
+	if (shape->flags & ROSE_FLAGS_1)
+		flags = rose_argument(regs, 1);
+	else if (shape->flags & ROSE_FLAGS_2)
+		flags = rose_argument(regs, 2);
+	else if (shape->flags & ROSE_FLAGS_HOW)
+		bpf_probe_read_user(&flags, sizeof(flags), (void *)rose_argument(regs, 2));
+	else
+		return true;
+	return flags & O_CREAT_OR_TRUNC;
+}
+
+static __noinline int record_call(struct pt_regs *regs, __s64 result)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	const volatile struct rose_call_shape *shape;
+	__u64 nr = BPF_CORE_READ(regs, orig_ax);
+	bool failed = result < 0;
+	struct rose_call *call;
+	struct scratch *s;
+	__u32 size;
+	__s32 node;
+
+	node = node_of_current(tgid, NULL);
+	if (node < 0)
+		return 0;
+	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)) {
+		struct rose_stats *stats = failed ? stats_of(node) : NULL;
+
+		/* Not the 64-bit table: a name would be a wrong one. (-1 is a call that was
+		 * skipped, by ptrace or seccomp; its failure is not the kernel's.) */
+		if (stats && nr != (__u64)-1)
+			__sync_fetch_and_add(&stats->foreign, 1);
+		return 0;
+	}
+	shape = &rose_shapes[nr & (ROSE_SYSCALLS - 1)];
+	if (failed) {
+		if (is_noise(shape, task, regs, -result)) {
+			struct rose_stats *stats = stats_of(node);
+
+			if (stats)
+				__sync_fetch_and_add(&stats->suppressed, 1);
+			return 0;
+		}
+	} else if (!opens_anew(shape, regs)) {
+		return 0;
+	}
+
+	s = take_scratch(node);
+	if (!s)
+		return 0;
+	call = (void *)s->record;
+	fill_head(&call->head, failed ? ROSE_FAILED : ROSE_CHANGED, 0, node);
+	call->result = result;
+	call->nr = nr;
+	call->pad = 0;
+	call->fd = -1;
+	s->size = sizeof(*call);
+	if (shape->path >= 0) {
+		__s32 dirfd = shape->dirfd >= 0 ? (__s32)rose_argument(regs, shape->dirfd) : AT_FDCWD;
+
+		put_path(s, task, rose_argument(regs, shape->path), dirfd, ROSE_PATH, false);
+	}
+	if (shape->path2 >= 0) {
+		__s32 dirfd = shape->dirfd2 >= 0 ? (__s32)rose_argument(regs, shape->dirfd2) : AT_FDCWD;
+
+		put_path(s, task, rose_argument(regs, shape->path2), dirfd, ROSE_PATH2, shape->flags & ROSE_TEXT2);
+	}
+	if (shape->fd >= 0) {
+		__s32 fd = rose_argument(regs, shape->fd);
+		int have = 0;
+
+		call->fd = fd;
+		if (!failed && (shape->flags & ROSE_NEW_SOCKET)) {
+			fd = result;
+		} else if (shape->sockaddr >= 0 && shape->sockaddr < 5) {
+			have = put_user_address(s, rose_argument(regs, shape->sockaddr),
+						rose_argument(regs, shape->sockaddr + 1));
+		} else if (shape->flags & ROSE_MESSAGE) {
+			struct rose_user_msghdr message = {};
+
+			if (!bpf_probe_read_user(&message, 16, (void *)rose_argument(regs, 1)) && message.name)
+				have = put_user_address(s, message.name, message.namelen);
+		}
+		if (!have) {
+			struct file *file = rose_file_of(task, fd);
+
+			if (file)
+				put_file(s, file);
+		}
+	}
+	size = s->size;
+	if (size > sizeof(s->record))
+		size = sizeof(s->record);
+	call->head.size = size;
+	emit(node, s->record, size);
+	give_back(s);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
+{
+	if ((unsigned long)ret < -(unsigned long)MAX_ERRNO) {
+		unsigned long nr = regs->orig_ax;
+
+		if (nr >= ROSE_SYSCALLS || !((rose_changing[nr / 64] >> (nr % 64)) & 1))
+			return 0;
+	} else if (ret <= -512 && ret >= -516) {
+		return 0; /* ERESTART*: the kernel's own, the program never sees it */
+	}
+	return record_call(regs, ret);
+}
+
+/* Operations of io_uring fail in their completion, not at a call's exit. What was asked for is gone
+ * by then except its file; told as failures of io_uring_enter. */
+SEC("raw_tp/io_uring_complete")
+int rose_uring(struct bpf_raw_tracepoint_args *ctx)
+{
+	enum { ETIME_ = 62, ECANCELED_ = 125, IO_URING_ENTER = 426 };
+	struct io_kiocb *request = (void *)ctx->args[1];
+	struct rose_call *call;
+	struct scratch *s;
+	struct file *file;
+	__s32 result, node;
+	__u32 size;
+
+	if (rose_uring_result)
+		result = (__s32)ctx->args[3];
+	else
+		result = BPF_CORE_READ((struct io_uring_cqe *)ctx->args[2], res);
+	if (result >= 0 || result < -MAX_ERRNO)
+		return 0;
+	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (node < 0)
+		return 0;
+	/* Timeouts that ran out, cancelled waits, and "not yet": how a ring is used. */
+	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
+	    result == -EALREADY_) {
+		struct rose_stats *stats = stats_of(node);
+
+		if (stats)
+			__sync_fetch_and_add(&stats->suppressed, 1);
+		return 0;
+	}
+	s = take_scratch(node);
+	if (!s)
+		return 0;
+	call = (void *)s->record;
+	fill_head(&call->head, ROSE_FAILED, 0, node);
+	call->result = result;
+	call->nr = IO_URING_ENTER;
+	call->pad = 0;
+	call->fd = -1;
+	s->size = sizeof(*call);
+	file = BPF_CORE_READ(request, file);
+	if (file)
+		put_file(s, file);
+	size = s->size;
+	if (size > sizeof(s->record))
+		size = sizeof(s->record);
+	call->head.size = size;
+	emit(node, s->record, size);
+	give_back(s);
+	return 0;
+}
+
+/* Profile mode only: counts every call by node and number. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rose_sys_count, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	unsigned long nr = regs->orig_ax;
+	__s32 node;
+	__u64 *count;
+	__u32 key;
+
+	if (nr >= ROSE_SYSCALLS || (task->thread_info.status & TS_COMPAT))
+		return 0;
+	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (node < 0)
+		return 0;
+	key = node * ROSE_SYSCALLS + nr;
+	count = bpf_map_lookup_elem(&rose_calls, &key);
+	if (count)
+		*count += 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* What the tracer's programs share: settings fixed before loading, maps, the node of a task, counters, the ring.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_TRACER_MAPS_H
+#define ROSE_TRACER_MAPS_H
+
+#include "rose_core.h"
+
+#include "tracer.h"
+
+/* ---- set before loading ---- */
+const volatile __u64 rose_changing[ROSE_SYSCALLS / 64]; /* calls whose success can be an event */
+const volatile struct rose_call_shape rose_shapes[ROSE_SYSCALLS];
+const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgroups, deepest first */
+const volatile __u32 rose_level_count;
+const volatile __u32 rose_node_count;
+const volatile __u64 rose_pause_ns;
+const volatile __u64 rose_delay_ns;
+const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
+const volatile __u32 rose_ephemeral_low, rose_ephemeral_high;
+const volatile __u32 rose_has_addresses;
+const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
+
+/* ---- maps ---- */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} rose_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} rose_procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u32);
+} rose_cgroups SEC(".maps");
+
+/* Cgroups whose freezing pauses a node, by id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u32);
+} rose_freezable SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct rose_pause);
+} rose_paused SEC(".maps");
+
+/* Processes whose end was told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_identity);
+	__type(value, __u8);
+} rose_ended SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_node);
+} rose_nodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_stats);
+} rose_stats SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rose_calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rose_entries SEC(".maps");
+
+struct scratch {
+	__u32 busy;
+	__u32 size;
+	__u8 record[ROSE_RECORD_BYTES];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ROSE_SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} rose_scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_pair);
+	__type(value, struct rose_pair_state);
+} rose_pairs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_connection);
+	__type(value, struct rose_connection_state);
+} rose_conns SEC(".maps");
+
+/* Addresses and ports that accept connections, learnt from handshakes: needed where both ports of a
+ * connection look like a client's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_service);
+	__type(value, __u8);
+} rose_services SEC(".maps");
+
+/* Interface mode: node of a local address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct in6_addr);
+	__type(value, __u32);
+} rose_addresses SEC(".maps");
+
+struct cgroup_storage_key {
+	__u64 cgroup;
+	__u32 attach_type;
+	__u32 pad;
+};
+/* Node + 1 of the cgroup a packet program is attached to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
+	/* Sizes, not types: this kind of map takes no BTF. */
+	__uint(key_size, sizeof(struct cgroup_storage_key));
+	__uint(value_size, sizeof(__u64));
+} rose_attached SEC(".maps");
+
+/* ---- nodes, counters, the ring ---- */
+
+/* The node the current task belongs to, or -1. */
+static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
+{
+	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
+
+	if (value) {
+		if (is_main)
+			*is_main = *value & ROSE_PROC_MAIN;
+		return *value & ROSE_PROC_NODE;
+	}
+	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
+		if (i >= rose_level_count)
+			break;
+		__u64 id = bpf_get_current_ancestor_cgroup_id(rose_levels[i]);
+
+		if (id && (value = bpf_map_lookup_elem(&rose_cgroups, &id)))
+			return *value;
+	}
+	return -1;
+}
+
+static __always_inline struct rose_stats *stats_of(__u32 node)
+{
+	return bpf_map_lookup_elem(&rose_stats, &node);
+}
+
+static __always_inline void emit(__u32 node, void *record, __u64 size)
+{
+	struct rose_stats *stats = stats_of(node);
+	/* The reader looks every now and then; it is woken only when much waits. */
+	__u64 flags = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) >= rose_wakeup_bytes
+			      ? BPF_RB_FORCE_WAKEUP
+			      : BPF_RB_NO_WAKEUP;
+	long failed = bpf_ringbuf_output(&rose_ring, record, size, flags);
+
+	if (!stats)
+		return;
+	if (failed)
+		__sync_fetch_and_add(&stats->lost, 1);
+	else
+		__sync_fetch_and_add(&stats->recorded, 1);
+}
+
+static __always_inline void fill_head(struct rose_head *head, __u16 kind, __u32 size, __u32 node)
+{
+	__u64 both = bpf_get_current_pid_tgid();
+
+	head->size = size;
+	head->kind = kind;
+	head->node = node;
+	head->ts_ns = bpf_ktime_get_ns();
+	head->tgid = both >> 32;
+	head->tid = (__u32)both;
+}
+
+#endif
