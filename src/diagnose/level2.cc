@@ -27,7 +27,6 @@ constexpr std::size_t kMostContext = 10;    // conditions of one fault
 constexpr std::size_t kMostEvents = 64;     // looked at before one fault
 constexpr int kMostUnseen = 2;              // events skipped because no node shows them in the test deployment
 constexpr std::size_t kMostFaults = 8;      // crashes and pauses that are given a context
-constexpr std::size_t kMostSecondTries = 4;
 constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
 constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
 

@@ -24,7 +24,6 @@ constexpr std::size_t kMostContexts = 4;
 constexpr std::size_t kMostCalls = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
 constexpr std::size_t kTurn = 6;             // calls of one context before the next one has its turn
-constexpr std::size_t kMostSecondTries = 4;
 constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
 
 struct Stop {

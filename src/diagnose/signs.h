@@ -11,6 +11,8 @@ namespace rose::diagnose {
 
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 
+inline constexpr std::size_t kMostSecondTries = 4;  // of a level
+
 // Misses worth another run: a miss is no proof (paper, section 8).
 class Promising {
  public:

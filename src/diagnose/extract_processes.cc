@@ -1,0 +1,232 @@
+#include "diagnose/extractor.h"
+
+#include "base/units.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+using schedule::Scope;
+
+namespace {
+
+constexpr std::int64_t kOneCrash = kSecond;            // ends of one node this close are one crash
+constexpr std::int64_t kPauseTogether = 2 * kSecond;   // the tracer samples processes once a second
+
+// Signals that a process brings on itself, against those sent from outside.
+bool own_signal(int signal) {
+  switch (signal) {
+    case 4:      // SIGILL
+    case 5:      // SIGTRAP
+    case 6:      // SIGABRT
+    case 7:      // SIGBUS
+    case 8:      // SIGFPE
+    case 11:     // SIGSEGV
+    case 13:     // SIGPIPE
+    case 31: return true;  // SIGSYS
+    default: return false;
+  }
+}
+
+// The signal that a schedule sends: the observed one if its default is to end a process.
+int ending_signal(int signal) {
+  switch (signal) {
+    case 17:    // SIGCHLD
+    case 18:    // SIGCONT
+    case 19:    // SIGSTOP
+    case 20:    // SIGTSTP
+    case 21:    // SIGTTIN
+    case 22:    // SIGTTOU
+    case 23:    // SIGURG
+    case 28:    // SIGWINCH
+      return 9;
+    default: return signal >= 1 && signal <= 31 ? signal : 9;
+  }
+}
+
+}  // namespace
+
+bool Extractor::profiled(const ProcessEvent& p, const std::map<std::tuple<int, int, int, int>, std::uint64_t>& in_dump) const {
+  if (!inputs_.profile || inputs_.profile->runs <= 0) return false;
+  std::uint64_t normal = 0;
+  for (const profile::ProcessKind& kind : inputs_.profile->processes) {
+    if (kind.node != "*" && kind.node != name(p.node)) continue;
+    if (kind.state != trace::state_name(p.event->state)) continue;
+    const int signal = kind.signal.empty() ? 0 : kernel::signal_number(kind.signal).value_or(-1);
+    if (p.event->state == ProcessState::crashed && signal != p.signal) continue;
+    if (p.event->state == ProcessState::exited && kind.exit_code != p.exit_code) continue;
+    if (p.main_known && kind.main != p.main) continue;
+    normal += kind.count;
+  }
+  const std::uint64_t runs = static_cast<std::uint64_t>(inputs_.profile->runs);
+  return normal > 0 && in_dump.at(kind_of(p)) <= (normal + runs - 1) / runs;
+}
+
+std::tuple<int, int, int, int> Extractor::kind_of(const ProcessEvent& p) {
+  const bool exited = p.event->state == ProcessState::exited;
+  return {p.node, static_cast<int>(p.event->state), exited ? p.exit_code : p.signal, p.main ? 1 : 0};
+}
+
+void Extractor::processes() {
+  std::map<std::tuple<int, int, int, int>, std::uint64_t> in_dump;
+  for (const ProcessEvent& p : ps_)
+    if ((p.event->flags & trace::kPlanned) == 0) in_dump[kind_of(p)] += p.weight;
+
+  std::vector<std::vector<ProcessEvent>> ends(static_cast<std::size_t>(nodes_.count()));
+  std::vector<std::vector<ProcessEvent>> pauses(static_cast<std::size_t>(nodes_.count()));
+  for (ProcessEvent p : ps_) {
+    const Event& event = *p.event;
+    const bool helper = p.main_known && !p.main;
+    if ((event.flags & trace::kPlanned) != 0) {
+      discard("planned: the workload or incident did it with `rose node`", p.weight);
+      if (event.state == ProcessState::crashed || event.state == ProcessState::exited)
+        causes_.push_back({CauseKind::planned, p.node, {}, event.ts_ns, back_after(p.node, event.ts_ns),
+                           fmt::format("the planned stop of {}", name(p.node))});
+      continue;
+    }
+    if (profiled(p, in_dump)) {
+      discard("benign: the profile shows that processes end or pause like that as often", p.weight);
+      continue;
+    }
+    switch (event.state) {
+      case ProcessState::paused:
+        pauses[static_cast<std::size_t>(p.node)].push_back(p);
+        break;
+      case ProcessState::crashed:
+        if (p.signal == 0) p.signal = 9;  // other tools may not say which
+        if (helper && p.signal == 13) {
+          discard("a helper process of a node ended", p.weight);
+          break;
+        }
+        ends[static_cast<std::size_t>(p.node)].push_back(p);
+        break;
+      case ProcessState::exited:
+        if (p.exit_code == 0) {
+          discard("benign: processes that ended with status 0", p.weight);
+        } else if (helper) {
+          discard("a helper process of a node ended", p.weight);
+        } else {
+          // A shell says so when what it ran was killed.
+          if (p.exit_code == 128 + 9 || p.exit_code == 128 + 15) p.signal = p.exit_code - 128;
+          ends[static_cast<std::size_t>(p.node)].push_back(p);
+        }
+        break;
+      case ProcessState::none:
+      case ProcessState::started: discard("process events without a state", p.weight); break;
+    }
+  }
+  for (int node = 0; node < nodes_.count(); ++node) {
+    crashes_of(node, ends[static_cast<std::size_t>(node)]);
+    pauses_of(node, pauses[static_cast<std::size_t>(node)]);
+  }
+}
+
+bool Extractor::outside(const ProcessEvent& p) {
+  return p.signal != 0 && !own_signal(p.signal);
+}
+
+void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
+  std::map<std::tuple<bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
+  for (std::size_t i = 0; i < ends.size();) {
+    // What ends at the same moment ended together; who leads decides what it was.
+    std::size_t lead = i;
+    std::uint64_t weight = 0;
+    std::size_t j = i;
+    for (; j < ends.size() && ends[j].event->ts_ns - ends[i].event->ts_ns <= kOneCrash; ++j) {
+      weight += ends[j].weight;
+      const ProcessEvent& l = ends[lead];
+      const ProcessEvent& p = ends[j];
+      const bool lead_crashed = l.event->state == ProcessState::crashed;
+      // The main process stands for the node, unless it only reacted to the kill of another.
+      if (p.main && !l.main && (outside(p) || !outside(l))) lead = j;
+      else if (p.main == l.main && outside(p) && !outside(l) && !lead_crashed) lead = j;
+    }
+    const ProcessEvent p = ends[lead];
+    const std::int64_t ts = ends[i].event->ts_ns;
+    const std::int64_t back = back_after(node, ts);
+    const std::size_t first = i;
+    const std::string processes = j - i > 1 ? fmt::format(", {} processes at once", j - i) : "";
+    i = j;
+
+    Fault fault;
+    fault.kind = FaultKind::crash;
+    fault.node = name(node);
+    if (outside(p)) {
+      fault.id = unique_id("crash-" + name(node));
+      fault.signal = ending_signal(p.signal);
+      // The main process lived on: what it makes of the end of its workers may be the bug.
+      if (p.main_known && std::none_of(ends.begin() + first, ends.begin() + j, [](const ProcessEvent& e) { return e.main; }))
+        fault.scope = Scope::others;
+      const std::string signal = kernel::signal_name(p.signal);
+      Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
+      c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
+                          at(ts), processes);
+      causes_.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name(node), at(ts))});
+      if (back < kNever && !config_.nodes[static_cast<std::size_t>(node)].restart)
+        came_back_.insert(node);
+      continue;
+    }
+    causes_.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", name(node), at(ts))});
+    const std::tuple<bool, int, int> kind{p.signal != 0, p.signal, p.exit_code};
+    if (const auto it = own.find(kind); it != own.end()) {
+      plan_.candidates[it->second].count += weight;
+      plan_.candidates[it->second].last_ts = ts;
+      continue;
+    }
+    own.emplace(kind, plan_.candidates.size());
+    fault.id = unique_id("crash-" + name(node));
+    fault.signal = ending_signal(p.signal);
+    own_ends_.push_back(plan_.candidates.size());
+    Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
+    c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", name(node), kernel::signal_name(p.signal), at(ts))
+            : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", name(node), p.exit_code, at(ts))
+                               : fmt::format("{} ended {}, its status is not known", name(node), at(ts));
+  }
+}
+
+void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
+  struct Pause {
+    std::int64_t start = 0, end = 0;
+    std::uint64_t weight = 0;
+    bool counts = false;
+    bool open = false;
+  };
+  std::vector<Pause> found;
+  std::vector<Pause> each;
+  for (const ProcessEvent& p : pauses) {
+    const bool open = (p.event->flags & trace::kOpen) != 0;
+    const std::int64_t shortest = pause_threshold();
+    const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMs : shortest;
+    Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0, open};
+    if (open) pause.end = std::max(pause.end, plan_.end_ts);
+    each.push_back(pause);
+  }
+  std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) { return a.start < b.start; });
+  for (const Pause& pause : each) {
+    if (!found.empty() && pause.start - found.back().start <= kPauseTogether && pause.start <= found.back().end) {
+      found.back().end = std::max(found.back().end, pause.end);
+      found.back().weight += pause.weight;
+      found.back().counts = found.back().counts || pause.counts;
+      found.back().open = found.back().open || pause.open;
+    } else {
+      found.push_back(pause);
+    }
+  }
+  for (const Pause& pause : found) {
+    if (!pause.counts) {
+      discard("a helper process of a node waited", pause.weight);
+      continue;
+    }
+    Fault fault;
+    fault.kind = FaultKind::pause;
+    fault.node = name(node);
+    fault.id = unique_id("pause-" + name(node));
+    fault.duration_ns = rounded(pause.end - pause.start);
+    Candidate& c = add(FaultKind::pause, node, std::move(fault), pause.weight, pause.start);
+    c.last_ts = pause.end;
+    c.why = fmt::format("{} was paused for {}, from {}{}", name(node), format_duration(rounded(pause.end - pause.start)),
+                        at(pause.start), pause.open ? ", and still was when the dump was written" : "");
+    causes_.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
+                       fmt::format("the pause of {} ({})", name(node), at(pause.start))});
+  }
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,177 @@
+#include "diagnose/extractor.h"
+
+#include "base/units.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostPorts = 16;  // of one partition
+
+}  // namespace
+
+void Extractor::network() {
+  std::vector<Silence> silences;
+  std::map<std::size_t, std::vector<Silence>> explained;  // cause -> silences
+  for (const auto& [s, event] : silences_) {
+    const trace::Trace& trace = inputs_.traces[s];
+    const std::uint64_t weight = weight_of(*event);
+    Silence silence;
+    silence.events = weight;
+    silence.end = event->ts_ns;
+    const std::int64_t length = event->duration_ms >= 0 ? event->duration_ms * kMs : network_threshold();
+    silence.start = event->ts_ns - length;
+    const bool open = (event->flags & trace::kOpen) != 0;
+    if (open) silence.end = std::max(silence.end, plan_.end_ts);
+
+    if (!endpoints(s, trace, *event, silence)) continue;
+    if (silence.src >= 0 && normal_silence(trace, *event, silence)) {
+      discard("benign: the profile shows silences as long between these nodes", weight);
+      continue;
+    }
+    if (silence.src >= 0 && open && silence.start <= plan_.begin_ts + kSecond && plan_.end_ts - plan_.begin_ts > 2 * kSecond &&
+        event->packets == 1) {
+      discard("idle: nothing was sent between these nodes in the whole dump", weight);
+      continue;
+    }
+    // A silence that begins with the end or pause of either side is no fault of the network.
+    const std::size_t none = causes_.size();
+    std::size_t cause = none;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const Cause& c = causes_[i];
+      if (c.node != silence.src && c.node != silence.dst) continue;
+      if (silence.start < c.start - kHeartbeat || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
+      if (silence.end < c.start) continue;
+      if (cause == none || c.start < causes_[cause].start) cause = i;
+    }
+    if (cause == none) {
+      silences.push_back(silence);
+    } else if (causes_[cause].kind == CauseKind::planned) {
+      discard("silences that a planned stop explains", weight);
+    } else {
+      explained[cause].push_back(silence);
+    }
+  }
+
+  const std::vector<bool> watched = watched_nodes();
+  for (const auto& [cause, group] : explained) {
+    const std::string because = causes_[cause].words;
+    for (const Cut& cut : find_cuts(group, watched)) {
+      Candidate& c = add_cut(cut);
+      c.symptom = true;
+      c.why += fmt::format("; {} explains it", because);
+    }
+  }
+  for (const Cut& cut : find_cuts(std::move(silences), watched)) {
+    const Candidate& c = add_cut(cut);
+    causes_.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
+                       fmt::format("the cut of {} ({})", c.node, at(cut.start))});
+  }
+}
+
+std::vector<bool> Extractor::watched_nodes() const {
+  std::vector<bool> watched;
+  for (int i = 0; i < nodes_.count(); ++i) watched.push_back(nodes_.watched(i));
+  return watched;
+}
+
+bool Extractor::endpoints(std::size_t s, const trace::Trace& trace, const Event& event, Silence& silence) {
+  const std::string_view src = trace.str(event.src);
+  const std::string_view dst = trace.str(event.dst);
+  const int receiver = nodes_.of(s, event);
+  silence.src = event.src == 0 ? NodeMap::kNone : nodes_.of_address(src);
+  silence.dst = event.dst == 0 ? NodeMap::kNone : nodes_.of_address(dst);
+  if (silence.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) silence.dst = receiver;
+  if (silence.src == NodeMap::kShared) {
+    // One address for all: the port of a service tells who is meant.
+    const int sender = owner_of_port(event.sport);
+    if (sender >= 0 && sender != silence.dst && silence.dst >= 0) {
+      silence.src = sender;
+      silence.port = event.sport;
+    } else if (silence.dst >= 0 && event.dport != 0 && owner_of_port(event.dport) == silence.dst) {
+      silence.src = -1;
+      silence.port = event.dport;
+      return true;
+    } else {
+      discard("silences between nodes that share one address and cannot be told apart", silence.events);
+      return false;
+    }
+  }
+  if (silence.src >= 0 && silence.dst >= 0 && silence.src != silence.dst) return true;
+  if (silence.src >= 0 && silence.src == silence.dst) {
+    discard("silences of a node with itself", silence.events);
+    return false;
+  }
+  const std::string_view other = silence.src < 0 ? src : dst;
+  discard(other.empty() ? std::string("silences without an address")
+                        : fmt::format("silences with {}, which is no node of the deployment (a client?)", other),
+          silence.events);
+  return false;
+}
+
+int Extractor::owner_of_port(std::uint16_t port) const {
+  int owner = -1;
+  for (int i = 0; port != 0 && i < nodes_.count(); ++i) {
+    const config::Node& node = config_.nodes[static_cast<std::size_t>(i)];
+    if (node.ready && node.ready->tcp == port) owner = owner == -1 ? i : -2;
+  }
+  return owner;
+}
+
+bool Extractor::normal_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const {
+  if (!inputs_.profile) return false;
+  const int port = event.dport != 0 ? event.dport : event.sport;
+  for (const profile::Silence& known : inputs_.profile->silences) {
+    // A pair's idle connections don't excuse its busy ones.
+    if (known.port != 0 && port != 0 && known.port != port) continue;
+    const bool by_name = known.src == name(silence.src) && known.dst == name(silence.dst);
+    const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
+    // A tenth for timers that are not exact.
+    if ((by_name || by_address) && (silence.end - silence.start) / kMs <= known.longest_ms + known.longest_ms / 10) return true;
+  }
+  return false;
+}
+
+Candidate& Extractor::add_cut(const Cut& cut) {
+  Fault fault;
+  fault.kind = FaultKind::partition;
+  fault.node = name(cut.node);
+  fault.id = unique_id("cut-" + name(cut.node));
+  fault.direction = cut.direction;
+  fault.ports = cut.ports;
+  if (fault.ports.size() > kMostPorts) fault.ports.resize(kMostPorts);
+  fault.duration_ns = rounded(cut.duration);
+  std::string others;
+  for (const int peer : cut.peers) others += fmt::format("{}{}", others.empty() ? "" : ", ", name(peer));
+  if (!cut.all_others)
+    for (const int peer : cut.peers) fault.peers.push_back(name(peer));
+  const Fault base = fault;
+  Candidate& c = add(FaultKind::partition, cut.node, std::move(fault), cut.events, cut.start);
+  c.last_ts = cut.end;
+  const char* way = cut.direction == schedule::Direction::in    ? "nothing reached {0} from {1}"
+                    : cut.direction == schedule::Direction::out ? "nothing reached {1} from {0}"
+                                                                : "silence between {0} and {1}";
+  c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), name(cut.node), others.empty() ? "all others" : others),
+                      format_duration(rounded(cut.duration)), at(cut.start));
+  c.peer = others;
+  // Only pairs that talk fall silent: the cut may have gone further than the dump can show.
+  if (cut.direction != schedule::Direction::both) {
+    Fault both = base;
+    both.direction = schedule::Direction::both;
+    c.alternatives.push_back(std::move(both));
+  }
+  if (!base.peers.empty()) {
+    Fault wide = base;
+    wide.peers.clear();
+    c.alternatives.push_back(wide);
+    if (cut.peers.size() == 1) {
+      wide.node = name(cut.peers[0]);
+      wide.id += "-other";
+      if (wide.direction != schedule::Direction::both)
+        wide.direction = wide.direction == schedule::Direction::in ? schedule::Direction::out : schedule::Direction::in;
+      c.alternatives.push_back(std::move(wide));
+    }
+  }
+  return c;
+}
+
+}  // namespace rose::diagnose

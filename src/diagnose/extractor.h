@@ -1,0 +1,200 @@
+// The work of extract.h, one class over several files: what it has learnt of the dumps so far (causes,
+// ends, silences) explains what it looks at next. Inside this room only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "diagnose/extract.h"
+#include "diagnose/network.h"
+
+namespace rose::diagnose {
+
+using schedule::Fault;
+using schedule::FaultKind;
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
+inline constexpr std::int64_t kHeartbeat = 2 * kSecond;       // a silence begins at the last packet before its cause
+
+enum class CauseKind { killed, ended_itself, paused, planned, cut };
+
+// Something that explains what comes after it.
+struct Cause {
+  CauseKind kind = CauseKind::killed;
+  int node = -1;
+  std::vector<int> peers;  // cut: empty means all
+  std::int64_t start = 0;
+  std::int64_t end = 0;    // of its direct effect: back again, resumed, healed
+  std::string words;       // "n1 was killed"
+
+  [[nodiscard]] bool concerns(int a, int b) const {
+    if (kind != CauseKind::cut) return node == a || node == b;
+    const auto among = [&](int x) { return x >= 0 && (peers.empty() || std::find(peers.begin(), peers.end(), x) != peers.end()); };
+    return (a == node && (b < 0 || among(b))) || (b == node && (a < 0 || among(a)));
+  }
+};
+
+struct ProcessEvent {
+  const Event* event = nullptr;
+  int node = -1;
+  int signal = 0;          // that ended it; 0: exited
+  int exit_code = -1;
+  bool main = false;
+  bool main_known = false; // some event of the node says which process is the main one
+  std::uint64_t weight = 1;
+};
+
+struct Peer {
+  int node = NodeMap::kNone;
+  int port = 0;            // 0: ephemeral or unknown
+  std::uint32_t id = 0;    // of its text in the group key
+  std::string address;
+};
+
+class Interner;  // these three: extract_calls.cc
+struct ScfGroup;
+struct Failure;
+
+class Extractor {
+ public:
+  Extractor(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, Plan& plan)
+      : inputs_(inputs), nodes_(nodes), longest_ns_(longest_ns), plan_(plan), config_(*inputs.config) {
+    for (const config::Node& node : config_.nodes)
+      if (node.ready && node.ready->tcp) service_ports_.insert(*node.ready->tcp);
+  }
+
+  void run();
+
+ private:
+
+  void times();
+
+  std::string at(std::int64_t ts) const;
+
+  // --- bookkeeping
+
+  void note(std::string text) { plan_.notes.push_back(std::move(text)); }
+  void discard(std::string_view why, std::uint64_t events);
+  static std::uint64_t weight_of(const Event& event) { return std::max<std::uint32_t>(1, event.count); }
+  const std::string& name(int node) const { return nodes_.name(node); }
+
+  // Short enough for the schedule's file form, whatever the node is called.
+  std::string unique_id(std::string base);
+  Candidate& add(FaultKind kind, int node, Fault fault, std::uint64_t count, std::int64_t ts);
+  [[nodiscard]] std::int64_t pause_threshold() const;    // of the dump; else the configuration's
+  [[nodiscard]] std::int64_t network_threshold() const;
+
+  // --- one walk over all events: counts, and the few that are not SCF
+
+  void collect();
+
+  static std::string stranger(const std::string& host);
+
+  std::int64_t back_after(int node, std::int64_t ts) const;
+
+  // --- processes: extract_processes.cc
+
+  // Ends that the fault-free runs show as often, by node and manner.
+  bool profiled(const ProcessEvent& p, const std::map<std::tuple<int, int, int, int>, std::uint64_t>& in_dump) const;
+  static std::tuple<int, int, int, int> kind_of(const ProcessEvent& p);
+
+  void processes();
+
+  static bool outside(const ProcessEvent& p);
+
+  void crashes_of(int node, const std::vector<ProcessEvent>& ends);
+
+  void pauses_of(int node, const std::vector<ProcessEvent>& pauses);
+
+  // --- network: extract_silences.cc
+
+  void network();
+
+  std::vector<bool> watched_nodes() const;
+
+  // Which nodes a silence is between; discards those between others.
+  bool endpoints(std::size_t s, const trace::Trace& trace, const Event& event, Silence& silence);
+
+  int owner_of_port(std::uint16_t port) const;
+
+  bool normal_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const;
+
+  Candidate& add_cut(const Cut& cut);
+
+  // --- system calls: extract_calls.cc
+
+  bool has_cause(int node) const { return !causes_of_[static_cast<std::size_t>(node)].empty(); }
+
+  const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
+
+  bool last_breath(const Event& event, int node) const;
+
+  void syscalls();
+
+  // A process that ends cannot be answered, and a return from a signal handler is no call.
+  static bool can_fail(int number);
+
+  double per_run(const profile::CallKind& kind) const;
+  double longer_than_a_run() const;
+
+  Peer read_peer(std::string_view text, Interner& texts) const;
+
+  // The peer as the test deployment will show it.
+  std::string peer_glob(const ScfGroup& group) const;
+
+  // Does the node make this call so often that its first one means nothing?
+  bool hot(int node, const std::string& syscall) const;
+
+  // `with_shapes`: it may come to be tried, in all its shapes.
+  void add_call(const Failure& failure, const std::string& pattern, bool with_shapes);
+
+  static schedule::Condition elapsed(std::int64_t ns);
+
+  // --- causes before consequences: rank.cc
+
+  // Processes that end themselves do so for a reason; if the dump holds one, that is tried first.
+  void explain_own_ends();
+
+  void rank();
+
+  // A disk that fails right before a node is killed or falls silent may be why: of the paper's order
+  // we depart for the first such failure, because a symptom never precedes its cause.
+  void promote();
+
+  void finish();
+
+  const Inputs& inputs_;
+  const NodeMap& nodes_;
+  const std::int64_t longest_ns_;
+  Plan& plan_;
+  const config::Config& config_;
+  std::set<std::uint16_t> service_ports_;
+  std::map<std::string, std::uint64_t, std::less<>> discarded_;
+  std::map<std::string, int> ids_;
+  std::vector<bool> main_known_;
+  std::vector<std::pair<const Event*, int>> started_;
+  std::vector<std::vector<std::int64_t>> starts_;       // of a node's main process
+  std::vector<ProcessEvent> ps_;
+  std::vector<std::pair<std::size_t, const Event*>> silences_;
+  std::vector<Cause> causes_;
+  std::vector<std::vector<const Cause*>> causes_of_;
+  std::vector<std::size_t> own_ends_;                   // candidates, before ranking
+  std::set<std::string> self_ended_;                    // their fault ids
+  std::set<int> came_back_;
+  std::map<std::uint32_t, Peer> group_peers_;
+};
+
+}  // namespace rose::diagnose

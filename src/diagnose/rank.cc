@@ -1,0 +1,101 @@
+#include "diagnose/extractor.h"
+
+#include "diagnose/surprise.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
+constexpr std::int64_t kPromote = 30 * kSecond;
+
+}  // namespace
+
+void Extractor::explain_own_ends() {
+  for (const std::size_t index : own_ends_) {
+    Candidate& own = plan_.candidates[index];
+    const Cause* cause = nullptr;
+    for (const Cause& c : causes_) {
+      if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned) continue;
+      const std::int64_t slack = c.kind == CauseKind::cut ? kHeartbeat : 0;
+      if (c.start + slack <= own.first_ts) cause = &c;  // the latest before it
+    }
+    const Candidate* failure = nullptr;
+    for (const Candidate& c : plan_.candidates) {
+      if (c.kind != FaultKind::syscall || c.node != own.node || c.profiled || c.ordinariness > 2) continue;
+      if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kSoon) continue;
+      if (failure == nullptr || c.ordinariness < failure->ordinariness) failure = &c;
+    }
+    own.symptom = cause != nullptr || failure != nullptr;
+    self_ended_.insert(own.fault.id);
+    if (failure != nullptr)
+      own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
+    else if (cause != nullptr)
+      own.why += fmt::format("; {} explains it", cause->words);
+    else
+      own.why += "; nothing in the dump explains it";
+  }
+}
+
+void Extractor::rank() {
+  const auto order = [&](const Candidate& c) {
+    int kind = 0;
+    switch (c.kind) {
+      case FaultKind::crash:
+      case FaultKind::pause: kind = self_ended_.contains(c.fault.id) ? 1 : 0; break;
+      case FaultKind::partition: kind = 2; break;
+      case FaultKind::syscall: kind = 3; break;
+    }
+    const bool call = c.kind == FaultKind::syscall;
+    return std::tuple(c.symptom ? 1 : 0, kind, call && c.profiled ? 1 : 0, call ? c.ordinariness : 0, c.first_ts);
+  };
+  std::vector<std::pair<decltype(order(plan_.candidates[0])), std::size_t>> sorted;
+  sorted.reserve(plan_.candidates.size());
+  for (std::size_t i = 0; i < plan_.candidates.size(); ++i) sorted.emplace_back(order(plan_.candidates[i]), i);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<Candidate> ranked;
+  ranked.reserve(sorted.size());
+  for (const auto& [key, index] : sorted) ranked.push_back(std::move(plan_.candidates[index]));
+  plan_.candidates = std::move(ranked);
+  promote();
+  int rank = 0;
+  for (Candidate& candidate : plan_.candidates) candidate.rank = ++rank;
+}
+
+void Extractor::promote() {
+  const auto first_call = std::find_if(plan_.candidates.begin(), plan_.candidates.end(), [](const Candidate& c) {
+    return c.kind == FaultKind::syscall && !c.symptom;
+  });
+  if (first_call == plan_.candidates.begin() || first_call == plan_.candidates.end()) return;
+  auto best = plan_.candidates.end();
+  for (auto it = first_call; it != plan_.candidates.end() && !it->symptom; ++it) {
+    const int err = it->fault.error;
+    if (it->profiled || !strict_resource_error(err)) continue;
+    const bool before_all = std::all_of(plan_.candidates.begin(), first_call,
+                                        [&](const Candidate& c) { return it->first_ts < c.first_ts; });
+    const bool near = std::any_of(plan_.candidates.begin(), first_call, [&](const Candidate& c) {
+      const bool same = c.node == it->node ||
+                        std::find(c.fault.peers.begin(), c.fault.peers.end(), it->node) != c.fault.peers.end();
+      return same && c.first_ts - it->first_ts <= kPromote;
+    });
+    if (before_all && near && (best == plan_.candidates.end() || it->first_ts < best->first_ts)) best = it;
+  }
+  if (best == plan_.candidates.end()) return;
+  best->why += "; it came before all other faults";
+  std::rotate(plan_.candidates.begin(), best, best + 1);
+}
+
+void Extractor::finish() {
+  for (const int node : came_back_)
+    note(fmt::format("{} came back after its crash, but its [[node]] has no `restart`: in the test deployment it will stay down "
+                     "unless the workload starts it", name(node)));
+  std::uint64_t total = 0;
+  for (auto& [why, events] : discarded_) {
+    plan_.discarded.push_back({why, events});
+    total += events;
+  }
+  std::stable_sort(plan_.discarded.begin(), plan_.discarded.end(),
+                   [](const Discarded& a, const Discarded& b) { return a.events > b.events; });
+  plan_.discarded_share = plan_.failures == 0 ? 0 : static_cast<double>(total) / static_cast<double>(plan_.failures);
+}
+
+}  // namespace rose::diagnose
