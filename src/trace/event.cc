@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 #include "base/result.h"
@@ -11,13 +12,18 @@
 
 namespace rose::trace {
 
-StringTable::StringTable() { strings_.emplace_back(); }
+namespace {
 
-// The keys of ids_ point into strings_, so a copy needs keys of its own.
-StringTable::StringTable(const StringTable& other) : strings_(other.strings_) {
-  ids_.reserve(strings_.size());
-  for (std::size_t id = 1; id < strings_.size(); ++id)
-    ids_.emplace(strings_[id], static_cast<StringId>(id));
+std::uint32_t hash_of(std::string_view text) {
+  const std::size_t hash = std::hash<std::string_view>{}(text);
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+}  // namespace
+
+// Views point into chunks, so a copy needs chunks of its own.
+StringTable::StringTable(const StringTable& other) {
+  for (std::size_t id = 1; id < other.strings_.size(); ++id) (void)intern(other.strings_[id]);
 }
 
 StringTable& StringTable::operator=(const StringTable& other) {
@@ -25,28 +31,88 @@ StringTable& StringTable::operator=(const StringTable& other) {
   return *this;
 }
 
-StringId StringTable::intern(std::string_view text) {
-  if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
-  if (strings_.empty()) strings_.emplace_back();  // moved from, and used again
-  const auto id = static_cast<StringId>(strings_.size());
-  ids_.emplace(strings_.emplace_back(text), id);
-  return id;
+StringTable::StringTable(StringTable&& other) noexcept { *this = std::move(other); }
+
+StringTable& StringTable::operator=(StringTable&& other) noexcept {
+  chunks_ = std::move(other.chunks_);
+  chunk_end_ = std::exchange(other.chunk_end_, nullptr);
+  left_ = std::exchange(other.left_, 0);
+  bytes_ = std::exchange(other.bytes_, 0);
+  reserved_ = std::exchange(other.reserved_, 0);
+  strings_ = std::move(other.strings_);
+  places_ = std::move(other.places_);
+  // Moved from, it is as good as new.
+  other.chunks_.clear();
+  other.strings_.assign(1, {});
+  other.places_.clear();
+  return *this;
 }
 
-std::string_view StringTable::operator[](StringId id) const {
-  return id < strings_.size() ? std::string_view(strings_[id]) : std::string_view();
+std::size_t StringTable::place_of(std::string_view text, std::uint32_t hash) const {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t at = hash & mask;
+  while (places_[at].id != 0 && (places_[at].hash != hash || strings_[places_[at].id] != text)) at = (at + 1) & mask;
+  return at;
+}
+
+void StringTable::grow() {
+  std::vector<Place> old(std::max<std::size_t>(places_.size() * 2, 64));
+  old.swap(places_);
+  const std::size_t mask = places_.size() - 1;
+  for (const Place& place : old) {
+    if (place.id == 0) continue;
+    std::size_t at = place.hash & mask;
+    while (places_[at].id != 0) at = (at + 1) & mask;
+    places_[at] = place;
+  }
+}
+
+StringId StringTable::intern(std::string_view text) {
+  if (strings_.size() * 3 >= places_.size() * 2) grow();
+  const std::uint32_t hash = hash_of(text);
+  Place& place = places_[place_of(text, hash)];
+  if (place.id != 0) return place.id;
+  if (text.size() > left_) {
+    // Twice as much each time, up to a limit; what is left of the last chunk is small beside it.
+    const std::size_t size = std::max(text.size(), std::clamp<std::size_t>(reserved_, 4096, std::size_t{1} << 18));
+    chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
+    left_ = size;
+    reserved_ += size;
+    chunk_end_ = chunks_.back().get() + size;
+  }
+  char* const at = chunk_end_ - left_;
+  std::copy(text.begin(), text.end(), at);
+  left_ -= text.size();
+  bytes_ += text.size();
+  place = {hash, static_cast<StringId>(strings_.size())};
+  strings_.emplace_back(at, text.size());
+  return place.id;
 }
 
 StringId StringTable::find(std::string_view text) const {
-  const auto found = ids_.find(text);
-  return found == ids_.end() ? 0 : found->second;
+  return places_.empty() ? 0 : places_[place_of(text, hash_of(text))].id;
 }
 
 void sort_by_time(Trace& trace) {
+  auto& events = trace.events;
+  // What a tracer writes is sorted but for a few that came late (counted storms, records of another CPU): those
+  // are taken out, sorted, and merged back in.
+  std::vector<Event> late;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (kept > 0 && events[i].ts_ns < events[kept - 1].ts_ns) {
+      late.push_back(events[i]);
+    } else {
+      if (kept != i) events[kept] = events[i];
+      ++kept;
+    }
+  }
+  if (late.empty()) return;
   const auto earlier = [](const Event& a, const Event& b) { return a.ts_ns < b.ts_ns; };
-  // Mostly sorted already, and then nothing need be moved.
-  if (!std::is_sorted(trace.events.begin(), trace.events.end(), earlier))
-    std::stable_sort(trace.events.begin(), trace.events.end(), earlier);
+  std::stable_sort(late.begin(), late.end(), earlier);
+  // From the back, so that nothing is moved twice. Of equal times, those taken out stood behind.
+  std::size_t to = events.size(), a = kept, b = late.size();
+  while (b > 0) events[--to] = a > 0 && events[a - 1].ts_ns > late[b - 1].ts_ns ? events[--a] : late[--b];
 }
 
 std::vector<std::string> node_names(const Trace& trace) {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <deque>
 #include <vector>
 
 namespace rose::trace {
@@ -14,24 +14,45 @@ namespace rose::trace {
 // Index into a StringTable; 0 means "absent" (null in JSON).
 using StringId = std::uint32_t;
 
+// Strings once each. Millions of them: bytes lie in chunks that never move, the index is a flat table of ids.
 class StringTable {
  public:
-  StringTable();
+  StringTable() = default;
   StringTable(const StringTable& other);
   StringTable& operator=(const StringTable& other);
-  StringTable(StringTable&&) = default;
-  StringTable& operator=(StringTable&&) = default;
+  StringTable(StringTable&& other) noexcept;
+  StringTable& operator=(StringTable&& other) noexcept;
 
   [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is a string of its own
   // "" for 0 and for ids that do not exist.
-  [[nodiscard]] std::string_view operator[](StringId id) const;
+  [[nodiscard]] std::string_view operator[](StringId id) const {
+    return id < strings_.size() ? strings_[id] : std::string_view();
+  }
   [[nodiscard]] std::size_t size() const { return strings_.size(); }
+  // By id; the first stands for "absent".
+  [[nodiscard]] std::span<const std::string_view> all() const { return strings_; }
   // 0 when absent.
   [[nodiscard]] StringId find(std::string_view text) const;
+  // Of the strings themselves, and of all that is held for them.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t memory() const {
+    return reserved_ + strings_.capacity() * sizeof(std::string_view) + places_.capacity() * sizeof(Place);
+  }
 
  private:
-  std::deque<std::string> strings_;  // a deque keeps the addresses that ids_ points into
-  std::unordered_map<std::string_view, StringId> ids_;
+  struct Place {
+    std::uint32_t hash = 0;
+    StringId id = 0;  // 0: free
+  };
+  [[nodiscard]] std::size_t place_of(std::string_view text, std::uint32_t hash) const;
+  void grow();
+
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  char* chunk_end_ = nullptr;
+  std::size_t left_ = 0;  // in the last chunk
+  std::size_t bytes_ = 0, reserved_ = 0;
+  std::vector<std::string_view> strings_ = std::vector<std::string_view>(1);
+  std::vector<Place> places_;  // a power of two of them, or none
 };
 
 enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 };

@@ -1,6 +1,7 @@
 // A dump without its armour. Checksums and compression keep a fuzzer from ever reaching what lies
 // behind them, so the dump fuzzer also reads "recipes": blocks laid out plainly, which are then given
-// right checksums and sizes. A recipe is a list of: letter (M, S, E or D), u32 items, u32 length, bytes.
+// right checksums and sizes. A recipe is a list of: letter (M, S, E or D), u32 items, u32 length, bytes;
+// behind a '1' where it is of version 1.
 #pragma once
 
 #include <zlib.h>
@@ -29,8 +30,10 @@ inline void put_u32(std::string& bytes, std::uint32_t value) {
 
 inline std::string cook(std::string_view recipe) {
   std::string dump(kMagic);
-  put_u32(dump, 1);
+  const bool old = recipe.starts_with('1');
+  put_u32(dump, old ? 1 : 2);
   put_u32(dump, 0);
+  if (old) recipe.remove_prefix(1);
   while (recipe.size() >= 9) {
     const char letter = recipe[0];
     const char* kind = letter == 'M' ? "META" : letter == 'S' ? "STRS" : letter == 'E' ? "EVTS" : "DONE";
@@ -60,7 +63,7 @@ inline std::string cook(std::string_view recipe) {
 
 // The recipe of a healthy dump.
 inline std::string recipe_of(std::string_view dump) {
-  std::string recipe;
+  std::string recipe = get_u32(dump, 8) == 1 ? "1" : "";
   std::size_t at = kFileHeader;
   while (at + kBlockHeader <= dump.size()) {
     const std::uint32_t packed = get_u32(dump, at + 8);

@@ -82,7 +82,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     e.state = static_cast<ProcessState>(below(5));
     const Protocol protocols[] = {Protocol::none, Protocol::tcp, Protocol::udp};
     e.protocol = protocols[below(3)];
-    e.flags = static_cast<std::uint8_t>(below(kKnownFlags + 1));
+    e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) & ~std::uint64_t{kOutOfMemory | kBlocked});  // not in JSON yet
     trace.events.push_back(e);
   }
   return trace;

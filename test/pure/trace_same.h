@@ -15,7 +15,7 @@ inline bool same_event(const Trace& ta, const Event& a, const Trace& tb, const E
          a.duration_ms == b.duration_ms && a.exit_code == b.exit_code && a.packets == b.packets &&
          a.count == b.count && a.syscall == b.syscall && a.err == b.err && a.sport == b.sport &&
          a.dport == b.dport && a.signal == b.signal && a.type == b.type && a.state == b.state &&
-         a.protocol == b.protocol && a.flags == b.flags;
+         a.protocol == b.protocol && a.flags == b.flags && a.open_flags == b.open_flags;
 }
 
 inline void require_same(const Trace& a, const Trace& b) {
