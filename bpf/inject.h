@@ -15,8 +15,8 @@ enum {
 	ROSE_MAX_NODES = 256,
 	ROSE_MAX_SITES = 65536,		/* probed addresses */
 	ROSE_MAX_LIST = 64,		/* conditions that one call or one function entry may count for */
-	ROSE_MAX_RULES = 4096,
-	ROSE_MAX_RULE_PORTS = 16,
+	ROSE_MAX_RULES = 2048,		/* partitions */
+	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
 };
 
@@ -164,20 +164,44 @@ struct rose_settings {
 
 enum rose_direction { ROSE_BOTH = 0, ROSE_IN = 1, ROSE_OUT = 2 };
 
-/* One pair of a partition: `node` and one of its peers. */
+enum rose_rule_flags {
+	ROSE_RULE_OTHERS = 1,		/* the peers are all nodes that are not on the side */
+	ROSE_RULE_REJECT = 2,		/* the sender is answered */
+	ROSE_RULE_PORTS = 4,		/* only ports that rose_rule_ports has */
+	ROSE_RULE_NETS = 8,		/* the peers are also the addresses that rose_nets has */
+};
+
+/* A partition: the nodes of its side are cut off from its peers. Sets of nodes are bits. */
 struct rose_rule {
 	__u32 chain;
-	__u32 node;
-	__u32 peer;
-	__u32 direction;		/* as `node` sees it */
-	__u32 node_ip;			/* network order; netns only */
-	__u32 peer_ip;
-	__u32 threshold;		/* dropped when random <= threshold */
-	__u16 port_count;		/* 0: all */
+	__u32 direction;		/* as the side sees it */
+	__u32 threshold;		/* stopped when random <= threshold */
 	__u8 protocol;			/* 0: all */
-	__u8 reserved;
-	__u16 ports[ROSE_MAX_RULE_PORTS];	/* host order; either end */
-	__u64 dropped;
+	__u8 flags;
+	__u16 reserved;
+	__u64 side[ROSE_NODE_WORDS];
+	__u64 peers[ROSE_NODE_WORDS];
+	__u64 stopped;			/* packets that did not arrive */
+	__u64 rejected;			/* of those: answered */
+};
+
+/* A port of a partition, in host order; either end's counts. */
+struct rose_rule_port {
+	__u32 rule;
+	__u32 port;
+};
+
+/* Addresses of a partition that are no node's: a key of a trie, the rule is the first 32 bits of it. */
+struct rose_net {
+	__u32 prefix;
+	__u32 rule;
+	__u8 ip[16];			/* IPv4 as ::ffff:a.b.c.d */
+};
+
+/* A node's network interface. */
+struct rose_mac {
+	__u8 bytes[6];
+	__u16 reserved;
 };
 
 /* Who sends from an address and port, in host deployments. */
@@ -202,7 +226,10 @@ ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 16);
 ROSE_SIZE(rose_settings, 32);
-ROSE_SIZE(rose_rule, 72);
+ROSE_SIZE(rose_rule, 96);
+ROSE_SIZE(rose_rule_port, 8);
+ROSE_SIZE(rose_net, 24);
+ROSE_SIZE(rose_mac, 8);
 ROSE_SIZE(rose_endpoint, 20);
 
 /* ---- the steps ---- */

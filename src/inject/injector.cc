@@ -567,8 +567,8 @@ class ScheduleInjector final : public Injector, private Hands {
       out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
       out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state_->lost(i));
       out.seen = state_->seen(i);
-      out.injected =
-          chain.data.kind == ROSE_CHAIN_PARTITION ? programs_->dropped(i) : state_->injected(i);
+      const auto stopped = programs_->stopped(i);
+      out.injected = chain.data.kind == ROSE_CHAIN_PARTITION ? stopped.packets : state_->injected(i);
       if (now_state == ROSE_FIRED) {
         out.fired_ns = since_workload(state_->fired_ns(i));
         out.pid = static_cast<int>(shared.pid);
@@ -577,7 +577,10 @@ class ScheduleInjector final : public Injector, private Hands {
       out.ended_ns = since_workload(follow_[i].ended_ns);
       out.detail = follow_[i].detail;
       if (out.fired && chain.data.kind == ROSE_CHAIN_PARTITION) {
-        out.detail = fmt::format("{} cut off, {} packets dropped", fault.node, out.injected);
+        std::vector<std::string> side{fault.node};
+        side.insert(side.end(), fault.side.begin(), fault.side.end());
+        out.detail = fmt::format("{} cut off, {} packets stopped", fmt::join(side, " and "), out.injected);
+        if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
       }
       if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
       const auto progress = state_->progress(i);

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "base/address.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -138,7 +139,7 @@ Result<void> Planner::make() {
       plan_.edges.size() > ROSE_MAX_EDGES || plan_.rules.size() > ROSE_MAX_RULES ||
       plan_.sites.size() > ROSE_MAX_SITES) {
     return fail(ErrorKind::environment,
-                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} cut pairs, {} probes",
+                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} partitions, {} probes",
                             plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(),
                             plan_.sites.size()),
                 fmt::format("at most {}, {}, {}, {} and {}", static_cast<int>(ROSE_MAX_CHAINS),
@@ -267,20 +268,13 @@ Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
 }
 
 Result<void> Planner::partition(const Fault& fault, std::size_t index) {
-  if (fault.reject) {
-    return refuse(fault, ErrorKind::environment, "`reject` is not possible in this version of rose",
-                  "leave it out: the packets are then dropped without an answer");
-  }
   if (!(fault.loss > 0) || fault.loss > 1) {
     return refuse(fault, ErrorKind::input, fmt::format("loss {} is out of range", fault.loss), "0 < loss <= 1");
   }
-  if (fault.ports.size() > ROSE_MAX_RULE_PORTS) {
-    return refuse(fault, ErrorKind::environment, fmt::format("{} ports", fault.ports.size()),
-                  fmt::format("at most {}", static_cast<int>(ROSE_MAX_RULE_PORTS)));
-  }
+  const bool netns = config_.deployment.network == config::Network::netns;
+  const auto number = static_cast<__u32>(plan_.rules.size());
   rose_rule rule{};
   rule.chain = static_cast<__u32>(index);
-  rule.node = plan_.chains[index].data.node;
   rule.direction = fault.direction == Direction::in    ? ROSE_IN
                    : fault.direction == Direction::out ? ROSE_OUT
                                                        : ROSE_BOTH;
@@ -292,34 +286,64 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
   } else if (!fault.protocol.empty()) {
     return refuse(fault, ErrorKind::input, fmt::format("unknown protocol '{}'", fault.protocol), "\"tcp\" or \"udp\"");
   }
-  rule.port_count = static_cast<__u16>(fault.ports.size());
-  std::copy(fault.ports.begin(), fault.ports.end(), rule.ports);
-  std::set<std::size_t> peers;
+  if (fault.reject) rule.flags |= ROSE_RULE_REJECT;
+  if (!fault.ports.empty()) rule.flags |= ROSE_RULE_PORTS;
+  for (const auto port : fault.ports) plan_.rule_ports.push_back({.rule = number, .port = port});
+
+  const auto add = [](__u64* set, std::size_t node) { set[node / 64] |= __u64{1} << (node % 64); };
+  const auto has = [](const __u64* set, std::size_t node) { return ((set[node / 64] >> (node % 64)) & 1) != 0; };
+  std::vector<std::size_t> ends;
+  add(rule.side, plan_.chains[index].data.node);
+  ends.push_back(plan_.chains[index].data.node);
+  for (const auto& name : fault.side) {
+    auto node = node_index(name, true);
+    if (!node) return within(fault, std::move(node).error());
+    add(rule.side, *node);
+    ends.push_back(*node);
+  }
+  for (const std::size_t node : ends) {
+    if (std::find(plan_.cut.begin(), plan_.cut.end(), node) == plan_.cut.end()) plan_.cut.push_back(node);
+  }
+  std::size_t peers = 0;
   for (const auto& name : fault.peers) {
+    const bool is_node = std::find(plan_.nodes.begin(), plan_.nodes.end(), name) != plan_.nodes.end();
+    if (const auto range = parse_address_range(name); range && !is_node) {
+      if (fault.reject && !netns && !range->is_loopback()) {
+        return refuse(fault, ErrorKind::environment,
+                      fmt::format("packets to and from '{}' cannot be answered in a \"host\" deployment", name),
+                      "leave action = \"reject\" out, or set [deployment] network = \"netns\"");
+      }
+      rose_net net{.prefix = static_cast<__u32>(32 + range->prefix), .rule = number, .ip = {}};
+      std::copy(range->ip.begin(), range->ip.end(), net.ip);
+      plan_.rule_nets.push_back(net);
+      rule.flags |= ROSE_RULE_NETS;
+      ++peers;
+      continue;
+    }
     auto peer = node_index(name, true);
     if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
-    if (*peer == rule.node) return refuse(fault, ErrorKind::input, "a node cannot be cut off from itself");
-    peers.insert(*peer);
+    if (has(rule.side, *peer)) return refuse(fault, ErrorKind::input, "a node cannot be cut off from itself");
+    add(rule.peers, *peer);
+    ends.push_back(*peer);
+    ++peers;
   }
   if (fault.peers.empty()) {
+    rule.flags |= ROSE_RULE_OTHERS;
     for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
-      if (i != rule.node) peers.insert(i);
+      if (has(rule.side, i)) continue;
+      ends.push_back(i);
+      ++peers;
     }
   }
-  if (peers.empty()) return refuse(fault, ErrorKind::input, "there is no other node to be cut off from");
-  const bool netns = config_.deployment.network == config::Network::netns;
-  for (const std::size_t peer : peers) {
-    for (const std::size_t end : {static_cast<std::size_t>(rule.node), peer}) {
-      if (netns && config_.nodes[end].attach) {
-        return refuse(fault, ErrorKind::environment,
-                      fmt::format("node '{}' was not started by rose and has no place in the netns deployment's network",
-                                  config_.nodes[end].name),
-                      "set [deployment] network = \"host\"");
-      }
-    }
-    rule.peer = static_cast<__u32>(peer);
-    plan_.rules.push_back(rule);
+  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to be cut off from");
+  for (const std::size_t end : ends) {
+    if (!netns || !config_.nodes[end].attach) continue;
+    return refuse(fault, ErrorKind::environment,
+                  fmt::format("node '{}' was not started by rose and has no place in the netns deployment's network",
+                              config_.nodes[end].name),
+                  "set [deployment] network = \"host\"");
   }
+  plan_.rules.push_back(rule);
   return {};
 }
 
@@ -597,8 +621,6 @@ Result<void> Planner::lists() {
                   fmt::format("at most {}", static_cast<int>(ROSE_MAX_LIST)));
     }
   }
-  std::stable_sort(plan_.rules.begin(), plan_.rules.end(),
-                   [](const rose_rule& a, const rose_rule& b) { return a.node < b.node; });
   return {};
 }
 
@@ -606,6 +628,10 @@ Result<void> Planner::lists() {
 
 bool Plan::notifies() const {
   return std::any_of(notified.begin(), notified.end(), [](const auto& list) { return !list.empty(); });
+}
+
+bool Plan::rejects() const {
+  return std::any_of(rules.begin(), rules.end(), [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_REJECT) != 0; });
 }
 
 bool Plan::needs_returns() const {

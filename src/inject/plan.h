@@ -49,7 +49,10 @@ struct Plan {
   std::vector<PlannedCondition> conditions;
   std::vector<std::uint32_t> edges;
   std::vector<Site> sites;
-  std::vector<rose_rule> rules;  // by node; addresses are filled in when armed
+  std::vector<rose_rule> rules;  // one a partition
+  std::vector<rose_rule_port> rule_ports;
+  std::vector<rose_net> rule_nets;
+  std::vector<std::size_t> cut;  // nodes that are on the side of a partition
   std::vector<std::vector<int>> notified;  // by node: syscalls the supervisor must see
 
   Plan() = default;
@@ -57,6 +60,7 @@ struct Plan {
   Plan& operator=(const Plan&) = delete;
 
   [[nodiscard]] bool notifies() const;
+  [[nodiscard]] bool rejects() const;
   // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.
   [[nodiscard]] bool needs_returns() const;
 };

@@ -1,20 +1,22 @@
 #include "inject/programs.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 
 #include "base/log.h"
+#include "deploy/network.h"
 #include "kernel/attach.h"
 #include "kernel/net_attach.h"
 #include "skel/inject.skel.h"
@@ -113,6 +115,8 @@ class LoadedPrograms final : public Programs {
         bpf_map__reuse_fd(network_->maps.rose_cgroups, bpf_map__fd(inject_->maps.rose_cgroups)) != 0) {
       return kernel::bpf_failure("cannot share maps between programs", errno);
     }
+    bpf_map__set_max_entries(network_->maps.rose_rule_ports, std::max<std::uint32_t>(1, narrow(plan_.rule_ports.size())));
+    bpf_map__set_max_entries(network_->maps.rose_nets, std::max<std::uint32_t>(1, narrow(plan_.rule_nets.size())));
     if (const int err = rose_network__load(network_); err != 0) {
       return kernel::bpf_failure("cannot load the partition programs", -err);
     }
@@ -168,8 +172,9 @@ class LoadedPrograms final : public Programs {
                                    [level](auto used) { return used == 0 || used == level; });
     if (free != std::end(levels)) *free = level;
     if (plan_.rules.empty() || netns_) return {};
-    const auto involved = std::any_of(plan_.rules.begin(), plan_.rules.end(), [index](const rose_rule& rule) {
-      return rule.node == index || rule.peer == index;
+    const auto bit = [index](const __u64* set) { return ((set[index / 64] >> (index % 64)) & 1) != 0; };
+    const auto involved = std::any_of(plan_.rules.begin(), plan_.rules.end(), [&](const rose_rule& rule) {
+      return (rule.flags & ROSE_RULE_OTHERS) != 0 || bit(rule.side) || bit(rule.peers);
     });
     if (!involved) return {};
     ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_egress, node.cgroup));
@@ -215,12 +220,13 @@ class LoadedPrograms final : public Programs {
     return true;
   }
 
-  std::uint64_t dropped(std::size_t chain) const override {
-    std::uint64_t sum = 0;
-    if (network_ == nullptr) return 0;
+  Stopped stopped(std::size_t chain) const override {
+    Stopped sum;
+    if (network_ == nullptr) return sum;
     for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
       if (plan_.rules[i].chain != chain) continue;
-      sum += __atomic_load_n(&rules_.as<rose_rule>()[i].dropped, __ATOMIC_ACQUIRE);
+      sum.packets += __atomic_load_n(&rules_.as<rose_rule>()[i].stopped, __ATOMIC_ACQUIRE);
+      sum.rejected += __atomic_load_n(&rules_.as<rose_rule>()[i].rejected, __ATOMIC_ACQUIRE);
     }
     return sum;
   }
@@ -231,6 +237,7 @@ class LoadedPrograms final : public Programs {
     probes_.clear();
     sys_exit_.reset();
     cgroup_links_.clear();
+    loopback_.reset();
     if (!ports_.empty()) {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
@@ -239,53 +246,65 @@ class LoadedPrograms final : public Programs {
  private:
   static std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
+  template <typename Key>
+  Result<void> put(bpf_map* map, const Key& key, std::uint32_t value) {
+    if (bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY) == 0) return {};
+    return kernel::bpf_failure("cannot set up a partition", errno);
+  }
+
   Result<void> attach_network(deploy::Deployment& deployment) {
     const auto& nodes = deployment.nodes();
-    auto* settings = settings_.as<rose_settings>();
-    settings->rules = narrow(plan_.rules.size());
-    std::set<std::size_t> cut;
-    for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
-      rose_rule rule = plan_.rules[i];
-      if (netns_) {
-        if (::inet_pton(AF_INET, nodes[rule.node].ip.c_str(), &rule.node_ip) != 1 ||
-            ::inet_pton(AF_INET, nodes[rule.peer].ip.c_str(), &rule.peer_ip) != 1) {
-          return fail(ErrorKind::environment,
-                      fmt::format("'{}' and '{}' need IPv4 addresses to be cut from each other", nodes[rule.node].name,
-                                  nodes[rule.peer].name));
-        }
-      }
-      rules_.as<rose_rule>()[i] = rule;
-      cut.insert(rule.node);
+    std::copy(plan_.rules.begin(), plan_.rules.end(), rules_.as<rose_rule>());
+    for (const auto& port : plan_.rule_ports) ROSE_CHECK(put(network_->maps.rose_rule_ports, port, 1));
+    for (const auto& net : plan_.rule_nets) ROSE_CHECK(put(network_->maps.rose_nets, net, 1));
+    settings_.as<rose_settings>()->rules = narrow(plan_.rules.size());
+    if (!netns_) {
+      if (!plan_.rejects()) return {};
+      ROSE_TRY(loopback_, kernel::attach_tcx(network_->progs.rose_loopback, 1));
+      return {};
     }
-    if (!netns_) return {};
+    ROSE_CHECK(put(network_->maps.rose_gate, std::uint32_t{0},
+                   static_cast<std::uint32_t>(bpf_program__fd(network_->progs.rose_cut))));
+    for (const auto& node : nodes) {
+      ROSE_TRY(const rose_mac mac, mac_of(deployment, node));
+      ROSE_CHECK(put(network_->maps.rose_macs, mac, narrow(node.index)));
+    }
     Result<void> result;
     deploy::in_netns(client_netns_.get(), [&] {
-      for (const std::size_t node : cut) {
-        const auto index = ::if_nametoindex(nodes[node].bridge_port.c_str());
-        if (index == 0) {
-          result = fail_errno(ErrorKind::environment,
-                              fmt::format("no bridge port '{}' of node '{}'", nodes[node].bridge_port, nodes[node].name),
-                              errno);
-          return;
-        }
-        rose_site part{};
-        for (std::size_t i = 0; i < plan_.rules.size(); ++i) {
-          if (plan_.rules[i].node != node) continue;
-          if (part.count++ == 0) part.first = narrow(i);
-        }
-        if (bpf_map_update_elem(bpf_map__fd(network_->maps.rose_ports), &index, &part, BPF_ANY) != 0) {
-          result = kernel::bpf_failure("cannot set up a partition", errno);
-          return;
-        }
-        auto link = kernel::PortLink::attach(network_->progs.rose_port, static_cast<int>(index));
-        if (!link) {
-          result = Unexpected(std::move(link).error());
-          return;
-        }
-        ports_.push_back(std::move(*link));
+      for (const std::size_t node : plan_.cut) {
+        result = attach_port(nodes[node]);
+        if (!result) return;
       }
     });
     return result;
+  }
+
+  // By which the other nodes' ports know who sends.
+  static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
+    Result<rose_mac> mac = fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
+    deploy::in_netns(deployment.node_netns_fd(node.index), [&] {
+      const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      ifreq request{};
+      std::strncpy(request.ifr_name, deploy::kNodeLink, sizeof request.ifr_name - 1);
+      if (!socket || ::ioctl(socket.get(), SIOCGIFHWADDR, &request) != 0) return;
+      rose_mac found{};
+      std::memcpy(found.bytes, request.ifr_hwaddr.sa_data, sizeof found.bytes);
+      mac = found;
+    });
+    return mac;
+  }
+
+  // In the client namespace.
+  Result<void> attach_port(const deploy::NodeInfo& node) {
+    const auto index = ::if_nametoindex(node.bridge_port.c_str());
+    if (index == 0) {
+      return fail_errno(ErrorKind::environment, fmt::format("no bridge port '{}' of node '{}'", node.bridge_port, node.name),
+                        errno);
+    }
+    ROSE_CHECK(put(network_->maps.rose_ports, static_cast<std::uint32_t>(index), narrow(node.index)));
+    ROSE_TRY(auto link, kernel::PortLink::attach(network_->progs.rose_port, static_cast<int>(index)));
+    ports_.push_back(std::move(link));
+    return {};
   }
 
   const Plan& plan_;
@@ -302,6 +321,7 @@ class LoadedPrograms final : public Programs {
   Fd sys_exit_;
   std::vector<Fd> cgroup_links_;
   std::vector<kernel::PortLink> ports_;
+  Fd loopback_;
 };
 
 }  // namespace

@@ -35,8 +35,12 @@ class Programs {
   // The thread makes a call again that a signal had interrupted: `ip` behind its instruction. Answers yes once.
   virtual bool take_restart(pid_t tid, int syscall, std::uint64_t ip) = 0;
 
-  // Packets dropped for a partition so far.
-  [[nodiscard]] virtual std::uint64_t dropped(std::size_t chain) const = 0;
+  // Packets that a partition has stopped so far, and how many of them were answered.
+  struct Stopped {
+    std::uint64_t packets = 0;
+    std::uint64_t rejected = 0;
+  };
+  [[nodiscard]] virtual Stopped stopped(std::size_t chain) const = 0;
   virtual void detach() = 0;
 };
 

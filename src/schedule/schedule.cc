@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/address.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/toml.h"
@@ -79,6 +80,8 @@ class Reader {
   void read_partition(toml::Table& table, Fault& fault);
   void read_effect(toml::Table& table, Fault& fault);
   bool read_name(toml::Table& table, std::string_view key, std::string& into);
+  bool read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into);
+  void read_node(toml::Table& table, Fault& fault);
   void read_call(toml::Table& table, CallMatch& call);
   void read_syscall_name(toml::Table& table, CallMatch& call);
   void read_args(toml::Table& table, CallMatch& call);
@@ -110,7 +113,7 @@ const std::vector<Owner>& owners() {
       {"then", {FaultKind::syscall}},    {"signal", {crash}},              {"scope", {crash, pause}},
       {"before", {crash, pause}},        {"duration", {pause, partition}}, {"until", {partition}},
       {"peers", {partition}},            {"direction", {partition}},       {"ports", {partition}},
-      {"protocol", {partition}},         {"loss", {partition}},            {"reject", {partition}}};
+      {"protocol", {partition}},         {"loss", {partition}},            {"action", {partition}}};
   return list;
 }
 
@@ -126,6 +129,43 @@ bool Reader::read_name(toml::Table& table, std::string_view key, std::string& in
   return true;
 }
 
+bool Reader::read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into) {
+  std::vector<std::string> names;
+  if (!table.strings(key, names)) return false;
+  const toml::Value& list = *table.get(key);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string problem;
+    if (!name_shape(names[i]) && !parse_address_range(names[i]))
+      problem = fmt::format("{} is not {}", toml::quoted(names[i]), what);
+    else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+             names.begin() + static_cast<std::ptrdiff_t>(i))
+      problem = fmt::format("'{}' is there twice", names[i]);
+    if (problem.empty()) continue;
+    problems_.add(list.items[i].place, fmt::format("{}: {}", table.path(key), problem));
+    return false;
+  }
+  into = std::move(names);
+  return true;
+}
+
+// A name; for partitions also a list of those that are cut off together.
+void Reader::read_node(toml::Table& table, Fault& fault) {
+  const toml::Value* value = table.get("node");
+  if (value == nullptr || value->type != toml::Type::array) {
+    read_name(table, "node", fault.node);
+    return;
+  }
+  std::vector<std::string> names;
+  if (!read_names(table, "node", "a node's name", names)) return;
+  if (fault.kind != FaultKind::partition && names.size() > 1) {
+    table.wrong("node", fmt::format("{} nodes were found, a {} fault hits one", names.size(), kind_name(fault.kind)),
+                "write one [[fault]] a node; with a `group` the first that can fires alone");
+    return;
+  }
+  fault.node = std::move(names.front());
+  fault.side.assign(std::make_move_iterator(names.begin() + 1), std::make_move_iterator(names.end()));
+}
+
 void Reader::read_fault(toml::Table& table) {
   Fault fault;
   Places places;
@@ -138,7 +178,7 @@ void Reader::read_fault(toml::Table& table) {
   std::size_t kind = 0;
   const bool known_kind = table.one_of("kind", kKinds, kind);
   fault.kind = static_cast<FaultKind>(kind);
-  read_name(table, "node", fault.node);
+  read_node(table, fault);
   if (table.strings("after", fault.after))
     for (const toml::Value& item : table.get("after")->items) places.after.push_back(item.place);
   read_name(table, "group", fault.group);
@@ -271,20 +311,13 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
 }
 
 void Reader::read_partition(toml::Table& table, Fault& fault) {
-  if (table.strings("peers", fault.peers)) {
+  if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"", fault.peers)) {
     const toml::Value& list = *table.get("peers");
     for (std::size_t i = 0; i < fault.peers.size(); ++i) {
       const std::string& peer = fault.peers[i];
-      std::string problem;
-      if (!name_shape(peer))
-        problem = fmt::format("{} is not a node's name", toml::quoted(peer));
-      else if (peer == fault.node)
-        problem = fmt::format("'{}' is the fault's own node, other nodes are needed", peer);
-      else if (std::find(fault.peers.begin(), fault.peers.begin() + static_cast<std::ptrdiff_t>(i), peer) !=
-               fault.peers.begin() + static_cast<std::ptrdiff_t>(i))
-        problem = fmt::format("'{}' is there twice", peer);
-      if (problem.empty()) continue;
-      problems_.add(list.items[i].place, fmt::format("{}: {}", table.path("peers"), problem));
+      if (peer != fault.node && std::find(fault.side.begin(), fault.side.end(), peer) == fault.side.end()) continue;
+      problems_.add(list.items[i].place, fmt::format("{}: '{}' is {}, other nodes are needed", table.path("peers"), peer,
+                                                     fault.side.empty() ? "the fault's own node" : "among the fault's own nodes"));
       break;
     }
   }
@@ -311,8 +344,8 @@ void Reader::read_partition(toml::Table& table, Fault& fault) {
   std::size_t protocol = 0;
   if (table.one_of("protocol", {"tcp", "udp"}, protocol)) fault.protocol = protocol == 0 ? "tcp" : "udp";
   table.real("loss", fault.loss, 0, 1);
-  if (table.boolean("reject", fault.reject) && fault.reject && fault.protocol == "udp")
-    table.wrong("reject", "'reject' answers TCP with a reset, but protocol is \"udp\"");
+  std::size_t action = 0;
+  if (table.one_of("action", {"drop", "reject"}, action)) fault.reject = action == 1;
   table.duration("duration", fault.duration_ns, kMs, kDay);
   read_conditions(table, "until", fault, fault.until);
   if (table.has("duration") && table.has("until"))
@@ -647,10 +680,15 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
                   std::move(hint));
     };
     ROSE_CHECK(check(fault.node, "node"));
-    for (const std::string& peer : fault.peers) ROSE_CHECK(check(peer, "peer"));
+    for (const std::string& node : fault.side) ROSE_CHECK(check(node, "node"));
+    bool outside = false;
+    for (const std::string& peer : fault.peers) {
+      outside = outside || parse_address_range(peer).has_value();
+      if (!parse_address_range(peer)) ROSE_CHECK(check(peer, "peer"));
+    }
     for (const Condition& condition : fault.when) ROSE_CHECK(check(condition.node, "node"));
     for (const Condition& condition : fault.until) ROSE_CHECK(check(condition.node, "node"));
-    if (fault.kind == FaultKind::partition && nodes.size() < 2)
+    if (fault.kind == FaultKind::partition && nodes.size() < 2 && !outside)
       return fail(ErrorKind::input, fmt::format("{}: fault '{}': a partition needs two nodes or more, the deployment has {}",
                                                 where, fault.id, nodes.size()));
   }

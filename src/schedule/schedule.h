@@ -79,12 +79,13 @@ struct Fault {
   std::vector<Condition> until;             // partition
 
   // partition
-  std::vector<std::string> peers;           // empty: all other nodes
+  std::vector<std::string> side;            // further nodes that are cut off with `node`
+  std::vector<std::string> peers;           // nodes, addresses or ranges ("10.0.0.0/8"); empty: all other nodes
   Direction direction = Direction::both;
   std::vector<std::uint16_t> ports;
   std::string protocol;                     // "", "tcp", "udp"
   double loss = 1.0;                        // 0 < loss <= 1
-  bool reject = false;                      // answer TCP with RST instead of silence
+  bool reject = false;                      // answer the sender as a closed port does, instead of silence
 
   int line = 0;                             // where [[fault]] stands; 0: not from a file
 

@@ -131,28 +131,33 @@ std::string process_words(const Fault& fault) {
 
 std::string partition_words(const Fault& fault) {
   const std::string peers = fault.peers.empty() ? "all other nodes" : enumerate(fault.peers);
+  std::vector<std::string> nodes{fault.node};
+  nodes.insert(nodes.end(), fault.side.begin(), fault.side.end());
+  const std::string side = enumerate(nodes);
+  const std::string receives = nodes.size() > 1 ? "receive" : "receives";
+  const std::string sends = nodes.size() > 1 ? "send" : "sends";
   std::string text;
   if (fault.loss < 1.0) {
-    const std::string share = fmt::format("{:.4g}% of the packets", fault.loss * 100);
+    const std::string share = fmt::format("{} {:.4g}% of the packets", fault.reject ? "reject" : "drop", fault.loss * 100);
     if (fault.direction == Direction::both)
-      text = fmt::format("drop {} between {} and {}, in both directions", share, fault.node, peers);
+      text = fmt::format("{} between {} and {}, in both directions", share, side, peers);
     else if (fault.direction == Direction::in)
-      text = fmt::format("drop {} that {} receives from {}", share, fault.node, peers);
+      text = fmt::format("{} that {} {} from {}", share, side, receives, peers);
     else
-      text = fmt::format("drop {} that {} sends to {}", share, fault.node, peers);
+      text = fmt::format("{} that {} {} to {}", share, side, sends, peers);
   } else if (fault.direction == Direction::both) {
-    text = fmt::format("cut {} off from {} in both directions", fault.node, peers);
+    text = fmt::format("cut {} off from {} in both directions", side, peers);
   } else if (fault.direction == Direction::in) {
-    text = fmt::format("cut {} off from {} for what it receives", fault.node, peers);
+    text = fmt::format("cut {} off from {} for what {} {}", side, peers, nodes.size() > 1 ? "they" : "it", receives);
   } else {
-    text = fmt::format("cut {} off from {} for what it sends", fault.node, peers);
+    text = fmt::format("cut {} off from {} for what {} {}", side, peers, nodes.size() > 1 ? "they" : "it", sends);
   }
   std::string which = fault.protocol;
   std::transform(which.begin(), which.end(), which.begin(), [](char c) { return static_cast<char>(c & ~0x20); });
   if (!fault.ports.empty())
     which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
   if (!which.empty()) text += fmt::format(" ({} only)", which);
-  if (fault.reject) text += ", answering TCP with resets,";
+  if (fault.reject) text += ", answering as a closed port does,";
   if (fault.duration_ns != 0)
     text += fmt::format(" for {}", format_duration(fault.duration_ns));
   else if (!fault.until.empty())

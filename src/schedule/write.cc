@@ -110,7 +110,7 @@ void add_partition(Parts& parts, const Fault& fault) {
   if (!fault.ports.empty()) parts.emplace_back("ports", fmt::format("[{}]", fmt::join(fault.ports, ", ")));
   if (!fault.protocol.empty()) parts.emplace_back("protocol", literal(fault.protocol));
   if (fault.loss != 1.0) parts.emplace_back("loss", fmt::format("{}", fault.loss));
-  if (fault.reject) parts.emplace_back("reject", "true");
+  if (fault.reject) parts.emplace_back("action", "\"reject\"");
   if (fault.duration_ns != 0) parts.emplace_back("duration", literal(duration(fault.duration_ns)));
   if (!fault.until.empty()) parts.emplace_back("until", conditions_text(fault.until));
 }
@@ -138,7 +138,9 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
     Parts parts;
     parts.emplace_back("id", literal(fault.id));
     parts.emplace_back("kind", literal(kind_name(fault.kind)));
-    parts.emplace_back("node", literal(fault.node));
+    std::vector<std::string> nodes{fault.node};
+    nodes.insert(nodes.end(), fault.side.begin(), fault.side.end());
+    parts.emplace_back("node", fault.side.empty() ? literal(fault.node) : list(nodes));
     switch (fault.kind) {
       case FaultKind::syscall: add_syscall(parts, fault); break;
       case FaultKind::crash:
@@ -172,6 +174,7 @@ std::string fingerprint(const Schedule& schedule) {
     for (std::string& id : fault.after)
       if (const auto it = ids.find(id); it != ids.end()) id = it->second;
     std::sort(fault.after.begin(), fault.after.end());
+    std::sort(fault.side.begin(), fault.side.end());
     std::sort(fault.peers.begin(), fault.peers.end());
     std::sort(fault.ports.begin(), fault.ports.end());
     for (Condition& condition : fault.when)

@@ -15,47 +15,74 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 const std::string kPinger = std::string(ROSE_PROGRAMS_DIR) + "/inject_pinger";
 
+enum Answer { kEcho = 0, kSilence = 1, kRefused = 3 };
+
 // Runs the pinger from a node's place in the world: its namespace and its cgroup.
-int ping_from(Rig& rig, std::size_t node, const std::string& how, const std::string& ip, int port, int limit_ms) {
+pid_t start_ping(Rig& rig, std::size_t node, const std::vector<std::string>& words) {
   const auto& info = rig.deployment->nodes()[node];
   const std::string cgroup = (info.cgroup / "cgroup.procs").string();
-  const std::string port_text = std::to_string(port), limit = std::to_string(limit_ms);
   const int netns = rig.deployment->node_netns_fd(node);
   const int procs = ::open(cgroup.c_str(), O_WRONLY | O_CLOEXEC);
   REQUIRE(procs >= 0);
+  std::vector<char*> arguments{const_cast<char*>("inject_pinger")};
+  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
     if (::write(procs, "0", 1) != 1) ::_exit(90);
     if (netns >= 0 && ::setns(netns, CLONE_NEWNET) != 0) ::_exit(91);
-    ::execl(kPinger.c_str(), "inject_pinger", how.c_str(), ip.c_str(), port_text.c_str(), limit.c_str(), nullptr);
+    ::execv(kPinger.c_str(), arguments.data());
     ::_exit(92);
   }
   ::close(procs);
+  return child;
+}
+
+Answer end_ping(pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
-  REQUIRE(WEXITSTATUS(status) <= 1);
-  return WEXITSTATUS(status);
+  const int code = WEXITSTATUS(status);
+  REQUIRE((code == kEcho || code == kSilence || code == kRefused));
+  return static_cast<Answer>(code);
 }
 
 struct Trio : Rig {
-  explicit Trio(config::Network network = config::Network::netns, int base = 7200) : Rig(network), base_(base) {
+  // `six`: the nodes are asked at IPv6 addresses.
+  explicit Trio(config::Network network = config::Network::netns, int base = 7200, bool six = false)
+      : Rig(network), base_(base), six_(six) {
+    const std::string server = six ? "server6" : "server", udp = six ? "udp6" : "udp";
     for (int i = 0; i < 3; ++i) {
-      add({"server", std::to_string(port(i)), "server", std::to_string(port(i) + 50), "udp", std::to_string(port(i)), "print",
+      add({server, std::to_string(port(i)), server, std::to_string(port(i) + 50), udp, std::to_string(port(i)), "print",
            "up", "sleep", "100000"});
       config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
     }
   }
+  [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
   // In a host deployment all share one address and differ by port.
-  [[nodiscard]] int port(int node) const { return config.deployment.network == config::Network::host ? base_ + node : base_; }
+  [[nodiscard]] int port(int node) const { return on_host() ? base_ + node : base_; }
   [[nodiscard]] std::string ip(int node) const {
-    return config.deployment.network == config::Network::host ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
+    if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
+    return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
+  }
+  Answer answer(int from, int to, const std::string& how = "tcp", int offset = 0) {
+    return end_ping(start_ping(*this, static_cast<std::size_t>(from),
+                               {how, ip(to), std::to_string(port(to) + offset), "250"}));
+  }
+  // A connection that is in use; it must be by the time this returns.
+  pid_t stream(int from, int to, const std::string& limit_ms) {
+    REQUIRE(reaches(from, to));
+    const pid_t child = start_ping(*this, static_cast<std::size_t>(from), {"stream", ip(to), std::to_string(port(to)), limit_ms});
+    ::usleep(100'000);
+    return child;
   }
   bool reaches(int from, int to, const std::string& how = "tcp", int offset = 0) {
-    return ping_from(*this, static_cast<std::size_t>(from), how, ip(to), port(to) + offset, 250) == 0;
+    return answer(from, to, how, offset) == kEcho;
   }
-  bool client_reaches(int to) {
-    auto command = deployment->spawn({kPinger, "tcp", ip(to), std::to_string(port(to)), "500"}, "client", 5 * config::kSecond);
+  bool client_reaches(int to, const std::string& source = {}) {
+    std::vector<std::string> words{kPinger, "tcp", ip(to), std::to_string(port(to)), "500"};
+    if (!source.empty()) words.push_back(source);
+    auto command = deployment->spawn(words, "client", 5 * config::kSecond);
     REQUIRE(command);
     return (*command)->wait().ok();
   }
@@ -65,10 +92,21 @@ struct Trio : Rig {
 
  private:
   int base_;
+  bool six_;
 };
 
+// Gives nodes of a netns deployment the IPv6 addresses they are asked at.
+void add_addresses(Trio& rig) {
+  for (int i = 0; i < 3; ++i) {
+    deploy::in_netns(rig.deployment->node_netns_fd(static_cast<std::size_t>(i)), [&] {
+      const std::string command = "ip -6 addr add " + rig.ip(i) + "/64 dev rose0 nodad";
+      REQUIRE(std::system(command.c_str()) == 0);
+    });
+  }
+}
+
 void both_ways(Trio& rig) {
-  rig.start(R"(
+  rig.prepare(R"(
 [[fault]]
 id = "cut"
 kind = "partition"
@@ -76,6 +114,10 @@ node = "n1"
 peers = ["n2"]
 duration = "2500ms"
 )");
+  if (rig.ip(0).find("fd00") == 0) add_addresses(rig);
+  CHECK(rig.reaches(0, 1));
+  CHECK(rig.reaches(1, 0, "udp"));
+  rig.begin();
   rig.wait_fired();
   CHECK_FALSE(rig.reaches(0, 1));
   CHECK_FALSE(rig.reaches(1, 0));
@@ -229,4 +271,171 @@ when = [ { elapsed = "100ms" } ]
   const auto gap = outcomes.at(1).fired_ns - outcomes.at(0).fired_ns;
   CHECK(gap >= 100 * kMs);
   CHECK(gap < 150 * kMs);
+}
+
+TEST_CASE("IPv6 is cut as IPv4 is") {
+  SECTION("netns") {
+    Trio rig(config::Network::netns, 7200, true);
+    rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\nduration = \"1500ms\"\n");
+    add_addresses(rig);
+    CHECK(rig.reaches(0, 1));
+    rig.begin();
+    rig.wait_fired();
+    CHECK_FALSE(rig.reaches(0, 1));
+    CHECK_FALSE(rig.reaches(1, 0, "udp"));
+    CHECK(rig.reaches(0, 2));
+    REQUIRE(eventually([&] { return rig.injector->finished(); }));
+    CHECK(rig.reaches(0, 1));
+  }
+  SECTION("host") {
+    Trio rig(config::Network::host, 7340, true);
+    both_ways(rig);
+  }
+}
+
+namespace {
+
+void rejects(Trio& rig) {
+  rig.prepare(R"(
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "n1"
+peers = ["n2"]
+action = "reject"
+duration = "2s"
+)");
+  if (rig.ip(0).find("fd00") == 0) add_addresses(rig);
+  CHECK(rig.reaches(0, 1, "udp"));
+  CHECK(rig.reaches(1, 0, "udp"));
+  const pid_t out = rig.stream(0, 1, "8000"), in = rig.stream(1, 0, "8000"), other = rig.stream(0, 2, "1000");
+  rig.begin();
+  rig.wait_fired();
+  // Both sides of what is cut are told, at once: connections that stand, new ones, and senders of datagrams.
+  CHECK(end_ping(out) == kRefused);
+  CHECK(end_ping(in) == kRefused);
+  for (const auto& [from, to] : {std::pair{0, 1}, std::pair{1, 0}}) {
+    CHECK(rig.answer(from, to) == kRefused);
+    CHECK(rig.answer(from, to, "udp") == kRefused);
+  }
+  CHECK(rig.reaches(0, 2));
+  CHECK(rig.reaches(2, 1, "udp"));
+  CHECK(end_ping(other) == kEcho);
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  CHECK(rig.reaches(0, 1));
+  CHECK(rig.reaches(1, 0, "udp"));
+  const auto outcome = rig.finish().at(0);
+  INFO(outcome.detail);
+  CHECK(outcome.injected >= 6);
+  CHECK(outcome.detail.find(" of them answered") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("netns: who is rejected is told, TCP by a reset and UDP by an unreachable port") {
+  SECTION("IPv4") {
+    Trio rig;
+    rejects(rig);
+  }
+  SECTION("IPv6") {
+    Trio rig(config::Network::netns, 7200, true);
+    rejects(rig);
+  }
+}
+
+TEST_CASE("host: who is rejected is told, TCP by a reset and UDP by an unreachable port") {
+  SECTION("IPv4") {
+    Trio rig(config::Network::host, 7350);
+    rejects(rig);
+  }
+  SECTION("IPv6") {
+    Trio rig(config::Network::host, 7360, true);
+    rejects(rig);
+  }
+}
+
+TEST_CASE("several nodes on one side; one way of it rejected") {
+  for (const auto network : {config::Network::netns, config::Network::host}) {
+    Trio rig(network, 7370);
+    rig.start(R"(
+[[fault]]
+id = "cut"
+kind = "partition"
+node = ["n1", "n2"]
+when = [ { elapsed = "1ms" } ]
+[[fault]]
+id = "one-way"
+kind = "partition"
+node = "n2"
+peers = ["n1"]
+direction = "in"
+protocol = "udp"
+action = "reject"
+)");
+    rig.wait_fired(0);
+    rig.wait_fired(1);
+    CHECK(rig.reaches(0, 1));
+    CHECK(rig.reaches(1, 0));
+    CHECK_FALSE(rig.reaches(0, 2));
+    CHECK_FALSE(rig.reaches(1, 2));
+    CHECK_FALSE(rig.reaches(2, 0));
+    CHECK_FALSE(rig.reaches(2, 1));
+    // Of the host's nodes it is known where they listen once they were spoken to.
+    if (rig.on_host()) CHECK_FALSE(rig.reaches(0, 1, "udp"));
+    CHECK(rig.answer(0, 1, "udp") == kRefused);
+    const auto outcomes = rig.finish();
+    CHECK(outcomes.at(0).injected > 0);
+    CHECK(outcomes.at(1).injected > 0);
+  }
+}
+
+TEST_CASE("addresses outside of the deployment, one or a range of them") {
+  SECTION("netns") {
+    for (const std::string action : {"drop", "reject"}) {
+      Trio rig;
+      rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"10.251.9.254\"]\n"
+                              "action = \"{}\"\n",
+                              action));
+      CHECK(rig.client_reaches(0));
+      rig.begin();
+      rig.wait_fired();
+      CHECK_FALSE(rig.client_reaches(0));
+      CHECK(rig.client_reaches(1));
+      CHECK(rig.reaches(0, 1));
+      CHECK(rig.reaches(1, 0));
+      rig.injector->disarm();
+      CHECK(rig.client_reaches(0));
+      CHECK(rig.finish().at(0).injected > 0);
+    }
+  }
+  SECTION("host") {
+    for (const std::string direction : {"both", "out", "in"}) {
+      Trio rig(config::Network::host, 7380);
+      rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"127.0.3.0/24\"]\n"
+                              "direction = \"{}\"\n",
+                              direction));
+      CHECK(rig.client_reaches(0, "127.0.3.7"));
+      rig.begin();
+      rig.wait_fired();
+      CHECK_FALSE(rig.client_reaches(0, "127.0.3.7"));
+      CHECK(rig.client_reaches(0, "127.0.4.7"));
+      CHECK(rig.client_reaches(1, "127.0.3.7"));
+      CHECK(rig.reaches(0, 1));
+      CHECK(rig.finish().at(0).injected > 0);
+    }
+  }
+}
+
+TEST_CASE("hundreds of ports in one partition") {
+  for (const auto network : {config::Network::netns, config::Network::host}) {
+    Trio rig(network, 7390);
+    std::string ports;
+    for (int i = 0; i < 300; ++i) ports += fmt::format("{}, ", 20000 + i);
+    rig.start(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nports = [ {} {} ]\n", ports,
+                          rig.port(1) + 50));
+    rig.wait_fired();
+    CHECK(rig.reaches(0, 1));
+    CHECK_FALSE(rig.reaches(0, 1, "tcp", 50));
+    CHECK(rig.reaches(0, 2, "udp"));
+  }
 }

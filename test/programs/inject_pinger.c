@@ -1,5 +1,7 @@
-/* Pings an echo server once: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS`. Exit 0 when the byte came back, 1 when it
- * did not in time. `inject_pinger send HOST PORT` sends one datagram and exits 0 when the kernel took it. */
+/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exit 0 when the byte came back, 1 when it did not
+ * in time, 3 when the other side answered that it will not: refused or reset. `send` sends one datagram and exits 0 when the
+ * kernel took it. `stream` sends a byte again and again over one connection: 3 once that is reset, 0 when it lasted all the
+ * time. HOST and SOURCE may be IPv6 addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static int ready(int fd, short events, int limit) {
@@ -16,22 +19,51 @@ static int ready(int fd, short events, int limit) {
   return poll(&one, 1, limit) == 1;
 }
 
+static int refusal(int err) { return err == ECONNREFUSED || err == ECONNRESET ? 3 : 1; }
+
+static socklen_t address(const char* host, int port, struct sockaddr_in6* to) {
+  struct sockaddr_in* four = (struct sockaddr_in*)to;
+  memset(to, 0, sizeof *to);
+  if (inet_pton(AF_INET, host, &four->sin_addr) == 1) {
+    four->sin_family = AF_INET;
+    four->sin_port = htons((unsigned short)port);
+    return sizeof *four;
+  }
+  if (inet_pton(AF_INET6, host, &to->sin6_addr) != 1) exit(2);
+  to->sin6_family = AF_INET6;
+  to->sin6_port = htons((unsigned short)port);
+  return sizeof *to;
+}
+
+static long now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  int tcp = strcmp(argv[1], "tcp") == 0, only_send = strcmp(argv[1], "send") == 0;
-  int limit = argc > 4 ? atoi(argv[4]) : 1000;
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(argv[3]))};
-  if (inet_pton(AF_INET, argv[2], &to.sin_addr) != 1) return 2;
-  int fd = socket(AF_INET, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK, 0);
-  if (connect(fd, (struct sockaddr*)&to, sizeof to) != 0 && errno != EINPROGRESS) return 1;
+  int stream = strcmp(argv[1], "stream") == 0, tcp = stream || strcmp(argv[1], "tcp") == 0, only_send = strcmp(argv[1], "send") == 0;
+  int limit = argc > 4 ? atoi(argv[4]) : 1000, err = 0;
+  socklen_t size = sizeof err;
+  struct sockaddr_in6 to, from;
+  socklen_t to_size = address(argv[2], atoi(argv[3]), &to);
+  int fd = socket(to.sin6_family, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK, 0);
+  if (argc > 5 && bind(fd, (struct sockaddr*)&from, address(argv[5], 0, &from)) != 0) return 2;
+  if (connect(fd, (struct sockaddr*)&to, to_size) != 0 && errno != EINPROGRESS) return refusal(errno);
   if (tcp) {
-    int err = 0;
-    socklen_t size = sizeof err;
     if (!ready(fd, POLLOUT, limit)) return 1;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0 || err != 0) return 1;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0 || err != 0) return refusal(err);
   }
-  if (send(fd, "x", 1, MSG_NOSIGNAL) != 1) return 1;
-  if (only_send) return 0;
-  char byte;
-  return ready(fd, POLLIN, limit) && recv(fd, &byte, 1, 0) == 1 ? 0 : 1;
+  for (long end = now_ms() + limit;;) {
+    char byte = 'x';
+    if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return refusal(errno);
+    if (only_send) return 0;
+    if (!ready(fd, POLLIN, limit)) return 1;
+    ssize_t got = recv(fd, &byte, 1, 0);
+    if (got == 0) return 1;
+    if (got < 0) return refusal(errno);
+    if (!stream || now_ms() > end) return 0;
+    usleep(10000);
+  }
 }

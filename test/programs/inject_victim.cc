@@ -10,7 +10,7 @@
 //   interrupted N again|eintr   a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
 //   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
-//   udp PORT               UDP echo (in the background)
+//   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -60,14 +60,24 @@ void say(const std::string& step, long result) {
   ::syscall(SYS_write, 1, line.data(), line.size());
 }
 
-void echo_tcp(int port) {
-  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+// A socket of that family on all its addresses.
+int bound(int family, int type, int port) {
+  const int server = ::socket(family, type | SOCK_CLOEXEC, 0);
   const int one = 1;
   ::setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(server, 64) != 0) {
+  ::setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  sockaddr_in6 address{};
+  address.sin6_family = static_cast<sa_family_t>(family);
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));  // where sockaddr_in has it too
+  const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof address;
+  if (::bind(server, reinterpret_cast<sockaddr*>(&address), size) == 0) return server;
+  say("server", -1);
+  std::exit(1);
+}
+
+void echo_tcp(int family, int port) {
+  const int server = bound(family, SOCK_STREAM, port);
+  if (::listen(server, 64) != 0) {
     say("server", -1);
     std::exit(1);
   }
@@ -84,19 +94,12 @@ void echo_tcp(int port) {
   }).detach();
 }
 
-void echo_udp(int port) {
-  const int server = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    say("udp", -1);
-    std::exit(1);
-  }
+void echo_udp(int family, int port) {
+  const int server = bound(family, SOCK_DGRAM, port);
   std::thread([server] {
     for (;;) {
       char data[64];
-      sockaddr_in from{};
+      sockaddr_in6 from{};
       socklen_t size = sizeof from;
       const auto got = ::recvfrom(server, data, sizeof data, 0, reinterpret_cast<sockaddr*>(&from), &size);
       if (got > 0) ::sendto(server, data, static_cast<std::size_t>(got), 0, reinterpret_cast<sockaddr*>(&from), size);
@@ -258,10 +261,10 @@ void run(const Steps& steps, int fd) {
     } else if (step == "call") {
       static int calls = 0;
       step_function(fd, ++calls);
-    } else if (step == "server") {
-      echo_tcp(static_cast<int>(number()));
-    } else if (step == "udp") {
-      echo_udp(static_cast<int>(number()));
+    } else if (step == "server" || step == "server6") {
+      echo_tcp(step == "server" ? AF_INET : AF_INET6, static_cast<int>(number()));
+    } else if (step == "udp" || step == "udp6") {
+      echo_udp(step == "udp" ? AF_INET : AF_INET6, static_cast<int>(number()));
     } else if (step == "connect") {
       const auto& host = next();
       const long port = number();

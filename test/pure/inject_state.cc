@@ -159,7 +159,7 @@ kind = "partition"
 node = "n1"
 until = [ { log = "healed", node = "n2" } ]
 )");
-  REQUIRE(m.plan->rules.size() == 2);
+  REQUIRE(m.plan->rules.size() == 1);
   CHECK(m.state->until_ns(0) == 0);
   CHECK_FALSE(m.state->count(0, 0, 0, 5));  // its `until` does not count before it
   m.state->begin(10);
@@ -181,7 +181,8 @@ TEST_CASE("what cannot be done is refused, with a way out") {
   const Case cases[] = {
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n4\"", ErrorKind::input, "unknown node 'n4'", "'n1'"},
       {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
-      {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\nreject = true", ErrorKind::environment, "`reject`", "dropped"},
+      {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"n2\", \"n3\"]", ErrorKind::input, "no other node", ""},
+      {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"rename\"\nerror = \"EIO\"\neffect = \"full\"",
        ErrorKind::environment, "effect = \"full\" is not possible for 'rename'", "fsync"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"fsync\"\nresult = 0\neffect = { bytes = 3 }",

@@ -68,7 +68,7 @@ node = "n1"
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
-     "before, duration, until, peers, direction, ports, protocol, loss, reject"},
+     "before, duration, until, peers, direction, ports, protocol, loss, action"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "crash"
@@ -291,14 +291,28 @@ duration = 3
     {kPartition + "loss = 30\n",
      "6:8: fault.loss: '30' is out of range, a number above 0 and up to 1 is needed",
      ""},
-    {kPartition + "reject = \"yes\"\n",
-     "6:10: fault.reject: 'yes' is a string, true or false is needed",
+    {kPartition + "action = \"rejekt\"\n",
+     "6:10: fault.action: 'rejekt' is not one of \"drop\", \"reject\"",
+     "did you mean 'reject'?"},
+    {kPartition + "peers = [\"10.0.0.0/33\"]\n",
+     "6:10: fault.peers: '10.0.0.0/33' is not a node's name, an address such as \"10.0.0.9\" or a range such as "
+     "\"10.0.0.0/8\"",
      ""},
-    {kPartition + R"(protocol = "udp"
-reject = true
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "partition"
+node = ["n1", "n2"]
+peers = ["n3", "n2"]
 )",
-     "7:10: fault.reject: 'reject' answers TCP with a reset, but protocol is \"udp\"",
+     "6:16: fault.peers: 'n2' is among the fault's own nodes, other nodes are needed",
      ""},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "crash"
+node = ["n1", "n2"]
+)",
+     "5:8: fault.node: 2 nodes were found, a crash fault hits one",
+     "write one [[fault]] a node; with a `group` the first that can fires alone"},
     {kPartition + R"(duration = "1s"
 until = [ { elapsed = "1s" } ]
 )",

@@ -136,12 +136,13 @@ class Generator {
         }
         break;
       case FaultKind::partition:
-        if (chance()) made.peers = {"n2", "n3"};
+        if (chance()) made.side = {"n4", "n5"};
+        if (chance()) made.peers = pick<std::vector<std::string>>({{"n2", "n3"}, {"10.0.0.0/8", "fd00::1"}});
         made.direction = static_cast<Direction>(number(0, 2));
         if (chance()) made.ports = {7000, 65535};
         made.protocol = pick<const char*>({"", "tcp", "udp"});
         made.loss = pick({1.0, 0.3, 0.001, 1.0 / 3});
-        made.reject = made.protocol != "udp" && chance();
+        made.reject = chance();
         switch (number(0, 2)) {
           case 0: made.duration_ns = span(); break;
           case 1: made.until = conditions(1); break;
