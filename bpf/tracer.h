@@ -144,6 +144,15 @@ struct rose_pair_state {
 };
 ROSE_SIZE(struct rose_pair_state, 32);
 
+/* Set before loading. */
+struct rose_network_settings {
+	rose_u64 delay_ns;
+	rose_u16 ephemeral_low, ephemeral_high; /* ports given to clients */
+	rose_u8 has_addresses; /* whole interfaces: nodes are told by rose_addresses */
+	rose_u8 pad[3];
+};
+ROSE_SIZE(struct rose_network_settings, 16);
+
 /* A pair is told from a rarely used one by: packets seen, and silence over usual gap. */
 enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3 };
 /* A peer that is there answers the end of an idle connection sooner than this. */

@@ -15,10 +15,8 @@ const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgro
 const volatile __u32 rose_level_count;
 const volatile __u32 rose_node_count;
 const volatile __u64 rose_pause_ns;
-const volatile __u64 rose_delay_ns;
 const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
-const volatile __u32 rose_ephemeral_low, rose_ephemeral_high;
-const volatile __u32 rose_has_addresses;
+const volatile struct rose_network_settings rose_network;
 const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
 
 /* ---- maps ---- */

@@ -18,7 +18,7 @@ enum {
 
 static __always_inline bool is_ephemeral(__u16 port)
 {
-	return port >= rose_ephemeral_low && port <= rose_ephemeral_high;
+	return port >= rose_network.ephemeral_low && port <= rose_network.ephemeral_high;
 }
 
 static __always_inline bool is_service(const __u8 *address, __u16 port)
@@ -121,7 +121,7 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 		last = __sync_lock_test_and_set(&state->last_ns, now);
 		gap = now > last ? now - last : 0;
 	}
-	if (gap >= rose_delay_ns) {
+	if (gap >= rose_network.delay_ns) {
 		__u64 usual = state->usual_ns;
 
 		if (state->packets >= ROSE_PACKETS_LEAST && gap > usual * ROSE_GAP_FACTOR &&
@@ -143,7 +143,7 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 		}
 	} else if (gap > 1000000) {
 		/* What was usual fades over eight thresholds. */
-		__u64 usual = state->usual_ns - state->usual_ns / 8 * (gap >> 10) / ((rose_delay_ns >> 10) + 1);
+		__u64 usual = state->usual_ns - state->usual_ns / 8 * (gap >> 10) / ((rose_network.delay_ns >> 10) + 1);
 
 		state->usual_ns = gap > usual ? gap : usual;
 	}
@@ -244,7 +244,7 @@ static __always_inline void saw_frame(void *ctx, bool xdp)
 		return;
 	if (!parse(ctx, off, xdp, &conn, &protocol, &tcp_flags))
 		return;
-	if (rose_has_addresses) {
+	if (rose_network.has_addresses) {
 		__u32 *owner = bpf_map_lookup_elem(&rose_addresses, conn.local);
 
 		if (owner)

@@ -7,6 +7,7 @@
 #include "report/show.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
+#include "trace/merge.h"
 
 #include <nlohmann/json.hpp>
 

@@ -23,6 +23,7 @@ namespace {
 
 // Newer than Debian 12's <linux/bpf.h>.
 constexpr std::uint32_t kTcxIngress = 46;
+constexpr std::uint32_t kTcxEgress = 47;
 constexpr std::uint32_t kUprobeMulti = 48;
 
 // The part of union bpf_attr that BPF_LINK_CREATE reads, with the members we use; the kernel takes
@@ -251,12 +252,12 @@ Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path
   return Fd(fd);
 }
 
-Result<Fd> attach_tcx(const bpf_program* program, int ifindex) {
+Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way) {
   LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
   attr.target_fd = static_cast<std::uint32_t>(ifindex);
-  attr.attach_type = kTcxIngress;
-  const int fd = link_create(attr);
+  attr.attach_type = way == Way::in ? kTcxIngress : kTcxEgress;
+  const int fd = masked("tcx") ? -EOPNOTSUPP : link_create(attr);
   if (fd < 0) {
     return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
   }

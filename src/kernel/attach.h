@@ -65,8 +65,10 @@ class FunctionLink {
 // A cgroup_skb program on a v2 cgroup folder, as a link.
 [[nodiscard]] Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup);
 
-// A SEC("tc") program on an interface's ingress as a TCX link (Linux 6.6).
-[[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex);
+enum class Way { in, out };
+// A SEC("tc") program on one way of an interface as a TCX link (Linux 6.6). ROSE_MASK=tcx in the environment refuses
+// it, so that what stands in for it gets tested.
+[[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
 // A SEC("xdp") program as a link, generic mode; an interface holds one only.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 

@@ -1,44 +1,18 @@
 #include "kernel/net_attach.h"
 
 #include <bpf/libbpf.h>
-#include <linux/bpf.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include "kernel/attach.h"
-#include "kernel/probe.h"
 
 namespace rose::kernel {
 namespace {
 
-// Newer than Debian 12's <linux/bpf.h>.
-constexpr std::uint32_t kTcxIngress = 46;
-constexpr std::uint32_t kTcxEgress = 47;
 constexpr std::uint32_t kHandle = 0x726f;  // "ro"
 constexpr std::uint32_t kPriority = 0x726f;
-
-struct LinkCreate {
-  std::uint32_t prog_fd = 0;
-  std::uint32_t ifindex = 0;
-  std::uint32_t attach_type = 0;
-  std::uint32_t flags = 0;
-  std::uint64_t relative = 0;
-  std::uint64_t revision = 0;
-};
-
-int tcx(const bpf_program* program, int ifindex, std::uint32_t type) {
-  LinkCreate attr;
-  attr.prog_fd = static_cast<std::uint32_t>(bpf_program__fd(program));
-  attr.ifindex = static_cast<std::uint32_t>(ifindex);
-  attr.attach_type = type;
-  const long fd = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
-  return fd < 0 ? -errno : static_cast<int>(fd);
-}
 
 bpf_tc_hook hook_of(int ifindex, bpf_tc_attach_point point) {
   bpf_tc_hook hook{};
@@ -70,20 +44,13 @@ void unfilter(int ifindex, bpf_tc_attach_point point) {
 
 }  // namespace
 
-bool may_use_tcx() { return !masked("tcx"); }
-
 Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex) {
   route_libbpf_log();
   PortLink link;
-  if (may_use_tcx()) {
-    const int in = tcx(program, ifindex, kTcxIngress);
-    if (in >= 0) {
-      link.ingress_ = Fd(in);
-      const int out = tcx(program, ifindex, kTcxEgress);
-      if (out < 0) return bpf_failure(fmt::format("cannot attach to the egress of interface {}", ifindex), -out);
-      link.egress_ = Fd(out);
-      return link;
-    }
+  if (auto in = attach_tcx(program, ifindex, Way::in)) {
+    link.ingress_ = std::move(*in);
+    ROSE_TRY(link.egress_, attach_tcx(program, ifindex, Way::out));
+    return link;
   }
   link.filtered_ = ifindex;
   for (const auto point : {BPF_TC_INGRESS, BPF_TC_EGRESS}) {

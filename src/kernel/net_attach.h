@@ -8,9 +8,6 @@ struct bpf_program;
 
 namespace rose::kernel {
 
-// Whether TCX links are tried first. ROSE_MASK=tcx in the environment answers no, so that the fallback gets tested.
-[[nodiscard]] bool may_use_tcx();
-
 // A classifier on one interface's ingress and egress for as long as it lives. Links vanish with the process; a clsact
 // filter stays behind one that was killed, until its interface or namespace goes.
 class PortLink {

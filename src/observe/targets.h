@@ -18,6 +18,12 @@ struct Cgroup {
   std::uint32_t level = 0;  // 0: the root
 };
 
+// A cgroup and the node (index into the targets) that it belongs to, or whose processes live in it.
+struct NodeCgroup {
+  Cgroup cgroup;
+  std::uint32_t node = 0;
+};
+
 // A v2 cgroup folder. ErrorKind::input when it does not exist or is none.
 [[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
 // The v2 cgroup a process lives in.

@@ -3,24 +3,17 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <net/if.h>
-#include <net/if_arp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <arpa/inet.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -34,6 +27,7 @@
 #include "kernel/attach.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+#include "observe/network_watch.h"
 #include "observe/ring.h"
 #include "observe/shapes.h"
 #include "observe/targets.h"
@@ -65,19 +59,6 @@ struct Group {
   kernel::FunctionLink link;
 };
 
-std::uint64_t kernel_bytes(std::uint64_t pairs, std::uint64_t ring, int cpus) {
-  return ring + pairs * (sizeof(rose_pair) + sizeof(rose_pair_state) + 64) +
-         pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + 64) +
-         static_cast<std::uint64_t>(cpus) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8);
-}
-
-std::pair<std::uint32_t, std::uint32_t> ephemeral_ports() {
-  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
-  std::uint32_t low = 32768, high = 60999;
-  file >> low >> high;
-  return {low, high};
-}
-
 // The io_uring_complete tracepoint passed (data, ring, request, user data, result, ...) before
 // Linux 6.11, and (data, ring, request, completion) since.
 bool uring_passes_result() {
@@ -95,11 +76,6 @@ bool uring_passes_result() {
     return many;
   }();
   return answer;
-}
-
-bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
-  out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return ::inet_pton(AF_INET, text.c_str(), out.data() + 12) == 1 || ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
 }
 
 // Links are kept as libbpf's, for tracepoints.
@@ -130,7 +106,6 @@ class KernelTracer final : public Tracer {
   Result<void> find_targets();
   Result<void> load();
   Result<void> attach();
-  Result<void> attach_network();
   Result<void> attach_functions();
   Result<void> follow_processes();
   void stop();
@@ -143,17 +118,13 @@ class KernelTracer final : public Tracer {
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
-  void add_ongoing(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes);
+  void add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes);
   [[nodiscard]] bool counting_functions() const { return options_.infrequent_below > 0; }
 
   TracerOptions options_;
   std::vector<Target> targets_;
   std::vector<Watched> functions_;
   std::vector<bool> wanted_;  // [function * nodes + node]: the node asked for it
-  struct NodeCgroup {
-    Cgroup cgroup;
-    std::uint32_t node = 0;
-  };
   std::vector<NodeCgroup> cgroups_;      // targets
   std::vector<NodeCgroup> surrounding_;  // of targets that are processes
 
@@ -162,7 +133,7 @@ class KernelTracer final : public Tracer {
   std::uint64_t kernel_bytes_ = 0;
   std::unique_ptr<rose_tracer, SkeletonCloser> skeleton_;
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
-  std::vector<Fd> network_links_;
+  NetworkWatch network_;
   std::vector<Group> groups_;
 
   std::mutex mutex_;  // the ring, the window, the counters and nodes_
@@ -295,40 +266,31 @@ Result<void> KernelTracer::load() {
   const auto nodes = static_cast<std::uint32_t>(targets_.size());
   fixed.rose_node_count = nodes;
   fixed.rose_pause_ns = static_cast<std::uint64_t>(options_.pause_ns);
-  fixed.rose_delay_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(options_.network_delay_ns, 1'000'000));
-  std::tie(fixed.rose_ephemeral_low, fixed.rose_ephemeral_high) = ephemeral_ports();
-  for (const auto& target : targets_) {
-    if (!target.addresses.empty()) fixed.rose_has_addresses = 1;
-  }
   fixed.rose_uring_result = uring_passes_result() ? 1 : 0;
 
   // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
   cpus_ = libbpf_num_possible_cpus();
   if (cpus_ < 1) cpus_ = 1;
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
-  const std::uint64_t pairs = std::clamp<std::uint64_t>(options_.memory / 4096, 1024, 65536);
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
-  kernel_bytes_ = kernel_bytes(pairs, ring_bytes_, cpus_);
+  const NetworkWatch::Kernel network{progs.rose_ingress, progs.rose_tc,     progs.rose_xdp,       progs.rose_closed,
+                                     maps.rose_pairs,    maps.rose_conns,   maps.rose_addresses,  maps.rose_attached,
+                                     &fixed.rose_network};
+  network_.prepare(network, options_, targets_, cgroups_, surrounding_);
+  kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ +
+                  static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8);
   const bool counting = options_.count_syscalls;
   const auto entries = counting_functions() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
                                             : 1U;
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
-  bpf_map__set_max_entries(maps.rose_pairs, static_cast<std::uint32_t>(pairs));
-  bpf_map__set_max_entries(maps.rose_conns, static_cast<std::uint32_t>(pairs));
   bpf_map__set_max_entries(maps.rose_nodes, nodes);
   bpf_map__set_max_entries(maps.rose_stats, nodes);
   bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
   bpf_map__set_max_entries(maps.rose_entries, entries);
 
-  const bool interfaces = !options_.interfaces.empty();
-  const bool network = interfaces || !cgroups_.empty() || !surrounding_.empty();
   bpf_program__set_autoload(progs.rose_sys_count, counting);
   bpf_program__set_autoload(progs.rose_function, !functions_.empty() && !counting_functions());
   bpf_program__set_autoload(progs.rose_function_count, !functions_.empty() && counting_functions());
-  bpf_program__set_autoload(progs.rose_ingress, network && !interfaces);
-  bpf_program__set_autoload(progs.rose_tc, interfaces);
-  bpf_program__set_autoload(progs.rose_xdp, interfaces);
-  bpf_program__set_autoload(progs.rose_closed, network);
   if (!functions_.empty()) {
     kernel::prepare_uprobe(counting_functions() ? progs.rose_function_count : progs.rose_function);
   }
@@ -383,7 +345,7 @@ Result<void> KernelTracer::attach() {
     links_.emplace_back(link);
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
-  ROSE_CHECK(attach_network());
+  ROSE_CHECK(network_.attach());
   return attach_functions();
 }
 
@@ -414,62 +376,6 @@ Result<void> KernelTracer::follow_processes() {
         } else {
           bpf_map_delete_elem(map, &key);
         }
-      }
-    }
-  }
-  return {};
-}
-
-Result<void> KernelTracer::attach_network() {
-  auto& progs = skeleton_->progs;
-  if (!options_.interfaces.empty()) {
-    const int addresses = bpf_map__fd(skeleton_->maps.rose_addresses);
-    for (std::uint32_t node = 0; node < targets_.size(); ++node) {
-      for (const auto& text : targets_[node].addresses) {
-        std::array<std::uint8_t, 16> key{};
-        const std::uint32_t value = node;
-        if (to_address(text, key)) bpf_map_update_elem(addresses, key.data(), &value, BPF_ANY);
-      }
-    }
-    const Fd query(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    for (const auto& name : options_.interfaces) {
-      const auto index = static_cast<int>(::if_nametoindex(name.c_str()));
-      if (index == 0) {
-        return fail(ErrorKind::usage, fmt::format("there is no network interface '{}'", name), "see 'ip link'");
-      }
-      ifreq request{};
-      std::strncpy(request.ifr_name, name.c_str(), sizeof request.ifr_name - 1);
-      if (::ioctl(query.get(), SIOCGIFHWADDR, &request) == 0 && request.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
-          request.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK) {
-        return fail(ErrorKind::usage, fmt::format("interface '{}' is not an Ethernet one", name),
-                    "trace the nodes' sockets instead: leave --interface out");
-      }
-      auto link = kernel::attach_tcx(progs.rose_tc, index);
-      if (!link) {
-        log::debug("{}; trying XDP", link.error().message);
-        link = kernel::attach_xdp(progs.rose_xdp, index);
-      }
-      if (!link) return Unexpected(std::move(link).error().in(fmt::format("interface '{}'", name)));
-      network_links_.push_back(std::move(*link));
-    }
-    return {};
-  }
-  // Where several nodes share a cgroup, its packets count for the first of them: the kernel tells
-  // packet programs the cgroup, not the process.
-  std::set<std::uint64_t> seen;
-  for (const auto* list : {&cgroups_, &surrounding_}) {
-    for (const auto& [cgroup, node] : *list) {
-      if (!seen.insert(cgroup.id).second) continue;
-      ROSE_TRY(auto link, kernel::attach_cgroup(progs.rose_ingress, cgroup.path));
-      network_links_.push_back(std::move(link));
-      struct {
-        std::uint64_t cgroup;
-        std::uint32_t type;
-        std::uint32_t pad;
-      } const key{cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
-      const std::uint64_t value = std::uint64_t{node} + 1;
-      if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rose_attached), &key, &value, BPF_ANY) != 0) {
-        return kernel::bpf_failure("cannot tell the packet program its node", errno);
       }
     }
   }
@@ -529,7 +435,7 @@ void KernelTracer::stop() {
     reader_.join();
   }
   groups_.clear();
-  network_links_.clear();
+  network_.detach();
   links_.clear();
 }
 
@@ -674,43 +580,11 @@ std::vector<std::uint64_t> KernelTracer::per_cpu_sums(bpf_map* map, std::uint32_
   return sums;
 }
 
-void KernelTracer::add_ongoing(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) {
+void KernelTracer::add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) {
   const std::int64_t now = monotonic_ns();
-  const auto to_ms = [](std::int64_t ns) {
-    return static_cast<std::int32_t>(std::min<std::int64_t>(ns / 1'000'000, INT32_MAX));
-  };
-  const int pairs = bpf_map__fd(skeleton_->maps.rose_pairs);
-  rose_pair pair{}, next{};
-  // An LRU map may change under the walk; what is met is right, and the walk has an end.
-  const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_pairs);
   std::uint32_t steps = 0;
-  for (int error = bpf_map_get_next_key(pairs, nullptr, &next); error == 0 && steps <= most;
-       error = bpf_map_get_next_key(pairs, &pair, &next), ++steps) {
-    pair = next;
-    rose_pair_state state{};
-    if (bpf_map_lookup_elem(pairs, &pair, &state) != 0 || pair.node >= nodes.size()) continue;
-    const std::int64_t gap = now - static_cast<std::int64_t>(state.last_ns);
-    if (gap < options_.network_delay_ns || state.packets < ROSE_PACKETS_LEAST) continue;
-    if (static_cast<std::uint64_t>(gap) <= state.usual_ns * ROSE_GAP_FACTOR) continue;
-    const auto given_up = static_cast<std::int64_t>(state.given_up_ns);
-    const bool unanswered = given_up != 0 && now - given_up >= static_cast<std::int64_t>(ROSE_ANSWER_NS);
-    if (pair.protocol == 6 && state.open <= 0 && !unanswered) continue;
-    Decoded decoded;
-    describe_pair(pair, decoded);
-    auto& event = decoded.event;
-    event.type = trace::EventType::nd;
-    event.ts_ns = now + offset;
-    event.node = nodes[pair.node];
-    event.src = trace.strings.intern(decoded.src);
-    event.dst = trace.strings.intern(decoded.dst);
-    event.duration_ms = to_ms(gap);
-    event.packets = state.packets;
-    event.flags = trace::kOpen;
-    trace.events.push_back(event);
-  }
   const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
   std::uint64_t key = 0, next_key = 0;
-  steps = 0;
   for (int error = bpf_map_get_next_key(paused, nullptr, &next_key); error == 0 && steps < 8192;
        error = bpf_map_get_next_key(paused, &key, &next_key), ++steps) {
     key = next_key;
@@ -725,7 +599,7 @@ void KernelTracer::add_ongoing(trace::Trace& trace, std::int64_t offset, const s
     event.node = nodes[pause.node];
     event.pid = event.tid = static_cast<std::int32_t>(pause.tgid);
     event.signal = static_cast<std::uint8_t>(pause.signal);
-    event.duration_ms = to_ms(duration);
+    event.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>(duration / 1'000'000, INT32_MAX));
     event.flags = trace::kOpen;
     if ((pause.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
     if ((pause.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
@@ -784,7 +658,8 @@ Result<trace::Trace> KernelTracer::snapshot() {
     }
     trace.events.push_back(event);
   }
-  add_ongoing(trace, offset, nodes);
+  network_.add_open(trace, offset, nodes);
+  add_ongoing_pauses(trace, offset, nodes);
   trace::sort_by_time(trace);
   const auto sum = stats();
   meta.lost = sum.lost;

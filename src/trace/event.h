@@ -134,8 +134,6 @@ struct Trace {
 
 // Stable sort by timestamp.
 void sort_by_time(Trace& trace);
-// One trace with the events of all, by timestamp; lost and suppressed add up.
-[[nodiscard]] Trace merge(const std::vector<Trace>& traces);
 
 // Every node the trace speaks of: those the header lists, then others in the order their first
 // events come. Events without a node count for meta.node.

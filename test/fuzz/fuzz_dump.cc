@@ -10,6 +10,7 @@
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
+#include "trace/merge.h"
 
 using namespace rose;
 

@@ -1,4 +1,5 @@
 #include "trace/event.h"
+#include "trace/merge.h"
 
 #include <catch2/catch.hpp>
 
