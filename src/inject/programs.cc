@@ -260,7 +260,7 @@ class LoadedPrograms final : public Programs {
     settings_.as<rose_settings>()->rules = narrow(plan_.rules.size());
     if (!netns_) {
       if (!plan_.rejects()) return {};
-      ROSE_TRY(loopback_, kernel::attach_tcx(network_->progs.rose_loopback, 1));
+      ROSE_TRY(loopback_, kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in));
       return {};
     }
     ROSE_CHECK(put(network_->maps.rose_gate, std::uint32_t{0},
