@@ -47,6 +47,9 @@ enum rose_kind {
 	ROSE_PROCESS = 5,  /* struct rose_process */
 };
 
+/* Equal failures of a storm, told by a record of their own: its last time, process and thread are in the head. */
+enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
+
 struct rose_head {
 	rose_u32 size; /* of the record, pieces included */
 	rose_u16 kind;
@@ -78,6 +81,8 @@ enum rose_piece_kind {
 	ROSE_PIPE = 8,   /* u64 inode number */
 	ROSE_ANON = 9,   /* text: "[eventpoll]" */
 };
+/* Last of a call that belongs to a storm: struct rose_storm_mark. */
+enum { ROSE_STORM = 16 };
 enum rose_piece_flag {
 	ROSE_CUT = 1,      /* the front is missing */
 	ROSE_UNLINKED = 2, /* the file has no name any more */
@@ -98,6 +103,42 @@ struct rose_address {
 	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_address, 24);
+
+/* ---- storms: equal failures, or changes, that one CPU sees ---- */
+
+/* So many within a second are told one by one, further ones are counted. */
+enum { ROSE_STORM_FEW = 32 };
+#define ROSE_STORM_NS 1000000000ull
+
+struct rose_storm_mark {
+	rose_u64 key;      /* what is counted from here on, ROSE_COUNTED tells by this alone */
+	rose_u64 first_ns; /* the first of those this record stands for; the head has the last */
+	rose_u32 count;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_storm_mark, 24);
+
+struct rose_counted {
+	struct rose_head head;
+	struct rose_storm_mark mark;
+};
+ROSE_SIZE(struct rose_counted, 48);
+
+/* A place in the table of a CPU. Whoever holds `busy` (by exchange, in the kernel or in the tracer's process, which
+ * has the table mapped) may touch the rest; nobody waits for it in the kernel. */
+struct rose_storm {
+	rose_u64 key;      /* 0: free */
+	rose_u64 begin_ns; /* of the second that is being counted */
+	rose_u64 first_ns; /* of the pending ones */
+	rose_u64 last_ns;
+	rose_u32 busy;
+	rose_u32 seen;     /* in this second */
+	rose_u32 pending;  /* counted and not yet told */
+	rose_u32 told;     /* a record with this key is in the ring or was */
+	rose_u32 node, tgid, tid;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_storm, 64);
 
 struct rose_entered {
 	struct rose_head head;

@@ -4,7 +4,7 @@
 #ifndef ROSE_TRACER_CALLS_H
 #define ROSE_TRACER_CALLS_H
 
-#include "tracer/records.h"
+#include "tracer/storms.h"
 
 enum {
 	EINTR_ = 4,
@@ -72,7 +72,6 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	bool failed = result < 0;
 	struct rose_call *call;
 	struct scratch *s;
-	__u32 size;
 	__s32 node;
 
 	node = node_of_current(tgid, NULL);
@@ -143,11 +142,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 				put_file(s, file);
 		}
 	}
-	size = s->size;
-	if (size > sizeof(s->record))
-		size = sizeof(s->record);
-	call->head.size = size;
-	emit(node, s->record, size);
+	emit_call(s, node);
 	give_back(s);
 	return 0;
 }
@@ -177,7 +172,6 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	struct scratch *s;
 	struct file *file;
 	__s32 result, node;
-	__u32 size;
 
 	if (rose_uring_result)
 		result = (__s32)ctx->args[3];
@@ -210,11 +204,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	file = BPF_CORE_READ(request, file);
 	if (file)
 		put_file(s, file);
-	size = s->size;
-	if (size > sizeof(s->record))
-		size = sizeof(s->record);
-	call->head.size = size;
-	emit(node, s->record, size);
+	emit_call(s, node);
 	give_back(s);
 	return 0;
 }

@@ -19,6 +19,8 @@ const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits 
 const volatile struct rose_network_settings rose_network;
 const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
 
+const volatile __u32 rose_storm_slots; /* a power of two */
+
 /* ---- maps ---- */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -104,6 +106,15 @@ struct {
 	__type(value, struct scratch);
 } rose_scratch SEC(".maps");
 
+/* Storms, rose_storm_slots for each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_storm);
+} rose_storms SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -176,21 +187,28 @@ static __always_inline struct rose_stats *stats_of(__u32 node)
 	return bpf_map_lookup_elem(&rose_stats, &node);
 }
 
-static __always_inline void emit(__u32 node, void *record, __u64 size)
+/* False: the ring is full. */
+static __always_inline bool send(void *record, __u64 size)
 {
-	struct rose_stats *stats = stats_of(node);
 	/* The reader looks every now and then; it is woken only when much waits. */
 	__u64 flags = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) >= rose_wakeup_bytes
 			      ? BPF_RB_FORCE_WAKEUP
 			      : BPF_RB_NO_WAKEUP;
-	long failed = bpf_ringbuf_output(&rose_ring, record, size, flags);
+
+	return bpf_ringbuf_output(&rose_ring, record, size, flags) == 0;
+}
+
+static __always_inline void emit(__u32 node, void *record, __u64 size)
+{
+	struct rose_stats *stats = stats_of(node);
+	bool sent = send(record, size);
 
 	if (!stats)
 		return;
-	if (failed)
-		__sync_fetch_and_add(&stats->lost, 1);
-	else
+	if (sent)
 		__sync_fetch_and_add(&stats->recorded, 1);
+	else
+		__sync_fetch_and_add(&stats->lost, 1);
 }
 
 static __always_inline void fill_head(struct rose_head *head, __u16 kind, __u32 size, __u32 node)

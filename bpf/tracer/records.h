@@ -32,12 +32,20 @@ static __always_inline void give_back(struct scratch *s)
 static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __u8 flags, __u32 length)
 {
 	struct rose_piece *piece = (void *)&s->record[off & ROSE_RECORD_LIMIT];
+	__u32 end = off + sizeof(*piece) + length;
+
+	/* Up to a multiple of 8 it is zero: equal records have equal bytes. */
+	if (end <= ROSE_RECORD_BYTES - 8) {
+		void *tail = &s->record[end];
+
+		*(__u64 *)tail = 0;
+	}
 
 	piece->length = length;
 	piece->kind = kind;
 	piece->flags = flags;
 	piece->pad = 0;
-	s->size = (off + sizeof(*piece) + length + 7) & ~7u;
+	s->size = (end + 7) & ~7u;
 }
 
 /* Finds the end of a text longer than a path may be: its tail is what tells files apart. */

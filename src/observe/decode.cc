@@ -170,6 +170,13 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
         out.has_peer = true;
         break;
       }
+      case ROSE_STORM: {
+        rose_storm_mark mark;
+        if (!read_as(body, mark) || mark.key == 0) return false;
+        out.storm = mark.key;
+        out.stand_for(mark.count, static_cast<std::int64_t>(mark.first_ns));
+        break;
+      }
       default:
         return false;
     }
@@ -212,9 +219,18 @@ void describe_pair(const rose_pair& pair, Decoded& out) {
   (pair.from_service != 0 ? out.event.sport : out.event.dport) = pair.port;
 }
 
+void Decoded::stand_for(std::uint32_t count, std::int64_t since_ns) {
+  event.count = std::max(count, 1U);
+  first_ns = since_ns;
+  if (event.count > 1)
+    event.duration_ms = static_cast<std::int32_t>(std::clamp<std::int64_t>((event.ts_ns - since_ns) / 1'000'000, 0, INT32_MAX));
+}
+
 bool decode(std::span<const std::byte> record, Decoded& out) {
   rose_head head;
   out.event = {};
+  out.storm = 0;
+  out.counted = false;
   out.has_path = out.has_path2 = out.has_peer = false;
   if (!read_as(record, head) || head.size < sizeof head || head.size > record.size()) return false;
   record = record.first(head.size);
@@ -226,6 +242,14 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
     case ROSE_FAILED:
     case ROSE_CHANGED:
       return decode_call(record, out);
+    case ROSE_COUNTED: {
+      rose_counted counted;
+      if (!read_as(record, counted) || counted.mark.key == 0) return false;
+      out.storm = counted.mark.key;
+      out.counted = true;
+      out.stand_for(counted.mark.count, static_cast<std::int64_t>(counted.mark.first_ns));
+      return true;
+    }
     case ROSE_ENTERED: {
       rose_entered entered;
       if (!read_as(record, entered)) return false;

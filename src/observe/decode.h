@@ -18,6 +18,13 @@ struct Decoded {
   std::uint32_t function = 0;  // AF
   std::string path, path2, peer, src, dst;
   bool has_path = false, has_path2 = false, has_peer = false;
+  // Of a storm: its key, and the first event that this one stands for. `counted`: the rest is known by the key alone.
+  std::uint64_t storm = 0;
+  std::int64_t first_ns = 0;
+  bool counted = false;
+
+  // It stands for `count` events from then to its own time.
+  void stand_for(std::uint32_t count, std::int64_t since_ns);
 };
 
 // False when the record makes no sense (it is counted as lost then).

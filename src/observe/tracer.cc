@@ -30,6 +30,7 @@
 #include "observe/network_watch.h"
 #include "observe/ring.h"
 #include "observe/shapes.h"
+#include "observe/storms.h"
 #include "observe/targets.h"
 #include "observe/window.h"
 #include "skel/tracer.skel.h"
@@ -97,6 +98,8 @@ class KernelTracer final : public Tracer {
   void set_main(const std::string& node, pid_t pid) override;
   void set_planned(const std::string& node, bool planned) override;
   Result<trace::Trace> snapshot() override;
+  Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink,
+                                const std::function<void(trace::Meta&)>& amend) override;
   profile::RunCounts counts() override;
   TracerStats stats() override;
 
@@ -113,12 +116,19 @@ class KernelTracer final : public Tracer {
   void drain(std::uint64_t up_to);
   std::size_t take_some(std::size_t most);
   void take(std::span<const std::byte> record);
+  void take_counted(Decoded& counted);
+  void tend_storms(bool all);
   void let_go_of_hot();
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
-  void add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes);
+  // Every block of the window as it is now, oldest first, and one with what goes on still.
+  Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
+                                    const std::function<Result<void>(const trace::PackedEvents&)>& take);
+  [[nodiscard]] trace::Meta meta(std::int64_t offset);
+  [[nodiscard]] trace::Trace ongoing();
+  void add_ongoing_pauses(trace::Trace& trace, const std::vector<trace::StringId>& nodes);
   [[nodiscard]] bool counting_functions() const { return options_.infrequent_below > 0; }
 
   TracerOptions options_;
@@ -138,6 +148,9 @@ class KernelTracer final : public Tracer {
 
   std::mutex mutex_;  // the ring, the window, the counters and nodes_
   Ring ring_;
+  Storms storms_;
+  std::int64_t fetched_ns_ = 0;
+  std::size_t storm_places_ = 0;
   std::unique_ptr<Window> window_;
   Decoded decoded_;
   std::vector<rose_node> nodes_;
@@ -273,16 +286,22 @@ Result<void> KernelTracer::load() {
   if (cpus_ < 1) cpus_ = 1;
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
+  const auto storms = static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(
+      options_.memory / 64 / sizeof(rose_storm) / static_cast<std::uint64_t>(cpus_), 64, 1024)));
+  fixed.rose_storm_slots = storms;
+  storm_places_ = std::size_t{storms} * static_cast<std::size_t>(cpus_);
   const NetworkWatch::Kernel network{progs.rose_ingress, progs.rose_tc,     progs.rose_xdp,       progs.rose_closed,
                                      maps.rose_pairs,    maps.rose_conns,   maps.rose_addresses,  maps.rose_attached,
                                      &fixed.rose_network};
   network_.prepare(network, options_, targets_, cgroups_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ +
-                  static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8);
+                  static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
+                  storm_places_ * sizeof(rose_storm);
   const bool counting = options_.count_syscalls;
   const auto entries = counting_functions() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
                                             : 1U;
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
+  bpf_map__set_max_entries(maps.rose_storms, static_cast<std::uint32_t>(storm_places_));
   bpf_map__set_max_entries(maps.rose_nodes, nodes);
   bpf_map__set_max_entries(maps.rose_stats, nodes);
   bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
@@ -315,8 +334,14 @@ Result<void> KernelTracer::load() {
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
   }
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
-  const std::uint64_t left = options_.memory > kernel_bytes_ ? options_.memory - kernel_bytes_ : 0;
-  window_ = std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4));
+  const std::uint64_t texts = options_.memory / 64;  // of storms
+  ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));
+  const std::uint64_t used = kernel_bytes_ + texts;
+  const std::uint64_t left = options_.memory > used ? options_.memory - used : 0;
+  std::vector<std::string> names;
+  for (const auto& target : targets_) names.push_back(target.node);
+  window_ = std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4), std::move(names),
+                                     [this](std::uint32_t function) { return std::string_view(functions_[function].name); });
   return {};
 }
 
@@ -450,6 +475,7 @@ void KernelTracer::run() {
     {
       const std::lock_guard lock(mutex_);
       more = take_some(4096) == 4096;
+      tend_storms(false);
     }
     if (counting_functions()) let_go_of_hot();
   }
@@ -464,6 +490,11 @@ void KernelTracer::take(std::span<const std::byte> record) {
     ++unreadable_;
     return;
   }
+  if (decoded_.counted) {
+    take_counted(decoded_);
+    return;
+  }
+  if (decoded_.storm != 0) storms_.remember(decoded_, ring_.consumed());
   if (decoded_.event.type == trace::EventType::af) {
     if (decoded_.function >= functions_.size()) {
       ++unreadable_;
@@ -472,8 +503,39 @@ void KernelTracer::take(std::span<const std::byte> record) {
     // Nodes that share a binary each have their own functions to watch.
     if (!wanted_[decoded_.function * targets_.size() + decoded_.node]) return;
   }
-  ++recorded_;
+  recorded_ += decoded_.event.count;
   window_->add(decoded_);
+}
+
+void KernelTracer::take_counted(Decoded& counted) {
+  const auto count = counted.event.count;
+  if (!storms_.complete(counted)) {
+    unreadable_ += count;
+    return;
+  }
+  recorded_ += count;
+  window_->add(counted);
+}
+
+// What storms counted goes to the window once a second, and whenever it is read.
+void KernelTracer::tend_storms(bool all) {
+  const std::int64_t now = monotonic_ns();
+  if (!all && now - fetched_ns_ < 1'000'000'000) return;
+  fetched_ns_ = now;
+  std::vector<Decoded> unknown;
+  const Storms::Take take = [&](Decoded& counted) {
+    Decoded whole = counted;
+    if (storms_.complete(whole))
+      take_counted(counted);
+    else
+      unknown.push_back(counted);
+  };
+  storms_.fetch(all, now, take);
+  storms_.forget([this] { return ring_.produced(); }, ring_.consumed(), take);
+  if (unknown.empty()) return;
+  // Their first records are still in the ring.
+  drain(ring_.produced());
+  for (auto& counted : unknown) take_counted(counted);
 }
 
 // Reads all that was produced before the call. A record that is being written on another CPU right
@@ -580,7 +642,7 @@ std::vector<std::uint64_t> KernelTracer::per_cpu_sums(bpf_map* map, std::uint32_
   return sums;
 }
 
-void KernelTracer::add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) {
+void KernelTracer::add_ongoing_pauses(trace::Trace& trace, const std::vector<trace::StringId>& nodes) {
   const std::int64_t now = monotonic_ns();
   std::uint32_t steps = 0;
   const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
@@ -595,7 +657,7 @@ void KernelTracer::add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, 
     trace::Event event;
     event.type = trace::EventType::ps;
     event.state = trace::ProcessState::paused;
-    event.ts_ns = now + offset;
+    event.ts_ns = now;
     event.node = nodes[pause.node];
     event.pid = event.tid = static_cast<std::int32_t>(pause.tgid);
     event.signal = static_cast<std::uint8_t>(pause.signal);
@@ -607,16 +669,18 @@ void KernelTracer::add_ongoing_pauses(trace::Trace& trace, std::int64_t offset, 
   }
 }
 
-Result<trace::Trace> KernelTracer::snapshot() {
+// With monotonic times, like the window's.
+trace::Trace KernelTracer::ongoing() {
   trace::Trace trace;
-  Window::Copy copy;
-  {
-    const std::lock_guard lock(mutex_);
-    drain(ring_.produced());
-    copy = window_->copy();
-  }
-  const std::int64_t offset = wall_offset_ns();
-  auto& meta = trace.meta;
+  std::vector<trace::StringId> nodes;
+  for (const auto& target : targets_) nodes.push_back(trace.strings.intern(target.node));
+  network_.add_open(trace, 0, nodes);
+  add_ongoing_pauses(trace, nodes);
+  return trace;
+}
+
+trace::Meta KernelTracer::meta(std::int64_t offset) {
+  trace::Meta meta;
   meta.node = options_.host_node;
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) == 0) meta.host = host;
@@ -628,44 +692,89 @@ Result<trace::Trace> KernelTracer::snapshot() {
   meta.network_delay_ns = options_.network_delay_ns;
   meta.pause_ns = options_.pause_ns;
   meta.begin_ns = begin_wall_ns_;
-
-  std::vector<trace::StringId> nodes;
+  meta.end_ns = meta.wall_base_ns;
   for (const auto& target : targets_) {
-    nodes.push_back(trace.strings.intern(target.node));
     meta.nodes.push_back(target.node);
     for (const auto& address : target.addresses) meta.addresses.push_back(target.node + "=" + address);
   }
-  std::vector<trace::StringId> texts(copy.texts.size(), 0), functions(functions_.size(), 0);
-  const auto text = [&](trace::StringId id) {
-    if (id == 0 || id >= texts.size()) return trace::StringId{0};
-    if (texts[id] == 0) texts[id] = trace.strings.intern(copy.texts[id]);
-    return texts[id];
-  };
-  trace.events.reserve(copy.slots.size() + 16);
-  for (const auto& slot : copy.slots) {
-    trace::Event event = unpack(slot);
-    event.ts_ns += offset;
-    event.node = nodes[slot.node];
-    event.path = text(event.path);
-    event.path2 = text(event.path2);
-    event.peer = text(event.peer);
-    event.src = text(event.src);
-    event.dst = text(event.dst);
-    if (event.type == trace::EventType::af) {
-      const auto function = function_of(slot);
-      if (functions[function] == 0) functions[function] = trace.strings.intern(functions_[function].name);
-      event.function = functions[function];
-    }
-    trace.events.push_back(event);
-  }
-  network_.add_open(trace, offset, nodes);
-  add_ongoing_pauses(trace, offset, nodes);
-  trace::sort_by_time(trace);
   const auto sum = stats();
   meta.lost = sum.lost;
   meta.suppressed = sum.suppressed;
-  meta.end_ns = monotonic_ns() + offset;
+  return meta;
+}
+
+// Returns what went out of the window meanwhile.
+Result<std::uint64_t> KernelTracer::read_window(
+    const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
+    const std::function<Result<void>(const trace::PackedEvents&)>& take) {
+  std::shared_ptr<Snapshot> window;
+  {
+    const std::lock_guard lock(mutex_);
+    // In this order: what moves from the storms to the ring meanwhile is read then.
+    tend_storms(true);
+    drain(ring_.produced());
+    window = window_->snapshot();
+  }
+  const std::int64_t offset = wall_offset_ns();
+  const trace::Trace now = ongoing();
+  ROSE_CHECK(begin(meta(offset), offset));
+  for (;;) {
+    ROSE_TRY(const std::optional<trace::PackedEvents> block, window->next());
+    if (!block) break;
+    ROSE_CHECK(take(*block));
+  }
+  if (!now.events.empty()) {
+    ROSE_TRY(const trace::PackedEvents block, trace::pack_events(now.events, now.strings.all()));
+    ROSE_CHECK(take(block));
+  }
+  return window->missed();
+}
+
+Result<trace::Trace> KernelTracer::snapshot() {
+  trace::Trace trace;
+  std::int64_t shift = 0;
+  std::string raw;
+  ROSE_TRY(const std::uint64_t missed,
+           read_window(
+               [&](const trace::Meta& meta, std::int64_t offset) -> Result<void> {
+                 trace.meta = meta;
+                 shift = offset;
+                 return {};
+               },
+               [&](const trace::PackedEvents& packed) -> Result<void> {
+                 trace::BlockHeader header;
+                 std::size_t strings = 0;
+                 auto fault = trace::open_block(packed.block, header, raw);
+                 if (!fault) fault = trace::unpack_events(header, raw, shift, trace, strings);
+                 if (fault) return fail(ErrorKind::bug, "a block of the window is not valid: " + *fault);
+                 return {};
+               }));
+  trace.meta.lost += missed;
+  trace::sort_by_time(trace);
   return trace;
+}
+
+Result<DumpTotals> KernelTracer::write_dump(const trace::DumpWriter::Sink& sink,
+                                            const std::function<void(trace::Meta&)>& amend) {
+  DumpTotals totals;
+  trace::DumpWriter writer(sink);
+  ROSE_TRY(const std::uint64_t missed, read_window(
+                                           [&](const trace::Meta& meta, std::int64_t offset) {
+                                             trace::Meta amended = meta;
+                                             if (amend) amend(amended);
+                                             totals.lost = amended.lost;
+                                             totals.suppressed = amended.suppressed;
+                                             return writer.begin(amended, offset);
+                                           },
+                                           [&](const trace::PackedEvents& packed) {
+                                             for (std::size_t i = 0; i < packed.by_type.size(); ++i)
+                                               totals.by_type[i] += packed.by_type[i];
+                                             return writer.add(packed);
+                                           }));
+  ROSE_CHECK(writer.end(missed));
+  totals.lost += missed;
+  totals.events = writer.events();
+  return totals;
 }
 
 profile::RunCounts KernelTracer::counts() {
@@ -716,11 +825,18 @@ TracerStats KernelTracer::stats() {
   out.lost = sum.lost + sum.foreign + unreadable_;
   out.suppressed = sum.suppressed;
   out.stored = window_->size();
-  out.memory = kernel_bytes_ + window_->bytes();
+  out.memory = kernel_bytes_ + storms_.bytes() + window_->bytes();
   return out;
 }
 
 }  // namespace
+
+Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const std::function<void(trace::Meta&)>& amend) {
+  ROSE_TRY(AtomicFile file, AtomicFile::create(path));
+  ROSE_TRY(const DumpTotals totals, write_dump([&file](std::string_view bytes) { return file.write(bytes); }, amend));
+  ROSE_CHECK(file.commit());
+  return totals;
+}
 
 Result<std::unique_ptr<Tracer>> Tracer::start(const TracerOptions& options, const std::vector<Target>& targets) {
   auto tracer = std::make_unique<KernelTracer>(options, targets);

@@ -4,8 +4,10 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "base/result.h"
 #include "profile/profile.h"
+#include "trace/dump.h"
 #include "trace/event.h"
 
 namespace rose::observe {
@@ -40,6 +43,13 @@ struct TracerOptions {
   std::string host_node;                           // Meta.node
 };
 
+// What a dump that was written holds.
+struct DumpTotals {
+  std::uint64_t events = 0;  // records
+  std::uint64_t lost = 0, suppressed = 0;
+  std::array<std::uint64_t, 6> by_type{};  // counted ones as often as they happened; by number of trace::EventType
+};
+
 struct TracerStats {
   std::uint64_t recorded = 0, lost = 0, suppressed = 0, stored = 0;
   std::uint64_t memory = 0;  // bytes in use, kernel buffers included
@@ -61,6 +71,12 @@ class Tracer {
   // The window as it is now, by timestamp, open silences and pauses included. Does not stop anything; everything
   // that happened before the call is in it.
   [[nodiscard]] virtual Result<trace::Trace> snapshot() = 0;
+  // The same as a dump, straight from the window and never whole in memory; `amend` may add to its header.
+  [[nodiscard]] virtual Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink,
+                                                      const std::function<void(trace::Meta&)>& amend = {}) = 0;
+  // Into a file: beside and renamed, 0600.
+  [[nodiscard]] Result<DumpTotals> write_dump(const std::filesystem::path& path,
+                                              const std::function<void(trace::Meta&)>& amend = {});
   // Only with count_syscalls or infrequent_below.
   [[nodiscard]] virtual profile::RunCounts counts() = 0;
   [[nodiscard]] virtual TracerStats stats() = 0;

@@ -1,222 +1,239 @@
 #include "observe/window.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <bit>
+#include <utility>
+
+#include "base/log.h"
 
 namespace rose::observe {
-namespace {
+namespace window {
 
-// What a text costs beside its bytes: the entry, the map's node and bucket, two allocations.
-constexpr std::uint64_t kTextOverhead = 128;
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-  hash *= 0xff51afd7ed558ccdULL;
-  return hash ^ (hash >> 33);
+Block::Block(std::unique_ptr<Raw> raw, std::shared_ptr<Account> account)
+    : events_(raw->events.size()), memory_(raw->memory()), raw_(std::move(raw)), account_(std::move(account)) {
+  *account_ += memory_;
 }
 
-}  // namespace
+Block::Block(trace::PackedEvents packed, std::shared_ptr<Account> account)
+    : events_(packed.events), memory_(packed.block.capacity() + sizeof(Block)), packed_(std::move(packed)),
+      account_(std::move(account)) {
+  *account_ += memory_;
+}
 
-std::uint32_t Texts::take(std::string_view text) {
-  const auto found = ids_.find(text);
-  if (found != ids_.end()) {
-    ++entries_[found->second].users;
-    return found->second;
+Block::~Block() { *account_ -= memory_; }
+
+Result<trace::PackedEvents> Block::pack(std::uint64_t skip) const {
+  if (raw_) return trace::pack_events(std::span<const trace::Event>(raw_->events).subspan(skip), raw_->strings.all());
+  if (skip == 0) return packed_;
+  trace::BlockHeader header;
+  std::string raw;
+  trace::Trace trace;
+  std::size_t strings = 0;
+  auto fault = trace::open_block(packed_.block, header, raw);
+  if (!fault) fault = trace::unpack_events(header, raw, 0, trace, strings);
+  if (fault) return fail(ErrorKind::bug, "a block of the window is not valid: " + *fault);
+  return trace::pack_events(std::span<const trace::Event>(trace.events).subspan(skip), trace.strings.all());
+}
+
+}  // namespace window
+
+using window::Block;
+
+Result<std::optional<trace::PackedEvents>> Snapshot::next() {
+  std::shared_ptr<const Block> block;
+  std::uint64_t skip = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (blocks_.empty()) return std::nullopt;
+    block = std::move(blocks_.front());
+    blocks_.pop_front();
+    skip = std::exchange(skip_, 0);
   }
-  std::uint32_t id = 0;
-  if (free_.empty()) {
-    id = static_cast<std::uint32_t>(entries_.size());
-    entries_.emplace_back();
-  } else {
-    id = free_.back();
-    free_.pop_back();
+  return block->pack(skip);
+}
+
+std::uint64_t Snapshot::missed() const {
+  const std::lock_guard lock(mutex_);
+  return missed_;
+}
+
+Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<std::string> nodes, FunctionName function)
+    : most_events_(std::max<std::uint64_t>(most_events, 1)),
+      most_bytes_(most_bytes),
+      // The open block, its strings and the one that is being packed are an eighth of the memory each at most.
+      block_events_(std::clamp<std::uint64_t>(std::min(most_events_ / 4, most_bytes / 16 / sizeof(trace::Event)), 128,
+                                              trace::kBlockEvents)),
+      block_string_bytes_(std::clamp<std::uint64_t>(most_bytes / 32, 16 << 10, trace::kBlockStringBytes)),
+      nodes_(std::move(nodes)),
+      function_(std::move(function)) {
+  open_anew();
+  packer_ = std::thread([this] { run(); });
+}
+
+Window::~Window() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
   }
-  entries_[id].text.assign(text);
-  entries_[id].users = 1;
-  ids_.emplace(entries_[id].text, id);
-  bytes_ += text.size() + kTextOverhead;
-  return id;
+  work_.notify_all();
+  packer_.join();
 }
 
-void Texts::release(std::uint32_t id) {
-  if (id == 0) return;
-  auto& entry = entries_[id];
-  if (--entry.users != 0) return;
-  bytes_ -= entry.text.size() + kTextOverhead;
-  ids_.erase(entry.text);
-  entry.text = std::string();
-  free_.push_back(id);
+void Window::open_anew() {
+  open_ = std::make_unique<window::Raw>();
+  open_->events.reserve(block_events_);
+  node_ids_.assign(nodes_.size(), 0);
 }
 
-std::vector<std::string> Texts::copy() const {
-  std::vector<std::string> texts;
-  texts.reserve(entries_.size());
-  for (const auto& entry : entries_) texts.push_back(entry.text);
-  return texts;
+std::uint64_t Window::size() const {
+  const std::lock_guard lock(mutex_);
+  return std::min(sealed_events_ + open_->events.size(), most_events_);
 }
 
-Window::Window(std::uint64_t most_events, std::uint64_t most_bytes)
-    : most_events_(std::max<std::uint64_t>(most_events, 1)), most_bytes_(most_bytes) {
-  // Storms are looked for in a table of a fixed size: two that meet in a place only collapse less.
-  storms_.resize(std::bit_floor(std::clamp<std::uint64_t>(most_bytes / 64 / sizeof(Storm), 64, 8192)));
-  most_events_ = std::min(most_events_, std::max<std::uint64_t>(most_bytes / sizeof(Slot), kChunk));
-  chunks_.resize((most_events_ + kChunk - 1) / kChunk + 1);
-}
-
-std::uint64_t Window::bytes() const {
-  return allocated_ + texts_.bytes() + storms_.size() * sizeof(Storm) + chunks_.size() * sizeof(chunks_[0]);
-}
-
-void Window::drop_oldest() {
-  const Slot& slot = at(tail_);
-  for (const auto text : slot.text) texts_.release(text);
-  ++tail_;
-  ++overwritten_;
-  if (tail_ % kChunk == 0 && head_ / kChunk != (tail_ - 1) / kChunk) {
-    chunks_[((tail_ - 1) / kChunk) % chunks_.size()].reset();
-    allocated_ -= kChunk * sizeof(Slot);
-  }
-}
-
-std::uint64_t Window::store(const Slot& slot) {
-  while (size() >= most_events_) drop_oldest();
-  auto& chunk = chunks_[(head_ / kChunk) % chunks_.size()];
-  if (!chunk) {
-    chunk = std::make_unique<std::vector<Slot>>(kChunk);
-    allocated_ += kChunk * sizeof(Slot);
-  }
-  at(head_) = slot;
-  ++head_;
-  while (size() > 1 && bytes() > most_bytes_) drop_oldest();
-  return head_ - 1;
-}
-
-bool Window::collapse(Storm& storm, const Slot& slot) {
-  if (storm.slot == UINT64_MAX || storm.slot < tail_) return false;
-  Slot& into = at(storm.slot);
-  // The place may be another storm's by now.
-  if (into.type != slot.type || into.node != slot.node || into.syscall != slot.syscall || into.err != slot.err ||
-      !std::equal(std::begin(into.text), std::end(into.text), std::begin(slot.text)) || into.count == UINT32_MAX) {
-    return false;
-  }
-  ++into.count;
-  into.ts_ns = std::max(into.ts_ns, slot.ts_ns);
-  for (const auto text : slot.text) texts_.release(text);
-  return true;
-}
+std::uint64_t Window::bytes() const { return *account_ + open_->memory(); }
 
 void Window::add(const Decoded& decoded) {
-  const auto& event = decoded.event;
-  Slot slot;
-  slot.ts_ns = event.ts_ns;
-  slot.pid = event.pid;
-  slot.tid = event.tid;
-  slot.node = static_cast<std::uint8_t>(decoded.node);
-  slot.type = event.type;
-  slot.flags = static_cast<std::uint8_t>(event.flags);
-  slot.syscall = event.syscall;
-  slot.err = event.err;
+  trace::Event& event = open_->events.emplace_back(decoded.event);
+  auto& strings = open_->strings;
+  if (decoded.node < nodes_.size()) {
+    auto& id = node_ids_[decoded.node];
+    if (id == 0) id = strings.intern(nodes_[decoded.node]);
+    event.node = id;
+  }
   switch (event.type) {
     case trace::EventType::scf:
     case trace::EventType::sys:
-      if (decoded.has_path) slot.text[0] = texts_.take(decoded.path);
-      if (decoded.has_path2) slot.text[1] = texts_.take(decoded.path2);
-      if (decoded.has_peer) slot.text[2] = texts_.take(decoded.peer);
-      slot.a = event.fd;
-      slot.b = static_cast<std::int32_t>(event.result);
+      if (decoded.has_path) event.path = strings.intern(decoded.path);
+      if (decoded.has_path2) event.path2 = strings.intern(decoded.path2);
+      if (decoded.has_peer) event.peer = strings.intern(decoded.peer);
       break;
     case trace::EventType::af:
-      slot.a = static_cast<std::int32_t>(decoded.function);
+      event.function = strings.intern(function_(decoded.function));
       break;
     case trace::EventType::nd:
-      slot.text[0] = texts_.take(decoded.src);
-      slot.text[1] = texts_.take(decoded.dst);
-      slot.a = event.duration_ms;
-      slot.b = static_cast<std::int32_t>((std::uint32_t{event.sport} << 16) | event.dport);
-      slot.count = event.packets;
-      slot.kind = static_cast<std::uint8_t>(event.protocol);
+      event.src = strings.intern(decoded.src);
+      event.dst = strings.intern(decoded.dst);
       break;
     case trace::EventType::ps:
-      slot.a = event.duration_ms;
-      slot.b = event.exit_code;
-      slot.err = event.signal;
-      slot.kind = static_cast<std::uint8_t>(event.state);
       break;
   }
-  if (event.type != trace::EventType::scf && event.type != trace::EventType::sys) {
-    (void)store(slot);
-    return;
-  }
-
-  std::uint64_t key = mix(0, static_cast<std::uint64_t>(slot.type) << 32 | std::uint64_t{slot.node} << 40 |
-                                 static_cast<std::uint16_t>(slot.syscall) << 16 |
-                                 static_cast<std::uint16_t>(slot.err));
-  for (const auto text : slot.text) key = mix(key, text);
-  Storm& storm = storms_[key & (storms_.size() - 1)];
-  if (storm.key != key || slot.ts_ns - storm.last_ns > kStormSpan) {
-    storm = {key, slot.ts_ns, slot.ts_ns, UINT64_MAX, 1};
-    (void)store(slot);
-    return;
-  }
-  storm.last_ns = std::max(storm.last_ns, slot.ts_ns);
-  if (slot.ts_ns - storm.begin_ns > kStormSpan) {
-    // A storm that goes on has one record a second; what was none begins anew.
-    storm.begin_ns = slot.ts_ns;
-    storm.seen = storm.seen > kStorm ? kStorm : 0;
-    storm.slot = UINT64_MAX;
-  }
-  ++storm.seen;
-  if (storm.seen > kStorm && collapse(storm, slot)) return;
-  const auto index = store(slot);
-  if (storm.seen > kStorm) storm.slot = index;
+  ++added_;
+  if (open_->events.size() >= block_events_ || strings.bytes() >= block_string_bytes_) seal();
 }
 
-Window::Copy Window::copy() const {
-  Copy out;
-  out.slots.reserve(size());
-  for (std::uint64_t i = tail_; i < head_; ++i) out.slots.push_back(at(i));
-  out.texts = texts_.copy();
+void Window::seal() {
+  auto block = std::make_shared<const Block>(std::move(open_), account_);
+  open_anew();
+  std::unique_lock lock(mutex_);
+  sealed_events_ += block->events();
+  waiting_ += block->memory();
+  blocks_.push_back(std::move(block));
+  make_room();
+  work_.notify_one();
+  // A packer that cannot keep up would have the window hold little: whoever adds lends a hand.
+  if (waiting_ > std::max<std::uint64_t>(most_bytes_ / 8, 1)) (void)pack_one(lock);
+}
+
+// With mutex_ held. What is asked for: the last most_events_, in most_bytes_ of memory. A dump that is being written
+// holds on to the oldest blocks; it may have the last eighth of the memory for that, then it must let go.
+void Window::make_room() {
+  std::erase_if(snapshots_, [](const auto& snapshot) { return snapshot.expired(); });
+  const auto drop = [this] {
+    const auto& block = *blocks_.front();
+    sealed_events_ -= block.events();
+    if (!block.is_packed()) waiting_ -= block.memory();
+    blocks_.pop_front();
+  };
+  while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop();
+  const std::uint64_t comfortable = most_bytes_ - most_bytes_ / 8;
+  while (blocks_.size() > 1 && bytes() > comfortable && blocks_.front().use_count() == 1) drop();
+  while (bytes() > most_bytes_) {
+    std::shared_ptr<const Block> oldest;
+    for (const auto& weak : snapshots_) {
+      const auto snapshot = weak.lock();
+      if (!snapshot) continue;
+      const std::lock_guard lock(snapshot->mutex_);
+      if (snapshot->blocks_.empty()) continue;
+      oldest = std::move(snapshot->blocks_.front());
+      snapshot->blocks_.pop_front();
+      snapshot->missed_ += oldest->events() - std::exchange(snapshot->skip_, 0);
+    }
+    if (blocks_.size() > 1) {
+      drop();
+    } else if (!oldest) {
+      break;
+    }
+  }
+}
+
+// With the lock held on entry and on return. False when nothing waits.
+bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
+  // The oldest that nobody packs yet: those are packed in order.
+  std::size_t seen = 0;
+  std::shared_ptr<const Block> block;
+  for (const auto& candidate : blocks_) {
+    if (!candidate->is_packed() && seen++ == packing_) {
+      block = candidate;
+      break;
+    }
+  }
+  if (!block) return false;
+  ++packing_;
+  lock.unlock();
+  auto packed = block->pack(0);
+  std::shared_ptr<const Block> better;
+  if (packed) better = std::make_shared<const Block>(std::move(*packed), account_);
+  lock.lock();
+  --packing_;
+  const auto at = std::find(blocks_.begin(), blocks_.end(), block);
+  if (better && at != blocks_.end()) {
+    waiting_ -= block->memory();
+    *at = std::move(better);
+  } else if (!better && at != blocks_.end()) {
+    log::warning("{} events are lost: {}", block->events(), packed.error().message);
+    waiting_ -= block->memory();
+    sealed_events_ -= block->events();
+    blocks_.erase(at);
+  }
+  done_.notify_all();
+  return true;
+}
+
+void Window::run() {
+  // Packing can wait; what is traced cannot.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!pack_one(lock)) work_.wait(lock);
+  }
+}
+
+void Window::settle() {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return waiting_ == 0; });
+}
+
+std::shared_ptr<Snapshot> Window::snapshot() {
+  auto out = std::make_shared<Snapshot>();
+  std::shared_ptr<const Block> open;
+  if (!open_->events.empty())
+    open = std::make_shared<const Block>(std::make_unique<window::Raw>(*open_), account_);
+  const std::lock_guard lock(mutex_);
+  out->blocks_.assign(blocks_.begin(), blocks_.end());
+  if (open) out->blocks_.push_back(std::move(open));
+  const std::uint64_t held = sealed_events_ + open_->events.size();
+  out->events_ = std::min(held, most_events_);
+  // Less than the first block: it would have been dropped.
+  out->skip_ = held - out->events_;
+  while (!out->blocks_.empty() && out->skip_ >= out->blocks_.front()->events()) {
+    out->skip_ -= out->blocks_.front()->events();
+    out->blocks_.pop_front();
+  }
+  snapshots_.push_back(out);
   return out;
-}
-
-trace::Event unpack(const Slot& slot) {
-  trace::Event event;
-  event.ts_ns = slot.ts_ns;
-  event.pid = slot.pid;
-  event.tid = slot.tid;
-  event.type = slot.type;
-  event.flags = slot.flags;
-  event.syscall = slot.syscall;
-  switch (slot.type) {
-    case trace::EventType::scf:
-    case trace::EventType::sys:
-      event.path = slot.text[0];
-      event.path2 = slot.text[1];
-      event.peer = slot.text[2];
-      event.fd = slot.a;
-      event.result = slot.b;
-      event.err = slot.err;
-      event.count = slot.count;
-      break;
-    case trace::EventType::af:
-      break;
-    case trace::EventType::nd:
-      event.src = slot.text[0];
-      event.dst = slot.text[1];
-      event.duration_ms = slot.a;
-      event.sport = static_cast<std::uint16_t>(static_cast<std::uint32_t>(slot.b) >> 16);
-      event.dport = static_cast<std::uint16_t>(slot.b);
-      event.packets = slot.count;
-      event.protocol = static_cast<trace::Protocol>(slot.kind);
-      break;
-    case trace::EventType::ps:
-      event.duration_ms = slot.a;
-      event.exit_code = slot.b;
-      event.signal = static_cast<std::uint8_t>(slot.err);
-      event.state = static_cast<trace::ProcessState>(slot.kind);
-      break;
-  }
-  return event;
 }
 
 }  // namespace rose::observe

@@ -1,112 +1,128 @@
-// The last events, in bounded memory: compact records that overwrite the oldest, texts kept once
-// and counted, and storms of equal events collapsed so that they cannot push out what matters.
+// The last events, in bounded memory: a ring of blocks in the dump's own form. Events go to an open block; a full
+// one never changes again and is packed by a thread of the window's own, so that a dump is mostly
+// bytes that exist already. The oldest blocks fall away whole, except that a snapshot never holds more events than asked for.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "observe/decode.h"
+#include "trace/block.h"
 #include "trace/event.h"
 
 namespace rose::observe {
 
-// Texts with a count of their users; an id is free again when the last one goes.
-class Texts {
+namespace window {
+
+struct Raw {
+  std::vector<trace::Event> events;
+  trace::StringTable strings;
+  [[nodiscard]] std::uint64_t memory() const { return events.capacity() * sizeof(trace::Event) + strings.memory(); }
+};
+
+// What all blocks of a window need together, those included that only a snapshot still holds.
+using Account = std::atomic<std::uint64_t>;
+
+// Never changes: packing makes another one.
+class Block {
  public:
-  [[nodiscard]] std::uint32_t take(std::string_view text);  // never 0
-  void keep(std::uint32_t id) { ++entries_[id].users; }
-  void release(std::uint32_t id);
-  [[nodiscard]] std::string_view operator[](std::uint32_t id) const { return entries_[id].text; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  [[nodiscard]] std::size_t ids() const { return entries_.size(); }
-  // A copy by id; free ids are empty.
-  [[nodiscard]] std::vector<std::string> copy() const;
+  Block(std::unique_ptr<Raw> raw, std::shared_ptr<Account> account);
+  Block(trace::PackedEvents packed, std::shared_ptr<Account> account);
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] std::uint64_t memory() const { return memory_; }
+  [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
+  [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
+  // Packs what is not packed, without its first `skip` events.
+  [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
  private:
-  struct Entry {
-    std::string text;
-    std::uint32_t users = 0;
-  };
-  std::deque<Entry> entries_ = std::deque<Entry>(1);  // 0: absent; a deque keeps what ids_ points into
-  std::vector<std::uint32_t> free_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t events_, memory_;
+  std::unique_ptr<Raw> raw_;
+  trace::PackedEvents packed_;
+  std::shared_ptr<Account> account_;
 };
 
-// An event in 48 bytes. What the fields hold depends on the type; see pack() and unpack().
-struct Slot {
-  std::int64_t ts_ns = 0;
-  std::uint32_t text[3] = {};
-  std::int32_t pid = 0;
-  std::int32_t tid = 0;
-  std::int32_t a = 0;
-  std::int32_t b = 0;
-  std::uint32_t count = 1;
-  std::int16_t syscall = -1;
-  std::int16_t err = 0;
-  std::uint8_t node = 0;
-  trace::EventType type = trace::EventType::scf;
-  std::uint8_t kind = 0;
-  std::uint8_t flags = 0;
+}  // namespace window
+
+// The window at one moment. It is read block by block, and what was read is let go of.
+class Snapshot {
+ public:
+  // At the beginning.
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  // The next block, oldest first; none when there are no more.
+  [[nodiscard]] Result<std::optional<trace::PackedEvents>> next();
+  // Events that had to make room for new ones before they were read: whoever reads is too slow.
+  [[nodiscard]] std::uint64_t missed() const;
+
+ private:
+  friend class Window;
+  mutable std::mutex mutex_;
+  std::deque<std::shared_ptr<const window::Block>> blocks_;
+  std::uint64_t skip_ = 0;  // of the first block
+  std::uint64_t events_ = 0, missed_ = 0;
 };
-static_assert(sizeof(Slot) == 48);
 
 class Window {
  public:
-  Window(std::uint64_t most_events, std::uint64_t most_bytes);
+  using FunctionName = std::function<std::string_view(std::uint32_t)>;
+  Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<std::string> nodes, FunctionName function);
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
 
-  // Stores, or adds to the record of the storm it belongs to.
+  // One thread at a time adds or takes a snapshot; what reads a snapshot, or packs, holds up neither.
   void add(const Decoded& decoded);
+  [[nodiscard]] std::shared_ptr<Snapshot> snapshot();
 
-  [[nodiscard]] std::uint64_t size() const { return head_ - tail_; }
+  // Never more than asked for, though up to a block more is kept.
+  [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes() const;
-  [[nodiscard]] std::uint64_t overwritten() const { return overwritten_; }
-
-  // Everything a trace needs, copied: turning it into one happens without holding up the tracer.
-  struct Copy {
-    std::vector<Slot> slots;  // oldest first
-    std::vector<std::string> texts;
-  };
-  [[nodiscard]] Copy copy() const;
+  [[nodiscard]] std::uint64_t overwritten() const { return added_ - size(); }
+  // Until all full blocks are packed; for tests and measurements.
+  void settle();
 
  private:
-  static constexpr std::size_t kChunk = std::size_t{1} << 11;
-  // Equal events within a second of the first: the first few are kept whole, the rest counted.
-  static constexpr std::uint32_t kStorm = 16;
-  static constexpr std::int64_t kStormSpan = 1'000'000'000;
+  void seal();
+  void open_anew();
+  void make_room();
+  void run();
+  [[nodiscard]] bool pack_one(std::unique_lock<std::mutex>& lock);
 
-  struct Storm {
-    std::uint64_t key = 0;
-    std::int64_t begin_ns = 0, last_ns = 0;
-    std::uint64_t slot = UINT64_MAX;
-    std::uint32_t seen = 0;
-  };
+  const std::uint64_t most_events_, most_bytes_;
+  const std::size_t block_events_, block_string_bytes_;
+  const std::vector<std::string> nodes_;
+  const FunctionName function_;
+  std::shared_ptr<window::Account> account_ = std::make_shared<window::Account>(0);
 
-  Slot& at(std::uint64_t index) { return (*chunks_[(index / kChunk) % chunks_.size()])[index % kChunk]; }
-  [[nodiscard]] const Slot& at(std::uint64_t index) const {
-    return (*chunks_[(index / kChunk) % chunks_.size()])[index % kChunk];
-  }
-  [[nodiscard]] std::uint64_t store(const Slot& slot);
-  void drop_oldest();
-  bool collapse(Storm& storm, const Slot& slot);
+  std::unique_ptr<window::Raw> open_;
+  std::vector<trace::StringId> node_ids_;  // in the open block; 0: not yet
+  std::uint64_t added_ = 0;
 
-  std::uint64_t most_events_, most_bytes_;
-  std::vector<std::unique_ptr<std::vector<Slot>>> chunks_;
-  std::uint64_t allocated_ = 0;
-  std::uint64_t head_ = 0, tail_ = 0;  // ever growing; a slot's place is its number modulo all places
-  std::uint64_t overwritten_ = 0;
-  std::vector<Storm> storms_;
-  Texts texts_;
+  mutable std::mutex mutex_;  // of what follows; never held while something is packed or written
+  std::deque<std::shared_ptr<const window::Block>> blocks_;
+  std::uint64_t sealed_events_ = 0;  // in blocks_
+  std::uint64_t waiting_ = 0;        // bytes not packed yet
+  std::vector<std::weak_ptr<Snapshot>> snapshots_;
+  std::size_t packing_ = 0;
+  bool stopping_ = false;
+  std::condition_variable work_, done_;
+  std::thread packer_;
 };
-
-// The event a slot stands for; string ids are those of the window's texts, node stays 0, ts_ns monotonic.
-// The function of an AF is in `function`, as a number.
-[[nodiscard]] trace::Event unpack(const Slot& slot);
-[[nodiscard]] inline std::uint32_t function_of(const Slot& slot) { return static_cast<std::uint32_t>(slot.a); }
 
 }  // namespace rose::observe

@@ -276,6 +276,9 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());
   packed.strings = static_cast<std::uint32_t>(count);
+  for (const Event& event : events) {
+    if (const auto type = static_cast<std::size_t>(event.type); type < packed.by_type.size()) packed.by_type[type] += event.count;
+  }
   ROSE_TRY(packed.block, frame_block(kEventsBlock, packed.events, raw, cost));
   return packed;
 }

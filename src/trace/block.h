@@ -10,6 +10,7 @@
 //   an event, little-endian; or u8 0 and one u64 that all events have. Signed numbers are zigzag.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,6 +54,7 @@ struct PackedEvents {
   std::string block;
   std::uint32_t events = 0;
   std::uint32_t strings = 0;
+  std::array<std::uint64_t, 6> by_type{};  // counted ones as often as they happened; by number of EventType
 };
 
 // String ids in `events` are places in `strings`, of which the first stands for "absent".

@@ -1,6 +1,8 @@
-// The window in bounded memory: overwriting, counting texts, collapsing storms.
+// The window in bounded memory: overwriting, packing, snapshots that are slow to be read.
 #include <catch2/catch.hpp>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "observe/window.h"
 
@@ -20,114 +22,183 @@ Decoded failure(std::string path, std::int64_t ts, int err = 2) {
   return out;
 }
 
-std::uint64_t total(const Window& window) {
-  std::uint64_t sum = 0;
-  for (const auto& slot : window.copy().slots) sum += slot.count;
-  return sum;
+struct Made {
+  std::vector<std::string> names;
+  Window window;
+  Made(std::uint64_t events, std::uint64_t bytes)
+      : names(1), window(events, bytes, {"n1", "n2"}, [this](std::uint32_t i) {
+          names[0] = "f" + std::to_string(i);
+          return std::string_view(names[0]);
+        }) {}
+};
+
+// As a dump's reader sees it.
+trace::Trace read(Snapshot& snapshot) {
+  trace::Trace trace;
+  std::string raw;
+  for (;;) {
+    const auto block = snapshot.next();
+    REQUIRE(block);
+    if (!*block) return trace;
+    trace::BlockHeader header;
+    std::size_t strings = 0;
+    REQUIRE_FALSE(trace::open_block((*block)->block, header, raw));
+    REQUIRE_FALSE(trace::unpack_events(header, raw, 0, trace, strings));
+  }
 }
+trace::Trace read(Window& window) { return read(*window.snapshot()); }
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 }  // namespace
 
-TEST_CASE("the newest events stay") {
-  Window window(1000, std::uint64_t{16} << 20);
-  for (int i = 0; i < 50'000; ++i) window.add(failure("/p/" + std::to_string(i), i));
-  CHECK(window.size() == 1000);
-  CHECK(window.overwritten() == 49'000);
-  const auto copy = window.copy();
-  REQUIRE(copy.slots.size() == 1000);
-  for (int i = 0; i < 1000; ++i) {
-    const auto event = unpack(copy.slots[static_cast<std::size_t>(i)]);
-    REQUIRE(copy.texts[event.path] == "/p/" + std::to_string(49'000 + i));
-    REQUIRE(event.ts_ns == 49'000 + i);
+TEST_CASE("the newest events stay, exactly as many as asked for") {
+  for (const std::uint64_t most : {1U, 3U, 1000U, 20'000U}) {
+    Made made(most, 16 * kMiB);
+    Window& window = made.window;
+    for (int i = 0; i < 50'000; ++i) {
+      window.add(failure("/p/" + std::to_string(i), i));
+      if (i % 7919 != 0) continue;
+      const auto trace = read(window);
+      REQUIRE(trace.events.size() == std::min<std::uint64_t>(most, static_cast<std::uint64_t>(i) + 1));
+      REQUIRE(trace.events.back().ts_ns == i);
+    }
+    CHECK(window.size() == most);
+    CHECK(window.overwritten() == 50'000 - most);
+    const auto trace = read(window);
+    REQUIRE(trace.events.size() == most);
+    for (std::size_t i = 0; i < most; ++i) {
+      REQUIRE(trace.str(trace.events[i].path) == "/p/" + std::to_string(50'000 - most + i));
+      REQUIRE(trace.events[i].ts_ns == static_cast<std::int64_t>(50'000 - most + i));
+      REQUIRE(trace.str(trace.events[i].node) == "n1");
+    }
   }
 }
 
 TEST_CASE("memory stays within its bound, long paths included") {
-  for (const std::uint64_t most : {std::uint64_t{2} << 20, std::uint64_t{8} << 20, std::uint64_t{24} << 20}) {
-    Window window(1'000'000, most);
+  for (const std::uint64_t most : {2 * kMiB, 8 * kMiB, 24 * kMiB}) {
+    Made made(1'000'000, most);
+    Window& window = made.window;
     std::uint64_t highest = 0;
     for (int i = 0; i < 60'000; ++i) {
-      window.add(failure("/" + std::string(static_cast<std::size_t>(i % 2000), 'x') + std::to_string(i), i));
+      // Text that packs badly, so that the bound is reached.
+      std::string text = "/" + std::to_string(i) + "/";
+      std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ULL + 1;
+      for (int j = 0; j < i % 1000; ++j) {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        text += static_cast<char>(' ' + word % 90);
+      }
+      window.add(failure(std::move(text), i));
       highest = std::max(highest, window.bytes());
     }
-    CHECK(highest <= most + (std::uint64_t{1} << 20));
+    CHECK(highest <= most + most / 16);
+    window.settle();
     CHECK(window.bytes() <= most);
     CHECK(window.size() > 500);
     CHECK(window.size() + window.overwritten() == 60'000);
-    const auto copy = window.copy();
-    CHECK(copy.texts[unpack(copy.slots.back()).path].ends_with("59999"));
+    const auto trace = read(window);
+    CHECK(trace.str(trace.events.back().path).starts_with("/59999/"));
+    CHECK(trace.events.size() == window.size());
   }
 }
 
-TEST_CASE("many short records: as many as fit") {
-  Window window(1'000'000, std::uint64_t{8} << 20);
+TEST_CASE("many short records: many times what they would need unpacked") {
+  Made made(1'000'000, 8 * kMiB);
+  Window& window = made.window;
   Decoded entered;
   entered.event.type = trace::EventType::af;
-  for (int i = 0; i < 400'000; ++i) {
-    entered.event.ts_ns = i;
-    entered.function = static_cast<std::uint32_t>(i);
+  for (int i = 0; i < 600'000; ++i) {
+    entered.event.ts_ns = i * 1'000 + (i * 7919) % 1000;
+    entered.function = static_cast<std::uint32_t>(i % 3000);
     window.add(entered);
   }
-  CHECK(window.bytes() <= std::uint64_t{8} << 20);
-  CHECK(window.size() > 100'000);
-  const auto copy = window.copy();
-  for (std::size_t i = 0; i < copy.slots.size(); ++i) {
-    REQUIRE(function_of(copy.slots[i]) == 400'000 - copy.slots.size() + i);
-  }
+  window.settle();
+  CHECK(window.bytes() <= 8 * kMiB);
+  CHECK(window.size() == 600'000);
+  const auto trace = read(window);
+  REQUIRE(trace.events.size() == 600'000);
+  for (std::size_t i = 0; i < trace.events.size(); i += 997)
+    REQUIRE(trace.str(trace.events[i].function) == "f" + std::to_string(i % 3000));
 }
 
-TEST_CASE("storms collapse, the first ones and what is different are kept") {
-  Window window(10'000, std::uint64_t{8} << 20);
-  constexpr std::int64_t kMs = 1'000'000;
-  for (int i = 0; i < 3000; ++i) {
-    window.add(failure("/storm", i * kMs));  // three seconds of it
-    if (i == 1500) window.add(failure("/storm", i * kMs, 13));
-    if (i % 100 == 0) window.add(failure("/other", i * kMs));
-  }
-  CHECK(total(window) == 3000 + 1 + 30);
-  const auto copy = window.copy();
-  std::uint64_t storm = 0;
-  bool different = false;
-  for (const auto& slot : copy.slots) {
-    const auto event = unpack(slot);
-    if (copy.texts[event.path] == "/storm" && event.err == 2) ++storm;
-    different |= event.err == 13 && event.count == 1;
-  }
-  CHECK(different);
-  CHECK(storm >= 16);
-  CHECK(storm <= 16 + 4);
-  // A counted record bears the time of the last.
-  std::int64_t last = 0;
-  for (const auto& slot : copy.slots) last = std::max(last, slot.ts_ns);
-  CHECK(last == 2999 * kMs);
+TEST_CASE("a snapshot stays what it was while the window moves on") {
+  Made made(10'000, 16 * kMiB);
+  Window& window = made.window;
+  for (int i = 0; i < 10'000; ++i) window.add(failure("/a/" + std::to_string(i), i));
+  const auto snapshot = window.snapshot();
+  for (int i = 10'000; i < 40'000; ++i) window.add(failure("/b/" + std::to_string(i), i));
+  CHECK(snapshot->events() == 10'000);
+  const auto trace = read(*snapshot);
+  CHECK(snapshot->missed() == 0);
+  REQUIRE(trace.events.size() == 10'000);
+  CHECK(trace.events.front().ts_ns == 0);
+  CHECK(trace.events.back().ts_ns == 9'999);
+  CHECK(read(window).events.front().ts_ns == 30'000);
 }
 
-TEST_CASE("equal events far apart are no storm") {
-  Window window(10'000, std::uint64_t{8} << 20);
-  for (int i = 0; i < 100; ++i) window.add(failure("/slow", i * std::int64_t{1'500'000'000}));
-  CHECK(window.size() == 100);
+TEST_CASE("a dump that is not read gives way, and says how much") {
+  Made made(1'000'000, 4 * kMiB);
+  Window& window = made.window;
+  const auto add = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      std::string text = "/";
+      std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ULL + 1;
+      for (int j = 0; j < 200; ++j) {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        text += static_cast<char>(' ' + word % 90);
+      }
+      window.add(failure(std::move(text), i));
+    }
+  };
+  add(0, 40'000);
+  const auto snapshot = window.snapshot();
+  const auto held = snapshot->events();
+  std::uint64_t highest = 0;
+  for (int i = 0; i < 40; ++i) {
+    add(40'000 + i * 1000, 41'000 + i * 1000);
+    highest = std::max(highest, window.bytes());
+  }
+  CHECK(highest <= 4 * kMiB + 4 * kMiB / 16);
+  const auto trace = read(*snapshot);
+  CHECK(snapshot->missed() > 0);
+  CHECK(trace.events.size() + snapshot->missed() == held);
+  if (!trace.events.empty()) CHECK(trace.events.back().ts_ns == 39'999);
+  CHECK(read(window).events.back().ts_ns == 79'999);
 }
 
-TEST_CASE("a storm whose record was overwritten begins a new one") {
-  Window window(20, std::uint64_t{8} << 20);
-  std::uint64_t added = 0;
-  for (int round = 0; round < 5; ++round) {
-    for (int i = 0; i < 40; ++i, ++added) window.add(failure("/storm", static_cast<std::int64_t>(added)));
-    for (int i = 0; i < 25; ++i, ++added) window.add(failure("/x" + std::to_string(added), static_cast<std::int64_t>(added)));
+TEST_CASE("snapshots are read while events come and blocks are packed") {
+  Made made(50'000, 8 * kMiB);
+  Window& window = made.window;
+  std::mutex turn;
+  std::thread adder([&] {
+    for (int i = 0; i < 400'000; ++i) {
+      const std::lock_guard lock(turn);
+      window.add(failure("/p/" + std::to_string(i % 977), i));
+    }
+  });
+  std::vector<trace::Trace> traces;
+  for (int round = 0; round < 20; ++round) {
+    std::shared_ptr<Snapshot> snapshot;
+    {
+      const std::lock_guard lock(turn);
+      snapshot = window.snapshot();
+    }
+    traces.push_back(read(*snapshot));
   }
-  CHECK(window.size() == 20);
-  for (const auto& slot : window.copy().slots) CHECK(window.copy().texts[slot.text[0]].starts_with("/x"));
-  for (int i = 0; i < 40; ++i, ++added) window.add(failure("/storm", static_cast<std::int64_t>(added)));
-  const auto copy = window.copy();
-  std::uint64_t counted = 0;
-  for (const auto& slot : copy.slots) {
-    if (copy.texts[slot.text[0]] == "/storm") counted += slot.count;
+  adder.join();
+  for (const auto& trace : traces) {
+    for (std::size_t i = 1; i < trace.events.size(); ++i) REQUIRE(trace.events[i].ts_ns == trace.events[i - 1].ts_ns + 1);
   }
-  CHECK(counted == 40);
+  CHECK(read(window).events.size() == 50'000);
 }
 
-TEST_CASE("events come out of their slots as they went in") {
-  Window window(100, std::uint64_t{4} << 20);
+TEST_CASE("events come out of their blocks as they went in") {
+  Made made(100, 4 * kMiB);
+  Window& window = made.window;
   Decoded in;
   in.event.type = trace::EventType::nd;
   in.event.duration_ms = 7300;
@@ -143,23 +214,23 @@ TEST_CASE("events come out of their slots as they went in") {
   in.event.state = trace::ProcessState::crashed;
   in.event.signal = 64;
   in.event.exit_code = -1;
-  in.event.flags = trace::kMain | trace::kCoreDumped;
-  in.node = 255;
+  in.event.flags = trace::kMain | trace::kCoreDumped | trace::kOutOfMemory | trace::kBlocked;
+  in.node = 1;
   window.add(in);
-  const auto copy = window.copy();
-  const auto nd = unpack(copy.slots[0]);
+  const auto trace = read(window);
+  const auto& nd = trace.events[0];
   CHECK(nd.duration_ms == 7300);
   CHECK(nd.packets == 412);
   CHECK(nd.count == 1);
   CHECK(nd.sport == 65535);
   CHECK(nd.dport == 7000);
   CHECK(nd.protocol == trace::Protocol::udp);
-  CHECK(copy.texts[nd.src] == "10.0.0.1");
-  CHECK(copy.texts[nd.dst] == "fe80::1");
-  const auto ps = unpack(copy.slots[1]);
+  CHECK(trace.str(nd.src) == "10.0.0.1");
+  CHECK(trace.str(nd.dst) == "fe80::1");
+  const auto& ps = trace.events[1];
   CHECK(ps.state == trace::ProcessState::crashed);
   CHECK(ps.signal == 64);
   CHECK(ps.exit_code == -1);
-  CHECK(ps.flags == (trace::kMain | trace::kCoreDumped));
-  CHECK(copy.slots[1].node == 255);
+  CHECK(ps.flags == (trace::kMain | trace::kCoreDumped | trace::kOutOfMemory | trace::kBlocked));
+  CHECK(trace.str(ps.node) == "n2");
 }

@@ -1,0 +1,152 @@
+/* Storms: of equal failures (or changes), those beyond a few a second are counted, so that a loop that fails costs
+ * the ring one record a second, and pushes nothing else out of the window. Nothing is ever missing from the sums:
+ * what a place has counted is told before it changes hands, or stays.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_TRACER_STORMS_H
+#define ROSE_TRACER_STORMS_H
+
+#include "tracer/records.h"
+
+_Static_assert(ROSE_RECORD_BYTES / 8 <= 0xfff, "key_of");
+
+struct key_walk {
+	struct scratch *s;
+	__u64 key;
+};
+static long key_step(__u32 i, struct key_walk *walk)
+{
+	__u32 off = sizeof(struct rose_call) + i * 8;
+	void *word;
+
+	if (off > ROSE_RECORD_BYTES - 8)
+		return 1;
+	word = &walk->s->record[off];
+	walk->key = (walk->key ^ *(__u64 *)word) * 0xff51afd7ed558ccdull;
+	walk->key ^= walk->key >> 32;
+	return 0;
+}
+
+/* What makes two calls equal: node, call, error, and all that hangs on them; not who made them, when, or by which
+ * descriptor. */
+static __always_inline __u64 key_of(struct scratch *s, __u32 size)
+{
+	struct rose_call *call = (void *)s->record;
+	struct key_walk walk = {.s = s};
+
+	walk.key = (__u64)call->head.node << 48 | (__u64)call->nr << 32 | (__u64)call->head.kind << 16;
+	if (call->result < 0)
+		walk.key |= -call->result & 0xffff;
+	walk.key *= 0x9e3779b97f4a7c15ull;
+	/* Masked, since clang leaves the upper half of the register to chance and the kernel compares all of it. */
+	bpf_loop((size - sizeof(*call)) / 8 & 0xfff, key_step, &walk, 0);
+	return walk.key ? walk.key : 1;
+}
+
+/* A storm that goes on keeps its place. */
+static __always_inline bool is_raging(const struct rose_storm *storm, __u64 now)
+{
+	return storm->seen > ROSE_STORM_FEW && now - storm->last_ns < ROSE_STORM_NS;
+}
+
+static __noinline bool tell_counted(struct rose_storm *storm)
+{
+	struct rose_counted counted = {};
+
+	counted.head.size = sizeof(counted);
+	counted.head.kind = ROSE_COUNTED;
+	counted.head.node = storm->node;
+	counted.head.ts_ns = storm->last_ns;
+	counted.head.tgid = storm->tgid;
+	counted.head.tid = storm->tid;
+	counted.mark.key = storm->key;
+	counted.mark.first_ns = storm->first_ns;
+	counted.mark.count = storm->pending;
+	return send(&counted, sizeof(counted));
+}
+
+/* Emits a call whose record is built, or counts it. */
+static __noinline int emit_call(struct scratch *s, __u32 node)
+{
+	struct rose_call *call = (void *)s->record;
+	struct rose_storm *storm, *other;
+	struct rose_storm_mark *mark;
+	__u32 size = s->size, first, second;
+	__u64 now, key;
+	bool tells;
+
+	if (size > ROSE_RECORD_BYTES)
+		size = ROSE_RECORD_BYTES;
+	call->head.size = size;
+	now = call->head.ts_ns;
+	if (size < sizeof(*call))
+		return 0;
+	key = key_of(s, size);
+	first = bpf_get_smp_processor_id() * rose_storm_slots;
+	second = first + ((key >> 32) & (rose_storm_slots - 1));
+	first += key & (rose_storm_slots - 1);
+	storm = bpf_map_lookup_elem(&rose_storms, &first);
+	other = bpf_map_lookup_elem(&rose_storms, &second);
+	if (!storm || !other)
+		goto plain;
+	if (storm->key != key && (other->key == key || is_raging(storm, now)))
+		storm = other;
+	if (__sync_lock_test_and_set(&storm->busy, 1))
+		goto plain;
+	if (storm->key != key) {
+		if (is_raging(storm, now) || (storm->pending && !tell_counted(storm)))
+			goto leave;
+		storm->key = key;
+		storm->begin_ns = now;
+		storm->seen = 0;
+		storm->pending = 0;
+		storm->told = 0;
+	}
+	tells = false;
+	if (now - storm->begin_ns >= ROSE_STORM_NS) {
+		/* One that goes on is told once a second; one that ended begins anew. */
+		storm->seen = is_raging(storm, now) ? ROSE_STORM_FEW : 0;
+		storm->begin_ns = now;
+		tells = storm->pending;
+	}
+	storm->last_ns = now;
+	storm->seen++;
+	if (storm->seen <= ROSE_STORM_FEW && !storm->pending)
+		goto leave;
+	if (!storm->pending)
+		storm->first_ns = now;
+	if (!storm->told || tells) {
+		if (size > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
+			goto leave; /* no room for a mark, so it is never told, and nothing is ever pending */
+		mark = (void *)&s->record[size + sizeof(struct rose_piece)];
+		mark->key = key;
+		mark->first_ns = storm->first_ns;
+		mark->count = storm->pending + 1;
+		mark->pad = 0;
+		put_head(s, size, ROSE_STORM, 0, sizeof(*mark));
+		call->head.size = size + sizeof(struct rose_piece) + sizeof(*mark);
+		if (send(s->record, size + sizeof(struct rose_piece) + sizeof(*mark))) {
+			storm->told = 1;
+			storm->pending = 0;
+			__sync_lock_test_and_set(&storm->busy, 0);
+			return 0;
+		}
+		call->head.size = size;
+		if (!storm->told)
+			goto leave;
+	}
+	storm->pending++;
+	storm->node = node;
+	storm->tgid = call->head.tgid;
+	storm->tid = call->head.tid;
+	__sync_lock_test_and_set(&storm->busy, 0);
+	return 0;
+
+leave:
+	__sync_lock_test_and_set(&storm->busy, 0);
+plain:
+	emit(node, s->record, size);
+	return 0;
+}
+
+#endif
