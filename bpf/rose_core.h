@@ -126,6 +126,7 @@ enum {
 	AF_UNIX = 1,
 	AF_INET = 2,
 	AF_INET6 = 10,
+	AF_NETLINK = 16,
 	ETH_P_IP = 0x0800,
 	ETH_P_IPV6 = 0x86dd,
 	IPPROTO_ICMP = 1,
@@ -136,6 +137,12 @@ enum {
 	TCP_LISTEN = 10, /* sock_common.skc_state */
 	MAX_ERRNO = 4095,
 	SIGNAL_GROUP_EXIT = 4, /* signal_struct.flags */
+	SIGNAL_CLD_MASK = 0x30, /* ... SIGCONT has just ended a stop */
+	TASK_UNINTERRUPTIBLE = 2, /* task_struct.__state */
+	TASK_STOPPED_BIT = 4,
+	TASK_NOLOAD = 0x400, /* a kernel thread that is idle */
+	PF_KTHREAD = 0x00200000, /* task_struct.flags */
+	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: to be frozen, by itself or by an ancestor */
 	TS_COMPAT = 2,         /* thread_info.status: a 32-bit syscall */
 	PIPEFS_MAGIC = 0x50495045,
 	ANON_INODE_FS_MAGIC = 0x09041934,
@@ -248,9 +255,21 @@ struct unix_sock {
 struct kernfs_node {
 	__u64 id;
 };
+struct cgroup;
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
 struct cgroup {
+	struct cgroup_subsys_state self;
+	unsigned long flags;
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup *ancestors[0]; /* by level, itself included; since Linux 6.1 */
+};
+/* Before commit 7f203bc89eb6 only their ids. */
+struct cgroup___ids {
+	__u64 ancestor_ids[0];
 };
 struct css_set {
 	struct cgroup *dfl_cgrp;
@@ -259,6 +278,10 @@ struct css_set {
 struct thread_info {
 	__u32 status;
 };
+struct list_head {
+	struct list_head *next, *prev;
+};
+struct completion;
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;
@@ -266,11 +289,17 @@ struct signal_struct {
 };
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int flags;
 	int exit_code;
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *real_parent;
+	struct list_head children;
+	struct list_head sibling;
 	struct task_struct *group_leader;
+	struct completion *vfork_done;
+	unsigned long nvcsw, nivcsw;
 	__u64 start_time;
 	struct fs_struct *fs;
 	struct files_struct *files;
@@ -280,6 +309,7 @@ struct task_struct {
 
 struct io_kiocb {
 	struct file *file;
+	__u8 opcode;
 };
 struct io_uring_cqe {
 	__u64 user_data;
@@ -288,11 +318,21 @@ struct io_uring_cqe {
 
 struct linux_binprm {
 	const char *filename;
+	struct file *file;
 };
 struct kernel_siginfo;
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
 typedef void (*__sighandler_t)(int);
 struct sigaction {
 	__sighandler_t sa_handler;
+	unsigned long sa_flags;
 };
 struct k_sigaction {
 	struct sigaction sa;

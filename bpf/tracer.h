@@ -65,9 +65,12 @@ struct rose_call {
 	rose_s64 result; /* -errno when failed */
 	rose_s32 fd;     /* -1: none */
 	rose_u16 nr;
-	rose_u16 pad;
+	rose_u8 operation; /* a failed io_uring operation: its opcode */
+	rose_u8 pad;
+	rose_u32 open_flags; /* of a call that opened something anew */
+	rose_u32 pad2;
 };
-ROSE_SIZE(struct rose_call, 40);
+ROSE_SIZE(struct rose_call, 48);
 
 /* Behind a call: pieces, each at a multiple of 8. */
 enum rose_piece_kind {
@@ -80,6 +83,7 @@ enum rose_piece_kind {
 	ROSE_UNIX = 7,   /* text of a unix socket's address */
 	ROSE_PIPE = 8,   /* u64 inode number */
 	ROSE_ANON = 9,   /* text: "[eventpoll]" */
+	ROSE_NETLINK = 10, /* u64 protocol: who is at the other end in the kernel */
 };
 /* Last of a call that belongs to a storm: struct rose_storm_mark. */
 enum { ROSE_STORM = 16 };
@@ -151,6 +155,7 @@ enum rose_process_flag {
 	ROSE_MAIN = 1,
 	ROSE_PLANNED = 2,
 	ROSE_CORE = 4,
+	ROSE_OUT_OF_MEMORY = 8,
 };
 /* States have the numbers of trace::ProcessState. */
 enum rose_process_state { ROSE_CRASHED = 1, ROSE_EXITED = 2, ROSE_PAUSED = 3, ROSE_STARTED = 4 };
@@ -164,6 +169,17 @@ struct rose_process {
 	rose_u8 pad;
 };
 ROSE_SIZE(struct rose_process, 40);
+
+/* What the walk over all tasks tells of each thread of a node that waits uninterruptibly. */
+struct rose_blocked {
+	rose_u64 start_ns;  /* of the thread: ids come again */
+	rose_u64 switches;  /* unchanged: it is still the same wait */
+	rose_u32 tgid;
+	rose_u32 tid;
+	rose_u32 node;
+	rose_u32 flags; /* rose_process_flag */
+};
+ROSE_SIZE(struct rose_blocked, 32);
 
 /* ---- network: one direction of a pair of hosts, for one service port ---- */
 struct rose_pair {

@@ -48,7 +48,9 @@ static __always_inline bool is_noise(const volatile struct rose_call_shape *shap
 	return false;
 }
 
-static __always_inline bool opens_anew(const volatile struct rose_call_shape *shape, const struct pt_regs *regs)
+enum { ROSE_OPEN_FLAGS = ROSE_FLAGS_1 | ROSE_FLAGS_2 | ROSE_FLAGS_HOW };
+
+static __always_inline __u32 open_flags_of(const volatile struct rose_call_shape *shape, const struct pt_regs *regs)
 {
 	__u64 flags = 0;
 
@@ -58,9 +60,12 @@ static __always_inline bool opens_anew(const volatile struct rose_call_shape *sh
 		flags = rose_argument(regs, 2);
 	else if (shape->flags & ROSE_FLAGS_HOW)
 		bpf_probe_read_user(&flags, sizeof(flags), (void *)rose_argument(regs, 2));
-	else
-		return true;
-	return flags & O_CREAT_OR_TRUNC;
+	return flags;
+}
+
+static __always_inline bool is_changing(__u64 nr)
+{
+	return nr < ROSE_SYSCALLS && ((rose_changing[nr / 64] >> (nr % 64)) & 1);
 }
 
 static __noinline int record_call(struct pt_regs *regs, __s64 result)
@@ -71,6 +76,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	__u64 nr = BPF_CORE_READ(regs, orig_ax);
 	bool failed = result < 0;
 	struct rose_call *call;
+	__u32 open_flags = 0;
 	struct scratch *s;
 	__s32 node;
 
@@ -87,6 +93,9 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 		return 0;
 	}
 	shape = &rose_shapes[nr & (ROSE_SYSCALLS - 1)];
+	/* A connect that does not block changes state as much as one that does: it has begun. */
+	if (result == -EINPROGRESS_ && is_changing(nr))
+		failed = false;
 	if (failed) {
 		if (is_noise(shape, task, regs, -result)) {
 			struct rose_stats *stats = stats_of(node);
@@ -95,8 +104,10 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 				__sync_fetch_and_add(&stats->suppressed, 1);
 			return 0;
 		}
-	} else if (!opens_anew(shape, regs)) {
-		return 0;
+	} else if (shape->flags & ROSE_OPEN_FLAGS) {
+		open_flags = open_flags_of(shape, regs);
+		if (!(open_flags & O_CREAT_OR_TRUNC))
+			return 0;
 	}
 
 	s = take_scratch(node);
@@ -106,8 +117,11 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	fill_head(&call->head, failed ? ROSE_FAILED : ROSE_CHANGED, 0, node);
 	call->result = result;
 	call->nr = nr;
+	call->operation = 0;
 	call->pad = 0;
 	call->fd = -1;
+	call->open_flags = open_flags;
+	call->pad2 = 0;
 	s->size = sizeof(*call);
 	if (shape->path >= 0) {
 		__s32 dirfd = shape->dirfd >= 0 ? (__s32)rose_argument(regs, shape->dirfd) : AT_FDCWD;
@@ -156,7 +170,7 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 		if (nr >= ROSE_SYSCALLS || !((rose_changing[nr / 64] >> (nr % 64)) & 1))
 			return 0;
 	} else if (ret <= -512 && ret >= -516) {
-		return 0; /* ERESTART*: the kernel's own, the program never sees it */
+		return 0; /* ERESTART*: the kernel's own, the program never sees it; see note_interrupted() */
 	}
 	return record_call(regs, ret);
 }
@@ -198,8 +212,11 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	fill_head(&call->head, ROSE_FAILED, 0, node);
 	call->result = result;
 	call->nr = IO_URING_ENTER;
+	call->operation = BPF_CORE_READ(request, opcode);
 	call->pad = 0;
 	call->fd = -1;
+	call->open_flags = 0;
+	call->pad2 = 0;
 	s->size = sizeof(*call);
 	file = BPF_CORE_READ(request, file);
 	if (file)

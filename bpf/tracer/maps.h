@@ -17,6 +17,7 @@ const volatile __u32 rose_node_count;
 const volatile __u64 rose_pause_ns;
 const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
 const volatile struct rose_network_settings rose_network;
+const volatile __u32 rose_victim_task; /* mark_victim passes the task, not its id (since Linux 6.9) */
 const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
 
 const volatile __u32 rose_storm_slots; /* a power of two */
@@ -57,6 +58,16 @@ struct {
 	__type(key, __u64);
 	__type(value, struct rose_pause);
 } rose_paused SEC(".maps");
+
+/* What the OOM killer does to processes of nodes: by thread id the process to which the kernel itself sent SIGKILL;
+ * by ROSE_MARKED | process, once that was for want of memory. */
+#define ROSE_MARKED (1ull << 32)
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, __u64);
+	__type(value, __u32);
+} rose_doomed SEC(".maps");
 
 /* Processes whose end was told. */
 struct {
@@ -180,6 +191,55 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 			return *value;
 	}
 	return -1;
+}
+
+/* The id of the cgroup's ancestor at a level, itself included; 0 when it stands higher. */
+static __always_inline __u64 ancestor_id(struct cgroup *cgroup, __u32 level)
+{
+	__u64 id = 0;
+
+	if (!cgroup || (__s32)level > BPF_CORE_READ(cgroup, level))
+		return 0;
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		struct cgroup *ancestor = NULL;
+
+		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+				      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * 8);
+		return ancestor ? BPF_CORE_READ(ancestor, kn, id) : 0;
+	}
+	/* Else the compiler works out both addresses ahead of the question. */
+	barrier_var(cgroup);
+	bpf_probe_read_kernel(&id, sizeof(id),
+			      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + level * 8);
+	return id;
+}
+
+/* The node whose cgroup holds this one, or -1. */
+static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
+{
+	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
+		__u32 *value;
+		__u64 id;
+
+		if (i >= rose_level_count)
+			break;
+		id = ancestor_id(cgroup, rose_levels[i]);
+		if (id && (value = bpf_map_lookup_elem(&rose_cgroups, &id)))
+			return *value;
+	}
+	return -1;
+}
+
+/* The node of a task that need not be the current one. */
+static __always_inline __s32 node_of_task(struct task_struct *task, __u32 tgid, bool *is_main)
+{
+	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
+
+	if (value) {
+		*is_main = *value & ROSE_PROC_MAIN;
+		return *value & ROSE_PROC_NODE;
+	}
+	return node_of_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }
 
 static __always_inline struct rose_stats *stats_of(__u32 node)

@@ -4,6 +4,7 @@
 #ifndef ROSE_TRACER_PROCESSES_H
 #define ROSE_TRACER_PROCESSES_H
 
+#include "tracer/calls.h"
 #include "tracer/records.h"
 
 static __always_inline __u8 process_flags(__u32 node, __u32 tgid, bool is_main)
@@ -13,7 +14,7 @@ static __always_inline __u8 process_flags(__u32 node, __u32 tgid, bool is_main)
 
 	if (!state)
 		return flags;
-	if (state->main_tgid == tgid)
+	if (tgid && state->main_tgid == tgid)
 		flags |= ROSE_MAIN;
 	if (state->planned)
 		flags |= ROSE_PLANNED;
@@ -41,13 +42,15 @@ int BPF_PROG(rose_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+enum { EXECVE = 59 };
+#define DEV_FD 0x2f64662f7665642full /* "/dev/fd/" */
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct rose_process process = {};
 	struct rose_call *call;
-	struct pt_regs *regs;
 	struct scratch *s;
 	bool is_main = false;
 	__s32 node = node_of_current(tgid, &is_main);
@@ -68,19 +71,28 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 		return 0;
 	call = (void *)s->record;
 	fill_head(&call->head, ROSE_CHANGED, 0, node);
-	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	call->nr = BPF_CORE_READ(regs, orig_ax);
+	/* The kernel has set orig_ax to the execve of the new program's table, whichever call it was; in that of
+	 * 32-bit programs the number stands for another call. */
+	call->nr = EXECVE;
 	call->result = 0;
 	call->fd = -1;
+	call->operation = 0;
 	call->pad = 0;
+	call->open_flags = 0;
+	call->pad2 = 0;
 	s->size = off = sizeof(*call);
 	n = bpf_probe_read_kernel_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
 				      BPF_CORE_READ(bprm, filename));
 	if (n > 0 && n <= ROSE_PATH_BYTES) {
-		__u8 first = s->record[off + sizeof(struct rose_piece)];
+		const __u8 *text = &s->record[off + sizeof(struct rose_piece)];
+		__u64 begin = *(__u64 *)text;
 
 		put_head(s, off, ROSE_PATH, 0, n - 1);
-		if (first != '/')
+		if (n > 8 && begin == DEV_FD) {
+			/* Executed by descriptor: its number says nothing, the file does. */
+			s->size = off;
+			put_file(s, BPF_CORE_READ(bprm, file));
+		} else if (text[0] != '/')
 			put_fragments(s, BPF_CORE_READ(task, fs, pwd.mnt), BPF_CORE_READ(task, fs, pwd.dentry), ROSE_BASE);
 	}
 	size = s->size;
@@ -92,6 +104,9 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	return 0;
 }
 
+enum { SIGKILL_ = 9, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
+
+/* `now` 0: there was none after all. */
 static __always_inline void end_pause(__u64 key, __u64 now)
 {
 	struct rose_pause *pause = bpf_map_lookup_elem(&rose_paused, &key);
@@ -104,7 +119,7 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 	/* Taken by one: a second SIGCONT at once must not tell it twice. */
 	since = __sync_lock_test_and_set(&pause->since_ns, 0);
 	node = pause->node;
-	if (since && now - since >= rose_pause_ns) {
+	if (since && now > since && now - since >= rose_pause_ns) {
 		process.head.size = sizeof(process);
 		process.head.kind = ROSE_PROCESS;
 		process.head.node = node;
@@ -130,6 +145,7 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	bool is_main = false;
 	__s32 code, node;
 	__u32 tgid;
+	__u64 key;
 	__u8 one = 1;
 
 	if (signal->live.counter != 0)
@@ -152,22 +168,74 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	process.flags = process_flags(node, tgid, is_main);
 	if (process.signal && (code & 0x80))
 		process.flags |= ROSE_CORE;
+	key = ROSE_MARKED | tgid;
+	if (process.signal == SIGKILL_ && bpf_map_lookup_elem(&rose_doomed, &key)) {
+		process.flags |= ROSE_OUT_OF_MEMORY;
+		bpf_map_delete_elem(&rose_doomed, &key);
+	}
 	emit(node, &process, sizeof(process));
 	bpf_map_delete_elem(&rose_procs, &tgid);
 	return 0;
 }
 
-enum { SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
+/* The OOM killer marks what it kills, and also what is ending anyway when memory runs out. It killed those
+ * to which the kernel sent SIGKILL before. */
+static __always_inline void note_kill(struct kernel_siginfo *info, struct task_struct *task)
+{
+	enum { SEND_SIG_PRIV = 1 };
+	__u32 tgid = task->tgid;
+	__u64 key = task->pid;
+	bool is_main;
+
+	if ((unsigned long)info == SEND_SIG_PRIV && node_of_task(task, tgid, &is_main) >= 0)
+		bpf_map_update_elem(&rose_doomed, &key, &tgid, BPF_ANY);
+}
+
+SEC("raw_tp/mark_victim")
+int rose_victim(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 key = rose_victim_task ? BPF_CORE_READ((struct task_struct *)ctx->args[0], pid) : (__u32)ctx->args[0];
+	__u32 *tgid = bpf_map_lookup_elem(&rose_doomed, &key);
+	__u32 value;
+
+	if (!tgid)
+		return 0;
+	value = *tgid;
+	bpf_map_delete_elem(&rose_doomed, &key);
+	key = ROSE_MARKED | value;
+	bpf_map_update_elem(&rose_doomed, &key, &value, BPF_ANY);
+	return 0;
+}
+
+/* A call that a signal interrupts leaves with a code of the kernel's own, and what becomes of it shows when the
+ * signal's handler is about to run: restarted, or failed with EINTR. */
+static __always_inline void note_interrupted(struct k_sigaction *action)
+{
+	enum { ERESTARTSYS = 512, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516, SA_RESTART = 0x10000000, EINTR = 4 };
+	struct pt_regs *regs;
+	long left;
+
+	if ((unsigned long)action->sa.sa_handler <= 1)
+		return; /* SIG_DFL, SIG_IGN */
+	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if ((long)BPF_CORE_READ(regs, orig_ax) == -1)
+		return; /* not in a call */
+	left = BPF_CORE_READ(regs, ax);
+	if (left == -ERESTARTNOHAND || left == -ERESTART_RESTARTBLOCK ||
+	    (left == -ERESTARTSYS && !(action->sa.sa_flags & SA_RESTART)))
+		record_call(regs, -EINTR);
+}
 
 /* A stop begins when a thread takes the signal ... */
 SEC("tp_btf/signal_deliver")
-int BPF_PROG(rose_stopped, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
+int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
 {
 	struct rose_pause pause = {};
 	bool is_main = false;
 	__s32 node;
 	__u64 key;
 
+	note_interrupted(action);
 	if (sig < SIGSTOP_ || sig > SIGTTOU_)
 		return 0;
 	if (sig != SIGSTOP_ && action->sa.sa_handler)
@@ -190,29 +258,112 @@ int BPF_PROG(rose_stopped, int sig, struct kernel_siginfo *info, struct k_sigact
 SEC("tp_btf/signal_generate")
 int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_struct *task)
 {
-	if (sig != SIGCONT_)
-		return 0;
-	end_pause(task->tgid, bpf_ktime_get_ns());
+	if (sig == SIGCONT_) {
+		/* Not every stop signal stops: then there was no pause. */
+		__u64 key = task->tgid, now = bpf_ktime_get_ns();
+
+		end_pause(key, BPF_CORE_READ(task, signal, flags) & SIGNAL_CLD_MASK ? now : 0);
+	}
+	if (sig == SIGKILL_)
+		note_kill(info, task);
 	return 0;
 }
 
+/* Freezing a cgroup freezes all below it, and each tells. A node's own cgroup speaks for all of it; one further down
+ * that is frozen alone is a pause of a part. */
 SEC("tp_btf/cgroup_notify_frozen")
 int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 {
 	__u64 id = cgroup->kn->id, key = id | ROSE_FROZEN;
 	struct rose_pause pause = {};
-	__u32 *node = bpf_map_lookup_elem(&rose_freezable, &id);
+	__u32 *value;
+	__s32 node;
 
-	if (!node)
-		return 0;
 	if (!frozen) {
 		end_pause(key, bpf_ktime_get_ns());
 		return 0;
 	}
+	value = bpf_map_lookup_elem(&rose_freezable, &id);
+	if (value) {
+		node = *value;
+		pause.flags = process_flags(node, 0, true);
+	} else {
+		node = node_of_cgroup(cgroup);
+		if (node < 0 || (BPF_CORE_READ(cgroup, self.parent, cgroup, flags) & CGRP_FREEZE_BIT))
+			return 0;
+		pause.flags = process_flags(node, 0, false);
+	}
 	pause.since_ns = bpf_ktime_get_ns();
-	pause.node = *node;
-	pause.flags = process_flags(*node, 0, true);
+	pause.node = node;
 	bpf_map_update_elem(&rose_paused, &key, &pause, BPF_NOEXIST);
+	return 0;
+}
+
+/* The processes of a frozen cgroup can be killed: the pause ends with the last of them. */
+SEC("tp_btf/cgroup_notify_populated")
+int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populated)
+{
+	if (!populated)
+		end_pause(cgroup->kn->id | ROSE_FROZEN, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* A vfork waits uninterruptibly for its child to exec or end. The newest children stand last. */
+static __always_inline bool waits_for_vfork(struct task_struct *task)
+{
+	struct list_head *at = BPF_CORE_READ(task, children.prev);
+	struct list_head *head = (void *)task + bpf_core_field_offset(struct task_struct, children);
+
+	for (int i = 0; i < 8; i++) {
+		struct task_struct *child;
+
+		if (!at || at == head)
+			break;
+		child = (void *)at - bpf_core_field_offset(struct task_struct, sibling);
+		if (BPF_CORE_READ(child, vfork_done))
+			return true;
+		at = BPF_CORE_READ(at, prev);
+	}
+	return false;
+}
+
+/* Run over all tasks each second by the reader (programs at context switches would cost all the time): tells the
+ * threads of nodes that wait uninterruptibly. What was stopped before the tracer came is noted as paused here. */
+SEC("iter/task")
+int rose_waits(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct rose_blocked blocked = {};
+	bool is_main = false;
+	__u32 state, tgid;
+	__s32 node;
+
+	if (!task)
+		return 0;
+	state = task->__state;
+	if (!(state & (TASK_UNINTERRUPTIBLE | TASK_STOPPED_BIT)) || (state & TASK_NOLOAD) || (task->flags & PF_KTHREAD))
+		return 0;
+	tgid = task->tgid;
+	node = node_of_task(task, tgid, &is_main);
+	if (node < 0)
+		return 0;
+	if (state & TASK_STOPPED_BIT) {
+		struct rose_pause pause = {.since_ns = bpf_ktime_get_ns(), .node = node, .tgid = tgid, .signal = SIGSTOP_};
+		__u64 key = tgid;
+
+		pause.flags = process_flags(node, tgid, is_main);
+		bpf_map_update_elem(&rose_paused, &key, &pause, BPF_NOEXIST);
+		return 0;
+	}
+	if (waits_for_vfork(task))
+		return 0;
+	blocked.start_ns = task->start_time;
+	blocked.switches = task->nvcsw + task->nivcsw;
+	blocked.tgid = tgid;
+	blocked.tid = task->pid;
+	blocked.node = node;
+	blocked.flags = process_flags(node, tgid, is_main);
+	bpf_seq_write(ctx->meta->seq, &blocked, sizeof(blocked));
 	return 0;
 }
 

@@ -241,6 +241,13 @@ static __noinline int put_socket(struct scratch *s, struct socket *socket)
 		/* Clients rarely have a name: an accepted connection is told by the server's. */
 		if (!peer || !put_unix_sock(s, peer))
 			put_unix_sock(s, sock);
+	} else if (family == AF_NETLINK) {
+		__u32 off = s->size;
+
+		if (off > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
+			return 0;
+		*(__u64 *)&s->record[off + sizeof(struct rose_piece)] = BPF_CORE_READ(sk, sk_protocol);
+		put_head(s, off, ROSE_NETLINK, 0, 8);
 	}
 	return 0;
 }
@@ -273,6 +280,12 @@ static __noinline int put_user_address(struct scratch *s, __u64 at, __u32 length
 	return 0;
 }
 
+static __always_inline bool is_unlinked(struct dentry *dentry)
+{
+	return BPF_CORE_READ(dentry, d_inode, i_nlink) == 0 ||
+	       (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry);
+}
+
 /* Path, peer or kind of what a descriptor stands for. */
 static __noinline int put_file(struct scratch *s, struct file *file)
 {
@@ -299,8 +312,7 @@ static __noinline int put_file(struct scratch *s, struct file *file)
 			put_head(s, off, ROSE_ANON, 0, n - 1);
 		return 0;
 	}
-	if (BPF_CORE_READ(inode, i_nlink) == 0 ||
-	    (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry))
+	if (is_unlinked(dentry))
 		flags = ROSE_UNLINKED;
 	return put_fragments(s, BPF_CORE_READ(file, f_path.mnt), dentry, ROSE_FILE | flags << 8);
 }
@@ -326,7 +338,8 @@ static __always_inline void put_path(struct scratch *s, struct task_struct *task
 		mnt = BPF_CORE_READ(file, f_path.mnt);
 		dentry = BPF_CORE_READ(file, f_path.dentry);
 	}
-	put_fragments(s, mnt, dentry, kind + 1); /* ROSE_BASE, ROSE_BASE2 */
+	/* ROSE_BASE, ROSE_BASE2 */
+	put_fragments(s, mnt, dentry, (kind + 1) | (is_unlinked(dentry) ? ROSE_UNLINKED << 8 : 0));
 }
 
 #endif

@@ -100,8 +100,10 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   event.syscall = static_cast<std::int16_t>(call.nr);
   if (failed) {
     event.err = static_cast<std::int16_t>(-call.result);
+    event.result = call.operation;  // which one, for io_uring
   } else {
     event.result = call.result;
+    event.open_flags = call.open_flags;
   }
   event.fd = call.fd;
 
@@ -130,6 +132,8 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
         parts.base = text_of(body);
         parts.has_base = !parts.cut;
         parts.cut |= cut;
+        // What is in a folder that was removed has no name either.
+        if ((piece.flags & ROSE_UNLINKED) != 0) event.flags |= trace::kUnlinked;
         break;
       }
       case ROSE_FILE:
@@ -146,6 +150,13 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
         if (!read_as(body, inode)) return false;
         out.path = fmt::format("pipe:[{}]", inode);
         out.has_path = true;
+        break;
+      }
+      case ROSE_NETLINK: {
+        std::uint64_t protocol = 0;
+        if (!read_as(body, protocol)) return false;
+        out.peer = fmt::format("netlink:{}", protocol);
+        out.has_peer = true;
         break;
       }
       case ROSE_ANON:
@@ -282,6 +293,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if ((process.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
       if ((process.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
       if ((process.flags & ROSE_CORE) != 0) event.flags |= trace::kCoreDumped;
+      if ((process.flags & ROSE_OUT_OF_MEMORY) != 0) event.flags |= trace::kOutOfMemory;
       return true;
     }
     default:

@@ -124,6 +124,15 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& roots) {
   return found;
 }
 
+char process_state(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  // "pid (name) state ...": the name may hold anything, so look from its end.
+  if (!std::getline(file, line)) return '\0';
+  const auto end = line.rfind(')');
+  return end == std::string::npos || end + 2 >= line.size() ? '\0' : line[end + 2];
+}
+
 bool alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
 }  // namespace rose::observe

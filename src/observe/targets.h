@@ -32,5 +32,7 @@ struct NodeCgroup {
 // All descendants of `roots` alive now, without the roots themselves.
 [[nodiscard]] std::vector<pid_t> descendants(const std::vector<pid_t>& roots);
 [[nodiscard]] bool alive(pid_t pid);
+// As /proc says it: 'S', 'T', ...; 0 when there is no such process.
+[[nodiscard]] char process_state(pid_t pid);
 
 }  // namespace rose::observe

@@ -32,6 +32,7 @@
 #include "observe/shapes.h"
 #include "observe/storms.h"
 #include "observe/targets.h"
+#include "observe/waits.h"
 #include "observe/window.h"
 #include "skel/tracer.skel.h"
 #include "symbols/symbols.h"
@@ -60,23 +61,50 @@ struct Group {
   kernel::FunctionLink link;
 };
 
-// The io_uring_complete tracepoint passed (data, ring, request, user data, result, ...) before
-// Linux 6.11, and (data, ring, request, completion) since.
-bool uring_passes_result() {
-  static const bool answer = [] {
+// What tracepoints pass changed with kernel versions.
+struct TracepointForms {
+  // io_uring_complete: (data, ring, request, user data, result, ...) before Linux 6.11, (data, ring, request,
+  // completion) since.
+  bool uring_result = false;
+  // mark_victim: (data, thread id) before Linux 6.9 (commit 72ba14deb40a), (data, task, user id) since.
+  bool victim_task = false;
+};
+TracepointForms tracepoint_forms() {
+  static const TracepointForms answer = [] {
+    TracepointForms forms;
     btf* kernel = btf__load_vmlinux_btf();
-    if (kernel == nullptr) return false;
-    bool many = false;
-    const auto id = btf__find_by_name_kind(kernel, "btf_trace_io_uring_complete", BTF_KIND_TYPEDEF);
-    if (id > 0) {
+    if (kernel == nullptr) return forms;
+    const auto arguments = [&](const char* name) -> const btf_type* {
+      const auto id = btf__find_by_name_kind(kernel, name, BTF_KIND_TYPEDEF);
+      if (id <= 0) return nullptr;
       const btf_type* type = btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
       if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
-      many = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) > 4;
+      return type != nullptr && btf_is_func_proto(type) ? type : nullptr;
+    };
+    if (const auto* form = arguments("btf_trace_io_uring_complete")) forms.uring_result = btf_vlen(form) > 4;
+    if (const auto* form = arguments("btf_trace_mark_victim"); form != nullptr && btf_vlen(form) >= 2) {
+      const auto* type = btf__type_by_id(kernel, btf_params(form)[1].type);
+      forms.victim_task = type != nullptr && btf_is_ptr(type);
     }
     btf__free(kernel);
-    return many;
+    return forms;
   }();
   return answer;
+}
+
+trace::Event describe_wait(const Waits::Wait& wait) {
+  trace::Event event;
+  event.type = trace::EventType::ps;
+  event.state = trace::ProcessState::paused;
+  event.ts_ns = wait.end_ns;
+  event.pid = static_cast<std::int32_t>(wait.tgid);
+  event.tid = static_cast<std::int32_t>(wait.tid);
+  event.duration_ms =
+      static_cast<std::int32_t>(std::min<std::int64_t>((wait.end_ns - wait.begin_ns) / 1'000'000, INT32_MAX));
+  event.flags = trace::kBlocked;
+  if ((wait.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
+  if ((wait.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
+  return event;
 }
 
 // Links are kept as libbpf's, for tracepoints.
@@ -118,10 +146,13 @@ class KernelTracer final : public Tracer {
   void take(std::span<const std::byte> record);
   void take_counted(Decoded& counted);
   void tend_storms(bool all);
+  void sample_waits();
+  void forget_pauses_that_were_none();
   void let_go_of_hot();
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
+  [[nodiscard]] std::uint64_t missed_runs() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
   // Every block of the window as it is now, oldest first, and one with what goes on still.
   Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
@@ -155,7 +186,10 @@ class KernelTracer final : public Tracer {
   Decoded decoded_;
   std::vector<rose_node> nodes_;
   std::uint64_t recorded_ = 0, unreadable_ = 0;
+  Waits waits_{options_.pause_ns};
   std::int64_t begin_wall_ns_ = 0, begin_ns_ = 0;
+
+  std::atomic<int> waits_link_ = -1;  // the walk over all tasks; of the reader thread
 
   std::mutex groups_mutex_;
   Fd wake_, epoll_;
@@ -279,7 +313,9 @@ Result<void> KernelTracer::load() {
   const auto nodes = static_cast<std::uint32_t>(targets_.size());
   fixed.rose_node_count = nodes;
   fixed.rose_pause_ns = static_cast<std::uint64_t>(options_.pause_ns);
-  fixed.rose_uring_result = uring_passes_result() ? 1 : 0;
+  const auto forms = tracepoint_forms();
+  fixed.rose_uring_result = forms.uring_result ? 1 : 0;
+  fixed.rose_victim_task = forms.victim_task ? 1 : 0;
 
   // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
   cpus_ = libbpf_num_possible_cpus();
@@ -353,7 +389,9 @@ Result<void> KernelTracer::attach() {
   };
   // Processes first: what is followed must be known before its calls are looked at.
   const Tracepoint tracepoints[] = {{progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
-                                    {progs.rose_stopped, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
+                                    {progs.rose_signal, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
+                                    {progs.rose_emptied, true},
+                                    {progs.rose_victim, true}, {progs.rose_waits, true},
                                     {progs.rose_closed, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
                                     {progs.rose_sys_count, false}};
   for (const auto& [program, optional] : tracepoints) {
@@ -368,6 +406,7 @@ Result<void> KernelTracer::attach() {
       return kernel::bpf_failure(fmt::format("cannot attach {}", bpf_program__name(program)), error);
     }
     links_.emplace_back(link);
+    if (program == progs.rose_waits) waits_link_ = bpf_link__fd(link);
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
   ROSE_CHECK(network_.attach());
@@ -468,6 +507,8 @@ void KernelTracer::run() {
   // In a storm the reader competes with the very threads that fail: it must not be starved by them.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
   const int timeout_ms = counting_functions() ? 50 : 100;
+  const std::int64_t sample_ns = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
+  std::int64_t sampled_ns = 0;
   bool more = false;
   while (!stopping_) {
     epoll_event events[2];
@@ -478,6 +519,11 @@ void KernelTracer::run() {
       tend_storms(false);
     }
     if (counting_functions()) let_go_of_hot();
+    if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns) {
+      sampled_ns = now;
+      sample_waits();
+      forget_pauses_that_were_none();
+    }
   }
 }
 
@@ -582,6 +628,58 @@ void KernelTracer::let_go_of_hot() {
   }
 }
 
+void KernelTracer::sample_waits() {
+  const int link = waits_link_;
+  if (link < 0) return;
+  const Fd walk(bpf_iter_create(link));
+  if (!walk) return;
+  std::vector<rose_blocked> blocked;
+  std::array<std::byte, 32 * sizeof(rose_blocked)> bytes;
+  std::size_t filled = 0;
+  for (;;) {
+    const ssize_t n = ::read(walk.get(), bytes.data() + filled, bytes.size() - filled);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) break;
+    filled += static_cast<std::size_t>(n);
+    const std::size_t whole = filled / sizeof(rose_blocked);
+    const std::size_t before = blocked.size();
+    blocked.resize(before + whole);
+    std::memcpy(blocked.data() + before, bytes.data(), whole * sizeof(rose_blocked));
+    filled -= whole * sizeof(rose_blocked);
+    std::memmove(bytes.data(), bytes.data() + whole * sizeof(rose_blocked), filled);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& wait : waits_.sample(blocked, monotonic_ns())) {
+    if (wait.node >= targets_.size()) continue;
+    Decoded decoded;
+    decoded.node = wait.node;
+    decoded.event = describe_wait(wait);
+    ++recorded_;
+    window_->add(decoded);
+  }
+}
+
+// A stop signal that is delivered does not stop the process in every case: job control has no effect on process groups
+// without a parent in their session, nor on the first process of a pid namespace.
+void KernelTracer::forget_pauses_that_were_none() {
+  const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
+  const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_paused);
+  std::uint64_t key = 0, next = 0;
+  std::vector<std::uint64_t> none;
+  std::uint32_t steps = 0;
+  for (int error = bpf_map_get_next_key(paused, nullptr, &next); error == 0 && steps < most;
+       error = bpf_map_get_next_key(paused, &key, &next), ++steps) {
+    key = next;
+    rose_pause pause{};
+    if ((key & ROSE_FROZEN) != 0 || bpf_map_lookup_elem(paused, &key, &pause) != 0) continue;
+    const std::int64_t age = monotonic_ns() - static_cast<std::int64_t>(pause.since_ns);
+    const char state = process_state(static_cast<pid_t>(pause.tgid));
+    // Threads on their way to stop are runnable, for long where there are too few CPUs; they do not sleep.
+    if ((state == 'S' && age > 50'000'000) || (state == 'R' && age > 1'000'000'000)) none.push_back(key);
+  }
+  for (const auto each : none) bpf_map_delete_elem(paused, &each);
+}
+
 int KernelTracer::node_index(const std::string& name) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].node == name) return static_cast<int>(i);
@@ -632,6 +730,21 @@ rose_stats KernelTracer::kernel_stats() const {
   return sum;
 }
 
+// Runs the kernel left out because the same program was interrupted on that CPU. Where preemption is off in tracepoints
+// (all kernels so far) there are none; should one change that, they are not lost silently.
+std::uint64_t KernelTracer::missed_runs() const {
+  const auto& progs = skeleton_->progs;
+  std::uint64_t missed = 0;
+  for (const bpf_program* program : {progs.rose_sys_exit, progs.rose_uring, progs.rose_fork, progs.rose_exec,
+                                     progs.rose_exit, progs.rose_signal, progs.rose_continued, progs.rose_frozen}) {
+    bpf_prog_info info{};
+    std::uint32_t length = sizeof info;
+    const int fd = bpf_program__fd(program);
+    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &length) == 0) missed += info.recursion_misses;
+  }
+  return missed;
+}
+
 std::vector<std::uint64_t> KernelTracer::per_cpu_sums(bpf_map* map, std::uint32_t entries) const {
   std::vector<std::uint64_t> sums(entries, 0);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus_));
@@ -665,6 +778,14 @@ void KernelTracer::add_ongoing_pauses(trace::Trace& trace, const std::vector<tra
     event.flags = trace::kOpen;
     if ((pause.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
     if ((pause.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
+    trace.events.push_back(event);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& wait : waits_.ongoing(now)) {
+    if (wait.node >= nodes.size()) continue;
+    trace::Event event = describe_wait(wait);
+    event.node = nodes[wait.node];
+    event.flags |= trace::kOpen;
     trace.events.push_back(event);
   }
 }
@@ -822,7 +943,7 @@ TracerStats KernelTracer::stats() {
   const std::lock_guard lock(mutex_);
   TracerStats out;
   out.recorded = recorded_;
-  out.lost = sum.lost + sum.foreign + unreadable_;
+  out.lost = sum.lost + sum.foreign + unreadable_ + missed_runs();
   out.suppressed = sum.suppressed;
   out.stored = window_->size();
   out.memory = kernel_bytes_ + storms_.bytes() + window_->bytes();

@@ -12,7 +12,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
+#include "kernel/uring.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
 #include "trace/utf8.h"
@@ -81,6 +83,9 @@ std::string endpoint(const Trace& trace, trace::StringId address, std::uint16_t 
 
 void append_call(std::string& out, const Event& e) {
   out += e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
+  constexpr int kUringEnter = 426;
+  if (e.type == EventType::scf && e.syscall == kUringEnter && e.result > 0)
+    out += " " + kernel::uring_operation_name(static_cast<int>(std::min<std::int64_t>(e.result, 999)));
   if (e.type == EventType::scf)
     out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
   else
@@ -100,10 +105,14 @@ void append_place(std::string& out, const Trace& trace, const Event& e) {
 }
 
 void append_state(std::string& out, const Event& e) {
-  out += e.state == ProcessState::none ? "changed" : state_name(e.state);
+  if ((e.flags & trace::kBlocked) != 0 && e.state == ProcessState::paused)
+    out += "blocked in uninterruptible wait";
+  else
+    out += e.state == ProcessState::none ? "changed" : state_name(e.state);
   if (e.state == ProcessState::crashed || e.signal != 0)
     out += e.signal == 0 ? "" : " by " + kernel::signal_name(e.signal);
   if (e.exit_code >= 0) out += fmt::format(" with status {}", e.exit_code);
+  if ((e.flags & trace::kOutOfMemory) != 0) out += ", out of memory";
 }
 
 }  // namespace
@@ -206,6 +215,7 @@ std::string describe(const Trace& trace, const Event& e) {
     case EventType::sys:
       append_call(out, e);
       append_place(out, trace, e);
+      if (e.open_flags != 0) out += " " + kernel::open_flags_text(e.open_flags);
       if (e.fd >= 0) out += fmt::format(" fd {}", e.fd);
       break;
     case EventType::af:
@@ -315,7 +325,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const Output& ou
     Group& group =
         groups[Key{rank(e.type), node, e.syscall, e.err, static_cast<int>(e.state),
                    ends ? e.signal * 1000 + e.exit_code : 0, e.path, e.path2, e.peer, e.function, e.src, e.dst,
-                   e.flags & (trace::kInjected | trace::kPlanned | trace::kMain)}];
+                   e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory | trace::kBlocked)}];
     if (group.count == 0) group.first = e.ts_ns;
     group.last = e.ts_ns;
     group.count += e.count;

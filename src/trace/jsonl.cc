@@ -14,7 +14,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
+#include "kernel/uring.h"
 #include "trace/limits.h"
 #include "trace/utf8.h"
 
@@ -105,6 +107,15 @@ const std::string& cached_errno_name(int err) {
   return names[static_cast<std::size_t>(err)];
 }
 
+constexpr int kUringEnter = 426;
+
+// A program opens its files in a handful of ways, and one after another in the same.
+const std::string& cached_open_flags(std::uint32_t flags) {
+  thread_local std::pair<std::uint32_t, std::string> last = {0, kernel::open_flags_text(0)};
+  if (last.first != flags) last = {flags, kernel::open_flags_text(flags)};
+  return last.second;
+}
+
 // Every type has the keys of the contract, in its order, null where absent. What else an event
 // carries follows, so nothing is lost whatever the type.
 void append_event(std::string& out, const Trace& trace, const Event& e) {
@@ -144,10 +155,15 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if (scf || sys || af || e.tid != 0) object.number_or_null("tid", e.tid, 0);
   if (scf || sys || e.syscall >= 0) syscall();
   if (scf || e.err != 0) error();
-  if (sys || e.result != 0) object.number("result", e.result);
+  // Which operation of io_uring failed; the call it is told as has no result of its own.
+  if (scf && e.syscall == kUringEnter && e.result > 0 && e.result <= 255)
+    object.word("op", kernel::uring_operation_name(static_cast<int>(e.result)));
+  else if (sys || e.result != 0)
+    object.number("result", e.result);
   if (scf || sys || e.fd >= 0) object.number_or_null("fd", e.fd, -1);
   if (scf || sys || e.path != 0) string("path", e.path);
   known("path2", e.path2);
+  if (e.open_flags != 0) object.word("flags", cached_open_flags(e.open_flags));
   if (scf || sys || e.peer != 0) string("peer", e.peer);
   if (af || e.function != 0) string("function", e.function);
   if (nd || e.src != 0) string("src", e.src);
@@ -165,6 +181,8 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if (e.count > 1) object.number("count", e.count);
   if ((e.flags & kMain) != 0) object.boolean("main", true);
   if ((e.flags & kCoreDumped) != 0) object.boolean("core", true);
+  if ((e.flags & kOutOfMemory) != 0) object.boolean("oom", true);
+  if ((e.flags & kBlocked) != 0) object.boolean("blocked", true);
   if ((e.flags & kUnlinked) != 0) object.boolean("unlinked", true);
   if ((e.flags & kTruncated) != 0) object.boolean("truncated", true);
   if ((e.flags & kInjected) != 0) object.boolean("injected", true);
@@ -178,8 +196,8 @@ constexpr int kDeepest = 64;
 
 enum class Key {
   meta, ts, node, type, pid, tid, syscall, err, result, fd, path, path2, peer, function, src, dst, state, signal,
-  exit_code, duration_ms, planned, packets, open, sport, dport, proto, count, main, core, unlinked, truncated,
-  injected,
+  exit_code, duration_ms, planned, packets, open, sport, dport, proto, count, main, core, oom, blocked, unlinked,
+  truncated, injected, open_flags, operation,
   version, host, boot_id, wall_base_ns, monotonic_base_ns, window, memory, lost, suppressed, network_delay_ns,
   pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses,
   unknown
@@ -197,7 +215,9 @@ const KeyMap& event_keys() {
       {"exit_code", Key::exit_code}, {"duration_ms", Key::duration_ms}, {"planned", Key::planned},
       {"packets", Key::packets}, {"open", Key::open}, {"sport", Key::sport}, {"dport", Key::dport},
       {"proto", Key::proto}, {"count", Key::count}, {"main", Key::main}, {"core", Key::core},
-      {"unlinked", Key::unlinked}, {"truncated", Key::truncated}, {"injected", Key::injected}};
+      {"unlinked", Key::unlinked}, {"truncated", Key::truncated}, {"injected", Key::injected},
+      {"oom", Key::oom}, {"blocked", Key::blocked}, {"flags", Key::open_flags},
+      {"op", Key::operation}};
   return keys;
 }
 
@@ -622,6 +642,8 @@ class LineReader {
       case Key::open: return flag(e, kOpen);
       case Key::main: return flag(e, kMain);
       case Key::core: return flag(e, kCoreDumped);
+      case Key::oom: return flag(e, kOutOfMemory);
+      case Key::blocked: return flag(e, kBlocked);
       case Key::unlinked: return flag(e, kUnlinked);
       case Key::truncated: return flag(e, kTruncated);
       case Key::injected: return flag(e, kInjected);
@@ -670,6 +692,20 @@ class LineReader {
         }
         return unknown_word("signal", word, {"SIGKILL", "SIGTERM", "SIGABRT", "SIGSEGV", "SIGINT", "SIGSTOP"},
                             "a name such as SIGKILL, or SIG34 for real-time signals");
+      case Key::operation:
+        if (const auto number = kernel::uring_operation_number(word)) {
+          e.result = *number;
+          return std::nullopt;
+        }
+        return Fault{fmt::format("unknown op {}", shown(word)),
+                     "an operation of io_uring such as READ, or op_70 for one newer than this rose"};
+      case Key::open_flags:
+        if (const auto number = kernel::open_flags_number(word)) {
+          e.open_flags = *number;
+          return std::nullopt;
+        }
+        return Fault{fmt::format("flags are {}, not those of an open", shown(word)),
+                     "names joined by |, such as O_WRONLY|O_CREAT|O_TRUNC; bits without a name as 0x..."};
       case Key::proto:
         if (word == "tcp") {
           e.protocol = Protocol::tcp;

@@ -96,22 +96,6 @@ TEST_CASE("every kind of failing call is recorded with what it was about") {
   CHECK(trace.meta.lost == 0);
 }
 
-TEST_CASE("failed io_uring operations are failures too") {
-  const TestCgroup cgroup("uring");
-  const TestFolder folder;
-  Victim victim(&cgroup, {"uring", folder.path()});
-  auto tracer = start({target("n1", cgroup)});
-  const int status = victim.run();
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-    WARN("skipped: no io_uring here");
-    return;
-  }
-  REQUIRE(status == 0);
-  const auto trace = snapshot(*tracer);
-  INFO(describe(trace));
-  CHECK(find(trace, {EventType::scf, "io_uring_enter", "", folder.path(), "", "", victim.pid()}).size() == 1);
-}
-
 TEST_CASE("an exec is a change, with the program's path") {
   const TestCgroup cgroup("exec");
   auto tracer = start({target("n1", cgroup)});
@@ -148,32 +132,6 @@ TEST_CASE("eight threads failing at once: nothing lost silently, no wrong path")
   CHECK(seen + trace.meta.lost >= std::uint64_t{kThreads} * kEach);
   CHECK(seen <= std::uint64_t{kThreads} * kEach);
   if (stats.lost == 0) CHECK(seen == std::uint64_t{kThreads} * kEach);
-}
-
-TEST_CASE("thousands of short-lived threads and children, each failing once") {
-  const TestCgroup cgroup("brief");
-  Victim victim(&cgroup, {"brief", "2000", "200"});
-  Target by_pid;
-  by_pid.node = "pids";
-  by_pid.pids = {victim.pid()};
-  const bool as_tree = GENERATE(false, true);
-  auto tracer = start({as_tree ? by_pid : target("n1", cgroup)});
-  REQUIRE(victim.run() == 0);
-  const auto trace = snapshot(*tracer);
-  std::set<int> threads, children;
-  for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "", "", "", 0})) {
-    if (!trace.str(event.path).starts_with("/rose-none/")) continue;
-    CHECK(trace.str(event.path) == "/rose-none/" + std::to_string(event.tid) + "/0");
-    (event.pid == victim.pid() ? threads : children).insert(event.tid);
-  }
-  CHECK(threads.size() == 2000);
-  CHECK(children.size() == 200);
-  CHECK(trace.meta.lost == 0);
-  int ended = 0;
-  for (const auto& event : trace.events) {
-    if (event.type == EventType::ps && event.state == trace::ProcessState::exited && event.exit_code == 7) ++ended;
-  }
-  CHECK(ended == 200);
 }
 
 TEST_CASE("what runs already is followed: threads and descendants of a pid") {

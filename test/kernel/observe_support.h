@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -84,14 +85,14 @@ class TestFolder {
   std::filesystem::path path_;
 };
 
-// trace_victim, in a cgroup, waiting for "go". Killed and waited for when still there.
+// trace_victim (or another), in a cgroup, waiting for "go". Killed and waited for when still there.
 class Victim {
  public:
-  explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args) {
+  explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args, const std::string& program = "trace_victim") {
     int in[2], out[2];
     REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
     REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
-    args.insert(args.begin(), ROSE_PROGRAMS_DIR "/trace_victim");
+    args.insert(args.begin(), ROSE_PROGRAMS_DIR "/" + program);
     std::vector<char*> argv;
     for (auto& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);
@@ -153,6 +154,17 @@ class Victim {
       if (n <= 0) return -1;
       text_.append(bytes, static_cast<std::size_t>(n));
     }
+  }
+  // The rest of its output, up to its end.
+  std::string rest() {
+    pollfd wait{out_.get(), POLLIN, 0};
+    while (::poll(&wait, 1, 60'000) == 1) {
+      char bytes[4096];
+      const ssize_t n = ::read(out_.get(), bytes, sizeof bytes);
+      if (n <= 0) break;
+      text_.append(bytes, static_cast<std::size_t>(n));
+    }
+    return std::exchange(text_, {});
   }
 
  private:

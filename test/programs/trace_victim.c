@@ -7,7 +7,6 @@
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          40 threads, then an exit of all at once
- *   uring DIR           an io_uring read of the folder, which fails; exit 77 without io_uring
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
  * "go" on stdin starts the modes that need a tracer to be ready first: all but serve and wait. */
@@ -18,7 +17,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -290,28 +288,6 @@ static void crowd(int code) {
   exit(code);
 }
 
-static int uring(const char *dir) {
-  struct io_uring_params params = {0};
-  char buffer[16];
-  int folder, ring = (int)syscall(SYS_io_uring_setup, 4, &params);
-  if (ring < 0) return 77;
-  EXPECT(folder = open(dir, O_RDONLY | O_DIRECTORY));
-  char *sq = mmap(0, params.sq_off.array + 4 * params.sq_entries, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring,
-                  IORING_OFF_SQ_RING);
-  struct io_uring_sqe *sqe = mmap(0, params.sq_entries * sizeof *sqe, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                                  ring, IORING_OFF_SQES);
-  if (sq == MAP_FAILED || (void *)sqe == MAP_FAILED) return 77;
-  memset(sqe, 0, sizeof *sqe);
-  sqe->opcode = IORING_OP_READ;
-  sqe->fd = folder;
-  sqe->addr = (unsigned long)buffer;
-  sqe->len = sizeof buffer;
-  *(unsigned *)(sq + params.sq_off.array) = 0;
-  __atomic_store_n((unsigned *)(sq + params.sq_off.tail), 1, __ATOMIC_RELEASE);
-  EXPECT(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, 0, 0));
-  return 0;
-}
-
 static void noise(void) {
   char c;
   int fds[2], s[2];
@@ -347,7 +323,6 @@ int main(int argc, char **argv) {
   else if (strcmp(mode, "segv") == 0) raise(SIGSEGV);
   else if (strcmp(mode, "die") == 0) kill(getpid(), SIGKILL);
   else if (strcmp(mode, "functions") == 0 && argc == 3) functions(atoi(argv[2]));
-  else if (strcmp(mode, "uring") == 0 && argc == 3) return uring(argv[2]);
   else if (strcmp(mode, "crowd") == 0 && argc == 3) crowd(atoi(argv[2]));
   else if (strcmp(mode, "noise") == 0) noise();
   else return 98;

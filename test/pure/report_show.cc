@@ -46,6 +46,28 @@ TEST_CASE("views of a trace", "[show]") {
   check_golden("show/empty.summary", text_of(show_summary, Trace{}));
 }
 
+TEST_CASE("what tells kinds of ends, pauses and opens apart is said", "[show]") {
+  Trace trace;
+  trace::Event e;
+  e.type = EventType::ps;
+  e.state = trace::ProcessState::crashed;
+  e.signal = 9;
+  e.flags = trace::kOutOfMemory | trace::kMain;
+  CHECK(describe(trace, e) == "crashed by SIGKILL, out of memory, main process");
+  e.state = trace::ProcessState::paused;
+  e.signal = 0;
+  e.duration_ms = 4000;
+  e.flags = trace::kBlocked | trace::kOpen;
+  CHECK(describe(trace, e) == "blocked in uninterruptible wait for 4s, not over yet");
+  trace::Event open;
+  open.type = EventType::sys;
+  open.syscall = 257;
+  open.result = 7;
+  open.path = trace.strings.intern("/x");
+  open.open_flags = 02 | 0100 | 02000;
+  CHECK(describe(trace, open) == "openat = 7 /x O_RDWR|O_CREAT|O_APPEND");
+}
+
 TEST_CASE("filters", "[show]") {
   const Trace trace = sample();
   const auto lines = [&](const ShowFilter& filter) {

@@ -142,6 +142,55 @@ TEST_CASE("keys and marks of our own appear only when they say something", "[jso
         R"({"meta":{"version":1,"node":"","window":0,"lost":0,"workload_ts":12,"nodes":["n1","n2"]}})");
 }
 
+TEST_CASE("the flags of an open, out of memory and blocked: written and read back", "[jsonl]") {
+  Trace trace;
+  Event e;
+  e.ts_ns = 5;
+  e.type = EventType::sys;
+  e.syscall = 257;
+  e.result = 3;
+  e.path = trace.strings.intern("/x");
+  e.open_flags = 01 | 0100 | 01000;
+  CHECK(event_to_json(trace, e) ==
+        R"({"ts":5,"node":null,"type":"sys","pid":null,"tid":null,"syscall":"openat","result":3,"fd":null,"path":"/x","flags":"O_WRONLY|O_CREAT|O_TRUNC","peer":null})");
+  trace.events.push_back(e);
+  e.open_flags = 0x80000000 | 0100;  // a bit without a name
+  trace.events.push_back(e);
+  Event killed;
+  killed.ts_ns = 6;
+  killed.type = EventType::ps;
+  killed.state = ProcessState::crashed;
+  killed.signal = 9;
+  killed.flags = kOutOfMemory;
+  CHECK(event_to_json(trace, killed) ==
+        R"({"ts":6,"node":null,"type":"ps","pid":null,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false,"oom":true})");
+  trace.events.push_back(killed);
+  killed.state = ProcessState::paused;
+  killed.signal = 0;
+  killed.duration_ms = 4000;
+  killed.flags = kBlocked;
+  CHECK(event_to_json(trace, killed).find(R"("planned":false,"blocked":true)") != std::string::npos);
+  trace.events.push_back(killed);
+  const Trace back = parsed(to_text(trace));
+  require_same(trace, back);
+  REQUIRE(back.events.size() == 4);
+  CHECK(back.events[0].open_flags == (01 | 0100 | 01000));
+  CHECK(back.events[1].open_flags == (0x80000000 | 0100));
+  CHECK(back.events[2].flags == kOutOfMemory);
+  CHECK(back.events[3].flags == kBlocked);
+  Event ring;
+  ring.ts_ns = 7;
+  ring.syscall = 426;
+  ring.err = 21;
+  ring.result = 22;
+  CHECK(event_to_json(trace, ring) ==
+        R"({"ts":7,"node":null,"type":"scf","pid":null,"tid":null,"syscall":"io_uring_enter","errno":"EISDIR","op":"READ","fd":null,"path":null,"peer":null})");
+  CHECK(parsed(event_to_json(trace, ring)).events.at(0).result == 22);
+  const auto refused = parse_jsonl(R"({"ts":1,"type":"sys","flags":"O_CREATE"})", "x.jsonl");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "x.jsonl:1: flags are 'O_CREATE', not those of an open");
+}
+
 TEST_CASE("random traces survive the text form, and text and dump in turn", "[jsonl]") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);

@@ -1,0 +1,394 @@
+// Processes: followed from their first instruction, forgotten when they end, and their ends and pauses told apart
+// (test/programs/trace_lives.c).
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <sys/ptrace.h>
+
+#include <algorithm>
+#include <set>
+
+#include "observe_support.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+using trace::EventType;
+using trace::ProcessState;
+
+namespace {
+
+Victim& ready(Victim& victim) {
+  REQUIRE(victim.number("ready") == 1);
+  return victim;
+}
+
+Target tree(const std::string& node, pid_t pid) {
+  Target out;
+  out.node = node;
+  out.pids = {pid};
+  return out;
+}
+
+// The pids in this process's own rose_procs (other tracers may run beside it).
+std::set<std::uint32_t> followed() {
+  std::set<std::uint32_t> pids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    bpf_map_info info{};
+    std::uint32_t length = sizeof info;
+    if (bpf_obj_get_info_by_fd(fd, &info, &length) != 0 || std::string(info.name) != "rose_procs") continue;
+    std::uint32_t key = 0, next = 0;
+    for (int error = bpf_map_get_next_key(fd, nullptr, &next); error == 0; error = bpf_map_get_next_key(fd, &key, &next)) {
+      key = next;
+      pids.insert(key);
+    }
+  }
+  return pids;
+}
+
+std::vector<trace::Event> pauses(const trace::Trace& trace) {
+  std::vector<trace::Event> found;
+  for (const auto& event : trace.events) {
+    if (event.type == EventType::ps && event.state == ProcessState::paused) found.push_back(event);
+  }
+  return found;
+}
+
+bool is_open(const trace::Event& event) { return (event.flags & trace::kOpen) != 0; }
+
+// A memory cgroup with a limit, v2 or v1; empty path when there is neither.
+class MemoryCgroup {
+ public:
+  MemoryCgroup() {
+    const std::string name = "rose-observe-oom-" + std::to_string(::getpid());
+    std::ifstream mounts("/proc/self/mounts");
+    std::string device, point, type, options, rest;
+    while (mounts >> device >> point >> type >> options && std::getline(mounts, rest)) {
+      if (type != "cgroup" || (options + ",").find(",memory,") == std::string::npos) continue;
+      path_ = std::filesystem::path(point) / name;
+      limit_ = "memory.limit_in_bytes";
+      swap_ = "memory.memsw.limit_in_bytes";
+    }
+    if (path_.empty() && !cgroup_root().empty()) {
+      std::ofstream(cgroup_root() / "cgroup.subtree_control") << "+memory";
+      path_ = cgroup_root() / name;
+      limit_ = "memory.max";
+      swap_ = "memory.swap.max";
+    }
+    std::error_code failed;
+    std::filesystem::create_directory(path_, failed);
+    std::ofstream(path_ / limit_) << (24 << 20);
+    std::ofstream(path_ / swap_) << (limit_ == "memory.max" ? 0 : 24 << 20);
+    if (!std::filesystem::exists(path_ / limit_, failed)) path_.clear();
+  }
+  ~MemoryCgroup() {
+    if (!path_.empty()) (void)eventually([&] { return ::rmdir(path_.c_str()) == 0 || errno == ENOENT; });
+  }
+  MemoryCgroup(const MemoryCgroup&) = delete;
+  MemoryCgroup& operator=(const MemoryCgroup&) = delete;
+  [[nodiscard]] bool there() const { return !path_.empty(); }
+  void take(pid_t pid) const { std::ofstream(path_ / "cgroup.procs") << pid << std::flush; }
+
+ private:
+  std::filesystem::path path_;
+  std::string limit_, swap_;
+};
+
+}  // namespace
+
+TEST_CASE("what the OOM killer kills is told from what others kill") {
+  const MemoryCgroup memory;
+  if (!memory.there()) {
+    WARN("skipped: no cgroup memory controller, v1 or v2");
+    return;
+  }
+  const TestCgroup cgroup("oom");
+  Victim eater(&cgroup, {"eat"}, "trace_lives"), killed(&cgroup, {"wait"}, "trace_lives");
+  ready(eater), ready(killed);
+  memory.take(eater.pid());
+  const bool by_pid = GENERATE(false, true);
+  auto tracer = start({by_pid ? tree("n1", eater.pid()) : target("n1", cgroup)});
+  const int status = eater.run();
+  REQUIRE(WIFSIGNALED(status));
+  REQUIRE(WTERMSIG(status) == SIGKILL);
+  ::kill(killed.pid(), SIGKILL);
+  killed.wait();
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto oom = processes(trace, eater.pid(), ProcessState::crashed);
+  REQUIRE(oom.size() == 1);
+  CHECK(oom[0].signal == SIGKILL);
+  CHECK((oom[0].flags & trace::kOutOfMemory) != 0);
+  const auto other = processes(trace, killed.pid(), ProcessState::crashed);
+  REQUIRE(other.size() == (by_pid ? 0 : 1));
+  if (!by_pid) CHECK((other[0].flags & trace::kOutOfMemory) == 0);
+}
+
+TEST_CASE("a process that dumped core says so, one that could not does not") {
+  std::ifstream file("/proc/sys/kernel/core_pattern");
+  std::string pattern;
+  std::getline(file, pattern);
+  if (pattern.empty() || pattern[0] == '|' || pattern[0] == '/') {
+    WARN("skipped: core_pattern is '" << pattern << "', which does not write into the folder of the process");
+    return;
+  }
+  const TestFolder folder;
+  const TestCgroup cgroup("core");
+  auto tracer = start({target("n1", cgroup)});
+  Victim dumps(&cgroup, {"core", folder.path()}, "trace_lives");
+  REQUIRE(WCOREDUMP(ready(dumps).run()));
+  Victim aborts(&cgroup, {"abort"});
+  const int status = aborts.run();
+  REQUIRE(WIFSIGNALED(status));
+  const auto trace = snapshot(*tracer);
+  const auto dumped = processes(trace, dumps.pid(), ProcessState::crashed);
+  REQUIRE(dumped.size() == 1);
+  CHECK(dumped[0].signal == SIGABRT);
+  CHECK((dumped[0].flags & trace::kCoreDumped) != 0);
+  const auto aborted = processes(trace, aborts.pid(), ProcessState::crashed);
+  REQUIRE(aborted.size() == 1);
+  CHECK(((aborted[0].flags & trace::kCoreDumped) != 0) == (WCOREDUMP(status) != 0));
+}
+
+TEST_CASE("uninterruptible waits over the threshold are told, while they last and after; a vfork is none") {
+  const TestCgroup cgroup("blocked");
+  TracerOptions options;
+  options.pause_ns = 600'000'000;  // sampled three times as often
+  Victim blocked(&cgroup, {"blocked", "2500"}, "trace_lives"), brief(&cgroup, {"blocked", "100"}, "trace_lives");
+  Victim vforks(&cgroup, {"vfork", "2500"}, "trace_lives");
+  ready(blocked), ready(brief), ready(vforks);
+  auto tracer = start({target("n1", cgroup)}, options);
+  vforks.go();
+  const std::int64_t begin = wall_ns();
+  blocked.go();
+  brief.go();
+  bool seen_open = false, vfork_waited = false;
+  const auto state_of = [](pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    const auto end = line.rfind(')');
+    return end == std::string::npos ? '?' : line[end + 2];
+  };
+  (void)eventually([&] {
+    vfork_waited |= state_of(vforks.pid()) == 'D';
+    const auto open = processes(snapshot(*tracer), blocked.pid(), ProcessState::paused);
+    if (open.size() == 1 && is_open(open[0])) {
+      seen_open = true;
+      CHECK((open[0].flags & trace::kBlocked) != 0);
+      CHECK(open[0].duration_ms >= 600);
+    }
+    return seen_open && vfork_waited;
+  }, 4s);
+  const int status = blocked.wait();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    WARN("skipped: no userfaultfd here");
+    return;
+  }
+  REQUIRE(status == 0);
+  const std::int64_t took_ms = (wall_ns() - begin) / 1'000'000;
+  CHECK(seen_open);
+  CHECK(vfork_waited);
+  REQUIRE(vforks.wait() == 0);
+  REQUIRE(brief.wait() == 0);
+  std::vector<trace::Event> over;
+  CHECK(eventually([&] {
+    over = processes(snapshot(*tracer), blocked.pid(), ProcessState::paused);
+    return over.size() == 1 && !is_open(over[0]);
+  }));
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  REQUIRE(over.size() == 1);
+  CHECK((over[0].flags & trace::kBlocked) != 0);
+  CHECK(over[0].signal == 0);
+  CHECK(over[0].tid == blocked.pid());
+  CHECK(over[0].duration_ms > 1500);
+  CHECK(over[0].duration_ms < took_ms + 1500);
+  CHECK(pauses(trace).size() == 1);
+}
+
+TEST_CASE("children are followed from their first instruction, wherever they go") {
+  const TestCgroup elsewhere("starts");
+  Victim victim(nullptr, {"starts", ROSE_PROGRAMS_DIR "/trace_lives", (elsewhere.path() / "cgroup.procs").string()},
+                "trace_lives");
+  ready(victim);
+  auto tracer = start({tree("n1", victim.pid())});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  for (const char* kind : {"clone", "clone3", "vfork", "spawn", "daemon", "moved", "moved-child"}) {
+    INFO(kind);
+    CHECK(find(trace, {EventType::scf, "openat", "ENOENT", std::string("/rose-none/") + kind, "", "", 0}).size() == 1);
+  }
+  CHECK(trace.meta.lost == 0);
+  // The daemon may still be on its way out.
+  CHECK(eventually([] { return followed().empty(); }));
+}
+
+TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all recorded, all forgotten") {
+  const TestCgroup cgroup("brief");
+  Victim victim(&cgroup, {"brief", "5000", "1000"});
+  const bool as_tree = GENERATE(false, true);
+  auto tracer = start({as_tree ? tree("pids", victim.pid()) : target("n1", cgroup)});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  std::size_t threads = 0, children = 0, ended = 0, wrong = 0;
+  for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "", "", "", 0})) {
+    if (!trace.str(event.path).starts_with("/rose-none/")) continue;
+    if (trace.str(event.path) != "/rose-none/" + std::to_string(event.tid) + "/0") ++wrong;
+    ++(event.pid == victim.pid() ? threads : children);
+  }
+  for (const auto& event : trace.events) {
+    if (event.type == EventType::ps && event.state == ProcessState::exited && event.exit_code == 7) ++ended;
+  }
+  CHECK(wrong == 0);
+  CHECK(threads == 5000);
+  CHECK(children == 1000);
+  CHECK(ended == 1000);
+  CHECK(trace.meta.lost == 0);
+  CHECK(followed().empty());
+}
+
+TEST_CASE("children that end between fork and exec are told and forgotten") {
+  Victim victim(nullptr, {"churn", "400"}, "trace_lives");
+  ready(victim);
+  auto tracer = start({tree("n1", victim.pid())});
+  CHECK(followed() == std::set<std::uint32_t>{static_cast<std::uint32_t>(victim.pid())});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  std::size_t exited = 0, killed = 0;
+  for (const auto& event : trace.events) {
+    if (event.type != EventType::ps || event.pid == victim.pid()) continue;
+    exited += event.state == ProcessState::exited && event.exit_code == 3 ? 1 : 0;
+    killed += event.state == ProcessState::crashed && event.signal == SIGKILL && (event.flags & trace::kOutOfMemory) == 0 ? 1 : 0;
+  }
+  CHECK(exited == 200);
+  CHECK(killed == 200);
+  CHECK(followed().empty());
+}
+
+TEST_CASE("failed calls of the 32-bit table are counted as lost, under no wrong name") {
+  const TestCgroup cgroup("foreign");
+  Victim victim(&cgroup, {"foreign", "25"}, "trace_lives");
+  ready(victim);
+  auto tracer = start({target("n1", cgroup)});
+  const int status = victim.run();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    WARN("skipped: this kernel has no 32-bit system calls");
+    return;
+  }
+  REQUIRE(status == 0);
+  const auto trace = snapshot(*tracer);
+  CHECK(trace.meta.lost == 25);
+  CHECK(find(trace, {EventType::scf, "", "", "", "", "", 0}).empty());
+}
+
+TEST_CASE("freezing: of a part, of what is above, and what is killed while frozen") {
+  const TestCgroup above("freeze-above");
+  const auto node = above.path() / "node", part = node / "part";
+  std::filesystem::create_directory(node);
+  std::filesystem::create_directory(part);
+  TracerOptions options;
+  options.pause_ns = 150'000'000;
+  {
+    Victim whole(nullptr, {"wait"}, "trace_lives"), some(nullptr, {"wait"}, "trace_lives");
+    ready(whole), ready(some);
+    const auto write = [](const std::filesystem::path& file, const std::string& text) { std::ofstream(file) << text; };
+    write(node / "cgroup.procs", std::to_string(whole.pid()));
+    write(part / "cgroup.procs", std::to_string(some.pid()));
+    Target target;
+    target.node = "n1";
+    target.cgroups = {node};
+    auto tracer = start({target}, options);
+    const auto frozen_for = [&](const std::filesystem::path& folder, std::size_t before) {
+      const std::int64_t begin = wall_ns();
+      write(folder / "cgroup.freeze", "1");
+      REQUIRE(eventually([&] {
+        const auto found = pauses(snapshot(*tracer));
+        return found.size() == before + 1 && std::count_if(found.begin(), found.end(), is_open) == 1;
+      }));
+      write(folder / "cgroup.freeze", "0");
+      std::vector<trace::Event> found;
+      REQUIRE(eventually([&] {
+        found = pauses(snapshot(*tracer));
+        return found.size() == before + 1 && std::none_of(found.begin(), found.end(), is_open);
+      }));
+      const auto& last = found.back();
+      CHECK(last.pid == 0);
+      CHECK(last.duration_ms >= 150);
+      CHECK(last.duration_ms <= (wall_ns() - begin) / 1'000'000 + 1);
+      return last;
+    };
+    // A part: told as such, once.
+    CHECK((frozen_for(part, 0).flags & trace::kMain) == 0);
+    // All of the node, from its own folder and from above: once, though each folder below tells.
+    CHECK((frozen_for(node, 1).flags & trace::kMain) != 0);
+    CHECK((frozen_for(above.path(), 2).flags & trace::kMain) != 0);
+    // Killed while frozen: the pause ends with the last process, not never.
+    write(part / "cgroup.freeze", "1");
+    REQUIRE(eventually([&] { return pauses(snapshot(*tracer)).size() == 4; }));
+    ::kill(some.pid(), SIGKILL);
+    some.wait();
+    REQUIRE(eventually([&] {
+      const auto found = pauses(snapshot(*tracer));
+      return found.size() == 4 && std::none_of(found.begin(), found.end(), is_open);
+    }));
+    write(part / "cgroup.freeze", "0");
+    CHECK(processes(snapshot(*tracer), some.pid(), ProcessState::crashed).size() == 1);
+  }
+  CHECK(eventually([&] { return ::rmdir(part.c_str()) == 0; }));
+  CHECK(eventually([&] { return ::rmdir(node.c_str()) == 0; }));
+}
+
+TEST_CASE("stops: of one process among several, from before the tracer, by ptrace, and those that stop nothing") {
+  const TestCgroup cgroup("stops");
+  TracerOptions options;
+  options.pause_ns = 300'000'000;
+  Victim one(&cgroup, {"wait"}, "trace_lives"), other(&cgroup, {"wait"}, "trace_lives");
+  Victim early(&cgroup, {"wait"}, "trace_lives"), traced(&cgroup, {"wait"}, "trace_lives");
+  Victim orphan(&cgroup, {"orphan"}, "trace_lives");
+  for (Victim* victim : {&one, &other, &early, &traced, &orphan}) ready(*victim);
+  ::kill(early.pid(), SIGSTOP);
+  int status = 0;
+  REQUIRE(::waitpid(early.pid(), &status, WUNTRACED) == early.pid());
+  auto tracer = start({target("n1", cgroup)}, options);
+
+  // ptrace stops it, which is a debugger's business.
+  REQUIRE(::ptrace(PTRACE_ATTACH, traced.pid(), nullptr, nullptr) == 0);
+  REQUIRE(::waitpid(traced.pid(), &status, 0) == traced.pid());
+  // A group without a parent in its session cannot be stopped by job control.
+  ::kill(orphan.pid(), SIGTSTP);
+  const std::int64_t begin = wall_ns();
+  ::kill(one.pid(), SIGSTOP);
+  REQUIRE(::waitpid(one.pid(), &status, WUNTRACED) == one.pid());
+  std::vector<trace::Event> open;
+  REQUIRE(eventually([&] {
+    open = pauses(snapshot(*tracer));
+    return open.size() == 2 && open[0].duration_ms >= 350 && open[1].duration_ms >= 350;
+  }));
+  for (const auto& event : open) {
+    CHECK(is_open(event));
+    CHECK(event.signal == SIGSTOP);
+    CHECK((event.pid == one.pid() || event.pid == early.pid()));
+  }
+  ::kill(one.pid(), SIGCONT);
+  const std::int64_t most_ms = (wall_ns() - begin) / 1'000'000 + 1;
+  ::kill(early.pid(), SIGKILL);  // stopped, then killed
+  early.wait();
+  REQUIRE(::ptrace(PTRACE_DETACH, traced.pid(), nullptr, nullptr) == 0);
+  ::kill(orphan.pid(), SIGCONT);
+  for (Victim* victim : {&other, &traced, &orphan}) {
+    victim->end_input();
+    CHECK(victim->wait() == 0);
+  }
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto of_one = processes(trace, one.pid(), ProcessState::paused);
+  REQUIRE(of_one.size() == 1);
+  CHECK_FALSE(is_open(of_one[0]));
+  CHECK(of_one[0].duration_ms >= 350);
+  CHECK(of_one[0].duration_ms <= most_ms);
+  CHECK(processes(trace, early.pid(), ProcessState::paused).size() == 1);
+  CHECK(processes(trace, early.pid(), ProcessState::crashed).size() == 1);
+  CHECK(pauses(trace).size() == 2);
+}

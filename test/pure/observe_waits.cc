@@ -1,0 +1,82 @@
+#include <catch2/catch.hpp>
+
+#include "observe/waits.h"
+
+using namespace rose;
+using namespace rose::observe;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+rose_blocked thread(std::uint32_t tgid, std::uint32_t tid, std::uint64_t switches, std::uint64_t start = 7) {
+  rose_blocked out{};
+  out.tgid = tgid;
+  out.tid = tid;
+  out.switches = switches;
+  out.start_ns = start;
+  out.node = 2;
+  out.flags = ROSE_MAIN;
+  return out;
+}
+
+std::vector<Waits::Wait> sample(Waits& waits, std::vector<rose_blocked> blocked, std::int64_t second) {
+  return waits.sample(blocked, second * kSecond);
+}
+
+}  // namespace
+
+TEST_CASE("a wait lasts from the sample that saw it first to the one that saw it no longer", "[waits]") {
+  Waits waits(3 * kSecond);
+  CHECK(sample(waits, {}, 0).empty());
+  CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
+  CHECK(sample(waits, {thread(10, 11, 5)}, 2).empty());
+  CHECK(waits.ongoing(3 * kSecond).empty());
+  CHECK(sample(waits, {thread(10, 11, 5)}, 4).empty());
+  const auto going = waits.ongoing(4 * kSecond);
+  REQUIRE(going.size() == 1);
+  CHECK(going[0].begin_ns == 1 * kSecond);
+  CHECK(going[0].end_ns == 4 * kSecond);
+  const auto over = sample(waits, {}, 5);
+  REQUIRE(over.size() == 1);
+  CHECK(over[0].tgid == 10);
+  CHECK(over[0].tid == 11);
+  CHECK(over[0].node == 2);
+  CHECK(over[0].flags == ROSE_MAIN);
+  CHECK(over[0].begin_ns == 1 * kSecond);
+  CHECK(over[0].end_ns == 5 * kSecond);
+  CHECK(waits.ongoing(9 * kSecond).empty());
+  CHECK(sample(waits, {}, 6).empty());
+}
+
+TEST_CASE("many short waits are no long one, and a thread id that came again is another thread", "[waits]") {
+  Waits waits(3 * kSecond);
+  for (int i = 0; i < 10; ++i) CHECK(sample(waits, {thread(10, 11, static_cast<std::uint64_t>(i))}, i).empty());
+  CHECK(waits.ongoing(10 * kSecond).empty());
+  for (int i = 0; i < 10; ++i) {
+    CHECK(sample(waits, {thread(10, 12, 1, static_cast<std::uint64_t>(i / 2))}, 10 + i).empty());
+  }
+}
+
+TEST_CASE("threads of a process that wait together are one event, of several processes several", "[waits]") {
+  Waits waits(3 * kSecond);
+  (void)sample(waits, {thread(10, 12, 1)}, 0);
+  std::vector<rose_blocked> all;
+  for (std::uint32_t tid = 11; tid < 500; ++tid) all.push_back(thread(10, tid, 1));
+  all.push_back(thread(600, 600, 1));
+  CHECK(sample(waits, all, 1).empty());
+  CHECK(waits.ongoing(5 * kSecond).size() == 2);
+  const auto over = sample(waits, {}, 6);
+  REQUIRE(over.size() == 2);
+  CHECK(over[0].tid == 12);
+  CHECK(over[0].begin_ns == 0);
+  CHECK(over[1].tgid == 600);
+}
+
+TEST_CASE("memory is bounded whatever waits", "[waits]") {
+  Waits waits(1);
+  std::vector<rose_blocked> all;
+  for (std::uint32_t tid = 1; tid < 40000; ++tid) all.push_back(thread(tid, tid, 1));
+  (void)waits.sample(all, kSecond);
+  CHECK(waits.ongoing(2 * kSecond).size() == 16384);
+}
