@@ -52,6 +52,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_ROLES);
+	__type(key, __u32);
+	__type(value, struct rose_role);
+} rose_roles SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct rose_settings);
@@ -166,6 +174,11 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 	struct rose_word *group = 0;
 	__u32 key;
 
+	key = chain->node - ROSE_ROLE_NODES;
+	if (!rose_bind(chain, chain->node < ROSE_ROLE_NODES ? 0 : bpf_map_lookup_elem(&rose_roles, &key))) {
+		ring(index, 1, now);
+		return;
+	}
 	if (chain->flags & ROSE_WAITS_FOR_CALL) {
 		rose_arm(chain, now);
 		ring(index, 2, now);
@@ -179,7 +192,8 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 		ring(index, 1, now);
 		return;
 	}
-	if ((chain->kind == ROSE_CHAIN_CRASH || chain->kind == ROSE_CHAIN_PAUSE) && chain->node == node) {
+	if ((chain->kind == ROSE_CHAIN_CRASH || chain->kind == ROSE_CHAIN_PAUSE) &&
+	    rose_chain_node(chain) == node + 1) {
 		int mine = 1;
 
 		if (chain->flags & (ROSE_MAIN_ONLY | ROSE_MAIN_SPARED)) {
@@ -216,7 +230,29 @@ struct visit {
 	__u32 tid;
 	__u32 node;
 	__u32 pass;
+	__u32 roles;		/* the thread's node took one */
+	__u32 reserved;
 };
+
+static __always_inline int is_there(__u32 where, __u32 node)
+{
+	struct rose_role *role;
+	__u32 key = where - ROSE_ROLE_NODES;
+
+	if (where < ROSE_ROLE_NODES)
+		return where == node;
+	if (where == ROSE_ANY_NODE)
+		return 1;
+	if (where >= ROSE_CHAIN_NODES) {
+		struct rose_chain *chain;
+
+		key = where - ROSE_CHAIN_NODES;
+		chain = bpf_map_lookup_elem(&rose_chains, &key);
+		return chain && rose_chain_node(chain) == node + 1;
+	}
+	role = bpf_map_lookup_elem(&rose_roles, &key);
+	return role && ROSE_READ(role->holder) == node + 1;
+}
 
 static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 id)
 {
@@ -227,7 +263,7 @@ static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 
 	int step;
 
 	condition = bpf_map_lookup_elem(&rose_conds, &key);
-	if (!condition || condition->node != visit->node)
+	if (!condition || (!visit->pass && !is_there(condition->node, visit->node)))
 		return;
 	key = condition->chain;
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
@@ -250,6 +286,8 @@ static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 
 	if (!set)
 		return;
 	step = rose_count(chain, condition, set, bpf_get_current_pid_tgid() >> 32, visit->tid, visit->now);
+	if (step >= ROSE_MET)
+		condition->met_node = visit->node + 1;
 	if (step == ROSE_COMPLETE)
 		complete(chain, condition->chain, visit->node, visit->now);
 	else if (step == ROSE_MET)
@@ -276,6 +314,18 @@ static long visit_site(__u32 i, void *data)
 
 	if (!id || i >= ROSE_MAX_LIST)
 		return 1;
+	if (id->value & ROSE_SITE_ROLE) {
+		__u32 index = id->value & ~ROSE_SITE_ROLE;
+		struct rose_role *role = bpf_map_lookup_elem(&rose_roles, &index);
+
+		if (!role || visit->pass)
+			return 0;
+		role->since_ns = visit->now;
+		__sync_fetch_and_add(&role->entries, 1);
+		ROSE_WRITE(role->holder, visit->node + 1);
+		visit->roles = 1;
+		return 0;
+	}
 	visit_condition(visit, i, id->value);
 	return 0;
 }
@@ -387,5 +437,7 @@ int rose_probe(void *ctx)
 	visit.pass = 1;
 	if (visit.current)
 		bpf_loop(count, visit_site, &visit, 0);
+	if (visit.roles)
+		ring(0, 4, visit.now);
 	return 0;
 }

@@ -17,6 +17,10 @@ enum {
 	ROSE_MAX_LIST = 64,		/* conditions that one call or one function entry may count for */
 	ROSE_MAX_RULES = 2048,		/* partitions */
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
+	ROSE_MAX_ROLES = 64,
+	ROSE_ROLE_NODES = 0x10000,	/* from here on a node is "whoever has role n - ROSE_ROLE_NODES" */
+	ROSE_CHAIN_NODES = 0x20000,	/* ... and "which chain n - ROSE_CHAIN_NODES is bound to" */
+	ROSE_ANY_NODE = 0xffffffff,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
 };
 
@@ -49,6 +53,7 @@ enum rose_condition_kind {
 	ROSE_ON_SYSCALL = 3,
 	ROSE_ON_LOG = 4,
 	ROSE_ON_PROCESS = 5,
+	ROSE_ON_ROLE = 6,
 };
 
 enum rose_result_kind {
@@ -94,7 +99,14 @@ struct rose_chain {
 	__u32 conditions;
 	__u32 first_edge;
 	__u32 edges;
-	__u32 reserved;
+	__u32 bound;			/* `node` is a role: whose it was when the conditions were met, +1 */
+};
+
+/* Who last entered the role's function. */
+struct rose_role {
+	__u32 holder;			/* node + 1; 0: nobody yet */
+	__u32 entries;
+	__u64 since_ns;
 };
 
 struct rose_condition {
@@ -107,9 +119,10 @@ struct rose_condition {
 	__u32 kind;
 	__u32 node;
 	__u32 count;
-	__u32 same_thread;
+	__u16 same_thread;
+	__u16 role;
 	__u32 result_kind;
-	__u32 reserved;
+	__u32 met_node;			/* `node` is a role or any: which one it was, +1 */
 };
 
 struct rose_node_state {
@@ -135,7 +148,8 @@ struct rose_restart {
 	__u32 reserved;
 };
 
-/* What a probed address stands for: a part of rose_site_conditions. */
+/* What a probed address stands for: a part of rose_site_conds, of conditions and (first) roles. */
+#define ROSE_SITE_ROLE 0x80000000u
 struct rose_site {
 	__u32 first;
 	__u32 count;
@@ -150,7 +164,7 @@ struct rose_word {
 /* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
 struct rose_bell {
 	__u32 chain;
-	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired */
+	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken */
 	__u64 ns;
 };
 
@@ -169,6 +183,7 @@ enum rose_rule_flags {
 	ROSE_RULE_REJECT = 2,		/* the sender is answered */
 	ROSE_RULE_PORTS = 4,		/* only ports that rose_rule_ports has */
 	ROSE_RULE_NETS = 8,		/* the peers are also the addresses that rose_nets has */
+	ROSE_RULE_BOUND = 16,		/* the side is the node that the chain is bound to */
 };
 
 /* A partition: the nodes of its side are cut off from its peers. Sets of nodes are bits. */
@@ -218,6 +233,7 @@ struct rose_endpoint {
 #define ROSE_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type)
 #endif
 ROSE_SIZE(rose_chain, 128);
+ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
 ROSE_SIZE(rose_node_state, 16);
 ROSE_SIZE(rose_pending, 136);
@@ -290,7 +306,30 @@ ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *cond
 	return ROSE_NOTHING;
 }
 
-/* All conditions of a chain that waits for calls are met. */
+/* Index + 1 of the node that a chain is about; 0: not known yet. */
+ROSE_INLINE __u32 rose_chain_node(const struct rose_chain *chain)
+{
+	return chain->node < ROSE_ROLE_NODES ? chain->node + 1 : ROSE_READ(chain->bound);
+}
+
+/*
+ * A chain on a role gets its node when its conditions are met. 0: nobody has the role yet; then it stays as it is, and userspace
+ * tries again when it hears that somebody took it.
+ */
+ROSE_INLINE int rose_bind(struct rose_chain *chain, const struct rose_role *role)
+{
+	__u32 holder;
+
+	if (rose_chain_node(chain))
+		return 1;
+	holder = role ? ROSE_READ(role->holder) : 0;
+	if (!holder)
+		return 0;
+	ROSE_CAS(&chain->bound, 0, holder);
+	return 1;
+}
+
+/* All conditions of a chain that waits for calls are met. It is bound. */
 ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 {
 	ROSE_WRITE(chain->armed_ns, now);
@@ -299,7 +338,7 @@ ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 
 /*
  * Claims the firing of a chain: for whoever gets 1 it is his to carry out, nobody else gets 1 for it, nor for another of its
- * group. The caller then opens the chains that come `after`.
+ * group. The chain is bound. The caller then opens the chains that come `after`.
  */
 ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)
 {
@@ -334,7 +373,7 @@ ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 	if (__sync_fetch_and_add(&chain->after_left, -1) != 1)
 		return 0;
 	ROSE_WRITE(chain->opened_ns, now);
-	if (!chain->conditions && (chain->flags & ROSE_WAITS_FOR_CALL))
+	if (!chain->conditions && (chain->flags & ROSE_WAITS_FOR_CALL) && rose_chain_node(chain))
 		rose_arm(chain, now);
 	ROSE_CAS(&chain->progress, ROSE_PROGRESS(ROSE_CLOSED, 0, 0), ROSE_PROGRESS(0, 0, 0));
 	return 1;

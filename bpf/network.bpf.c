@@ -210,17 +210,20 @@ static __always_inline int has_node(const __u64 *set, __s32 node)
 	return index < ROSE_MAX_NODES && (set[(index / 64) & (ROSE_NODE_WORDS - 1)] >> (index & 63)) & 1;
 }
 
-static __always_inline int is_side(const struct rose_rule *rule, __s32 node)
+static __always_inline int is_side(const struct rose_rule *rule, const struct rose_chain *chain, __s32 node)
 {
+	if (rule->flags & ROSE_RULE_BOUND)
+		return node >= 0 && rose_chain_node(chain) == (__u32)node + 1;
 	return has_node(rule->side, node);
 }
 
 /* Is the end of a packet, a node or an address, one of the rule's peers? */
-static __always_inline int is_peer(const struct rose_rule *rule, __u32 index, __s32 node, const __u8 *ip, __u32 looks_at)
+static __always_inline int is_peer(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index, __s32 node,
+				   const __u8 *ip, __u32 looks_at)
 {
 	struct rose_net net;
 
-	if (is_side(rule, node))
+	if (is_side(rule, chain, node))
 		return 0;
 	if ((looks_at & LOOK_NODES) && node >= 0) {
 		if (rule->flags & ROSE_RULE_OTHERS)
@@ -254,10 +257,10 @@ static long try_rule(__u32 i, void *data)
 		return 0;
 	if ((packet->looks_at & NOT_REJECT_LOSS) && (rule->flags & ROSE_RULE_REJECT) && rule->threshold != ~0U)
 		return 0;
-	if ((packet->looks_at & LOOK_OUT) && rule->direction != ROSE_IN && is_side(rule, packet->source))
-		meant = is_peer(rule, i, packet->target, packet->to.ip, packet->looks_at);
-	if (!meant && (packet->looks_at & LOOK_IN) && rule->direction != ROSE_OUT && is_side(rule, packet->target))
-		meant = is_peer(rule, i, packet->source, packet->from.ip, packet->looks_at);
+	if ((packet->looks_at & LOOK_OUT) && rule->direction != ROSE_IN && is_side(rule, chain, packet->source))
+		meant = is_peer(rule, chain, i, packet->target, packet->to.ip, packet->looks_at);
+	if (!meant && (packet->looks_at & LOOK_IN) && rule->direction != ROSE_OUT && is_side(rule, chain, packet->target))
+		meant = is_peer(rule, chain, i, packet->source, packet->from.ip, packet->looks_at);
 	if (!meant)
 		return 0;
 	if (rule->protocol && rule->protocol != packet->from.protocol)

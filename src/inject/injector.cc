@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -122,7 +123,6 @@ class ScheduleInjector final : public Injector, private Hands {
       workers_.push_back(std::make_unique<NodeWorker>());
       tails_.emplace_back(std::vector<std::filesystem::path>{nodes_[i].dir / "stdout.log", nodes_[i].dir / "stderr.log"});
     }
-    readers_.resize(plan_->conditions.size());
     ROSE_CHECK(programs_->attach(deployment));
     armed_ = true;
     thread_ = std::thread([this] { run(); });
@@ -210,8 +210,7 @@ class ScheduleInjector final : public Injector, private Hands {
     if (!armed_ || disarmed_) return;
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& chain = plan_->chains[i];
-      if (chain.data.kind != ROSE_CHAIN_CRASH || chain.data.node != node || chain.call) continue;
-      if (state_->state(i) != ROSE_FIRED) continue;
+      if (chain.data.kind != ROSE_CHAIN_CRASH || chain.call || state_->state(i) != ROSE_FIRED || node_of(i) != node) continue;
       follow_[i].acted = true;
       crash_once(i);
     }
@@ -229,13 +228,21 @@ class ScheduleInjector final : public Injector, private Hands {
     std::vector<std::size_t> current;
     for (std::size_t i = 0; i < plan_->conditions.size(); ++i) {
       const auto& condition = plan_->conditions[i];
-      if (condition.data.kind == ROSE_ON_PROCESS && condition.data.node == node && condition.source->state == what &&
-          is_current(i)) {
+      if (condition.data.kind == ROSE_ON_PROCESS && state_->is_there(condition.data.node, node) &&
+          condition.source->state == what && is_current(i)) {
         current.push_back(i);
       }
     }
-    for (const auto i : current) state_->count(i, static_cast<std::uint32_t>(pid), 0, now_ns());
+    for (const auto i : current) state_->count(i, static_cast<std::uint32_t>(pid), 0, now_ns(), static_cast<std::uint32_t>(node));
   }
+
+  // Of a chain that has fired: it is known then.
+  [[nodiscard]] std::size_t node_of(std::size_t chain) const {
+    const auto node = state_->node(chain);
+    ROSE_ASSERT(node > 0);
+    return node - 1;
+  }
+  [[nodiscard]] const std::string& name_of(std::size_t chain) const { return plan_->nodes[node_of(chain)]; }
 
   [[nodiscard]] bool is_current(std::size_t condition) const {
     const auto& data = plan_->conditions[condition].data;
@@ -291,10 +298,18 @@ class ScheduleInjector final : public Injector, private Hands {
         const auto position = ROSE_POSITION(state_->progress(i));
         if (position == ROSE_CLOSED) continue;
         if (chain.data.conditions == 0) {
-          if (!(chain.data.flags & ROSE_WAITS_FOR_CALL)) again |= state_->fire(i, 0, 0, now_ns());
+          if (!(chain.data.flags & ROSE_WAITS_FOR_CALL)) {
+            again |= state_->fire(i, 0, 0, now_ns());
+          } else if (chain.data.node >= ROSE_ROLE_NODES) {
+            again |= state_->settle(i, 0, 0, now_ns());
+          }
           continue;
         }
-        if (position >= chain.data.conditions) continue;  // its last condition's thread is about to fire it
+        if (position >= chain.data.conditions) {
+          // Its last condition's thread is about to fire it; but it may be waiting for somebody to take a role.
+          if (chain.data.node >= ROSE_ROLE_NODES) again |= state_->settle(i, 0, 0, now_ns());
+          continue;
+        }
         const std::size_t current = chain.data.first_condition + position;
         const auto kind = plan_->conditions[current].data.kind;
         if (kind == ROSE_ON_ELAPSED) {
@@ -303,6 +318,14 @@ class ScheduleInjector final : public Injector, private Hands {
             next = std::min(next, due);
           } else {
             state_->count(current, 0, 0, now_ns());
+            again = true;
+          }
+        } else if (kind == ROSE_ON_ROLE) {
+          // Who takes it from now on meets it in the kernel; this is for who has it already.
+          const auto& data = plan_->conditions[current].data;
+          const auto holder = state_->holder(data.role);
+          if (holder != 0 && state_->is_there(data.node, holder - 1)) {
+            state_->count(current, 0, 0, now_ns(), holder - 1);
             again = true;
           }
         }
@@ -328,28 +351,37 @@ class ScheduleInjector final : public Injector, private Hands {
       const auto& condition = plan_->conditions[i];
       if (condition.data.kind != ROSE_ON_LOG || !state_->pending(i)) continue;
       waiting = true;
-      needed[condition.data.node] = true;
-      if (!is_current(i)) continue;
-      auto& reader = readers_[i];
-      auto& tail = tails_[condition.data.node];
-      if (!reader.begun) {
-        const auto since = current_since(i);
-        if (!since) continue;
-        tail.begin(reader, *since);
+      for (std::size_t node = 0; node < needed.size(); ++node) {
+        if (!Plan::may_be(condition.data.node, node)) continue;
+        needed[node] = true;
+        moved = moved || read_log(i, node);
       }
-      tail.read(reader, [&](const std::string& line) {
-        if (!std::regex_search(line, *condition.log)) return true;
-        state_->count(i, 0, 0, now_ns());
-        if (is_current(i)) return true;
-        moved = true;
-        return false;
-      });
     }
     if (waiting) next = std::min(next, now_ns() + kLogPollNs);
     // After the reading: what stands in a sample must not be newer than its time.
     for (std::size_t node = 0; node < needed.size(); ++node) {
       if (needed[node]) tails_[node].sample(now_ns());
     }
+    return moved;
+  }
+
+  bool read_log(std::size_t i, std::size_t node) {
+    const auto& condition = plan_->conditions[i];
+    if (!is_current(i)) return false;
+    auto& reader = readers_[{i, node}];
+    if (!reader.begun) {
+      const auto since = current_since(i);
+      if (!since) return false;
+      tails_[node].begin(reader, *since);
+    }
+    bool moved = false;
+    tails_[node].read(reader, [&](const std::string& line) {
+      if (!state_->is_there(condition.data.node, node) || !std::regex_search(line, *condition.log)) return true;
+      state_->count(i, 0, 0, now_ns(), static_cast<std::uint32_t>(node));
+      if (is_current(i)) return true;
+      moved = true;
+      return false;
+    });
     return moved;
   }
 
@@ -362,12 +394,12 @@ class ScheduleInjector final : public Injector, private Hands {
       case ROSE_CHAIN_CRASH:
         // What fires at a call is carried out by that call's supervisor, before it answers.
         if (!chain.call && !follow.acted.exchange(true)) {
-          workers_[chain.data.node]->add([this, i] { crash_once(i); });
+          workers_[node_of(i)]->add([this, i] { crash_once(i); });
         }
         return kNever;
       case ROSE_CHAIN_PAUSE:
         if (!chain.call && !follow.acted.exchange(true)) {
-          workers_[chain.data.node]->add([this, i] { pause(i); });
+          workers_[node_of(i)]->add([this, i] { pause(i); });
         }
         if (follow.ending || chain.fault->duration_ns == 0) return kNever;
         if (const auto due = fired + static_cast<std::uint64_t>(chain.fault->duration_ns); due > now_ns()) return due;
@@ -393,7 +425,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void order_end(std::size_t i) {
     follow_[i].ending = true;
-    workers_[plan_->chains[i].data.node]->add([this, i] { end_pause(i); });
+    workers_[node_of(i)]->add([this, i] { end_pause(i); });
   }
 
   // By the node's worker, or by who hears first that the process which the kernel killed on the spot has ended: the
@@ -416,10 +448,10 @@ class ScheduleInjector final : public Injector, private Hands {
   // The processes that a process fault is about.
   [[nodiscard]] std::vector<pid_t> targets(std::size_t i) const {
     const auto& chain = plan_->chains[i];
-    if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(chain.data.node);
-    const pid_t main = deployment_->main_pid(chain.data.node);
+    if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(node_of(i));
+    const pid_t main = deployment_->main_pid(node_of(i));
     if (chain.fault->scope == schedule::Scope::others) {
-      std::vector<pid_t> pids = deployment_->processes(chain.data.node);
+      std::vector<pid_t> pids = deployment_->processes(node_of(i));
       std::erase(pids, main);
       return pids;
     }
@@ -437,7 +469,7 @@ class ScheduleInjector final : public Injector, private Hands {
     std::uint64_t count = 0;
     bool hit = false;
     if (at_once) {
-      if (auto ok = deployment_->signal(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main, signal); !ok) {
+      if (auto ok = deployment_->signal(node_of(i), all ? deploy::Scope::all : deploy::Scope::main, signal); !ok) {
         // The one that was killed on the spot may have been the last: nothing is left to signal.
         if (ok.error().kind != ErrorKind::inconclusive) trouble(i, ok.error());
       }
@@ -458,7 +490,7 @@ class ScheduleInjector final : public Injector, private Hands {
     if (done == 0 && count == 0) follow_[i].nobody = true;
     add_detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
                               count + (done != 0 ? 1 : 0) == 1 ? "1 process" : fmt::format("{} processes", count + (done != 0 ? 1 : 0)),
-                              chain.fault->node));
+                              name_of(i)));
     return hit;
   }
 
@@ -477,7 +509,7 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     follow_[i].paused = true;
     const bool all = chain.fault->scope == schedule::Scope::all;
-    if (auto ok = deployment_->pause(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main); !ok) {
+    if (auto ok = deployment_->pause(node_of(i), all ? deploy::Scope::all : deploy::Scope::main); !ok) {
       trouble(i, ok.error());
     }
     paused(i, pids.size());
@@ -486,8 +518,8 @@ class ScheduleInjector final : public Injector, private Hands {
   void paused(std::size_t i, std::size_t processes) {
     state_->add_injected(i, std::max<std::size_t>(processes, 1) - (state_->chain(i).signalled != 0 ? 1 : 0));
     add_detail(i, fmt::format("{} of {} stopped", processes == 1 ? "1 process" : fmt::format("{} processes", processes),
-                              plan_->chains[i].fault->node));
-    process_state(plan_->chains[i].data.node, "paused", static_cast<pid_t>(state_->chain(i).pid));
+                              name_of(i)));
+    process_state(node_of(i), "paused", static_cast<pid_t>(state_->chain(i).pid));
   }
 
   // In the node's worker, or when that has ended.
@@ -499,19 +531,19 @@ class ScheduleInjector final : public Injector, private Hands {
     // Another pause of the same kind may still be on.
     bool other = false;
     for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k) {
-      other = other || (k != i && plan_->chains[k].data.node == chain.data.node && follow_[k].paused &&
+      other = other || (k != i && follow_[k].paused && node_of(k) == node_of(i) &&
                         plan_->chains[k].fault->scope == chain.fault->scope);
     }
     if (!other) {
-      if (auto ok = deployment_->resume(chain.data.node, all ? deploy::Scope::all : deploy::Scope::main); !ok) {
+      if (auto ok = deployment_->resume(node_of(i), all ? deploy::Scope::all : deploy::Scope::main); !ok) {
         trouble(i, ok.error());
       }
       // What the kernel program stopped on the spot, if it still is the node's.
       const auto stopped = static_cast<pid_t>(state_->chain(i).signalled);
-      const auto pids = deployment_->processes(chain.data.node);
+      const auto pids = deployment_->processes(node_of(i));
       if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
     }
-    if (supervisors_[chain.data.node]) supervisors_[chain.data.node]->release(i);
+    if (supervisors_[node_of(i)]) supervisors_[node_of(i)]->release(i);
     follow.ended_ns = now_ns();
   }
 
@@ -530,10 +562,10 @@ class ScheduleInjector final : public Injector, private Hands {
     follow_[i].paused = true;
     if (chain.fault->scope == schedule::Scope::all) {
       // Not Deployment::pause, which waits until all stand still: the caller here does so only in its held call.
-      if (auto ok = write_control(nodes_of(chain.data.node).cgroup / "cgroup.freeze", "1"); !ok) {
+      if (auto ok = write_control(nodes_of(node_of(i)).cgroup / "cgroup.freeze", "1"); !ok) {
         trouble(i, ok.error());
       }
-    } else if (auto ok = deployment_->pause(chain.data.node, deploy::Scope::main); !ok) {
+    } else if (auto ok = deployment_->pause(node_of(i), deploy::Scope::main); !ok) {
       trouble(i, ok.error());
     }
     paused(i, pids.size());
@@ -573,11 +605,12 @@ class ScheduleInjector final : public Injector, private Hands {
         out.fired_ns = since_workload(state_->fired_ns(i));
         out.pid = static_cast<int>(shared.pid);
         out.tid = static_cast<int>(shared.tid);
+        out.node = name_of(i);
       }
       out.ended_ns = since_workload(follow_[i].ended_ns);
       out.detail = follow_[i].detail;
       if (out.fired && chain.data.kind == ROSE_CHAIN_PARTITION) {
-        std::vector<std::string> side{fault.node};
+        std::vector<std::string> side{name_of(i)};
         side.insert(side.end(), fault.side.begin(), fault.side.end());
         out.detail = fmt::format("{} cut off, {} packets stopped", fmt::join(side, " and "), out.injected);
         if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
@@ -587,11 +620,18 @@ class ScheduleInjector final : public Injector, private Hands {
       for (std::uint32_t k = 0; k < chain.data.conditions; ++k) {
         const std::size_t id = chain.data.first_condition + k;
         schedule::ConditionOutcome condition;
+        condition.words = plan_->conditions[id].words;
+        condition.wanted = plan_->conditions[id].data.count;
         const auto position = ROSE_POSITION(progress);
         if (position != ROSE_CLOSED && position > k) {
           condition.met = true;
+          const auto& met = state_->condition(id);
           condition.met_ns = since_workload(state_->met_ns(id));
           condition.seen = plan_->conditions[id].data.count;
+          condition.pid = static_cast<int>(met.met_pid);
+          condition.tid = static_cast<int>(met.met_tid);
+          const auto where = met.node < ROSE_ROLE_NODES ? met.node : met.met_node - 1;
+          if (where < plan_->nodes.size() && met.kind != ROSE_ON_ELAPSED) condition.node = plan_->nodes[where];
         } else if (position == k) {
           condition.seen = ROSE_SEEN(progress);
         }
@@ -615,7 +655,7 @@ class ScheduleInjector final : public Injector, private Hands {
       return "another of its group fired first";
     }
     if (follow_[i].nobody) {
-      return fmt::format("{} had no living process when its time came", fault.node);
+      return fmt::format("{} had no living process when its time came", name_of(i));
     }
     const auto position = ROSE_POSITION(progress);
     if (position == ROSE_CLOSED) {
@@ -632,18 +672,21 @@ class ScheduleInjector final : public Injector, private Hands {
     if (position < chain.data.conditions) {
       const auto& condition = plan_->conditions[chain.data.first_condition + position];
       const auto seen = ROSE_SEEN(progress);
-      if (condition.data.kind == ROSE_ON_ELAPSED) {
-        return fmt::format("its {} condition ({}) was not met before the run ended", ordinal(position + 1),
-                           condition.words);
-      }
-      return fmt::format("its {} condition ({}) was not met: {} of {} seen", ordinal(position + 1), condition.words,
-                         seen, condition.data.count);
+      std::string how = fmt::format("{} of {} seen", seen, condition.data.count);
+      if (condition.data.kind == ROSE_ON_ELAPSED) how = "the run ended before";
+      if (condition.data.kind == ROSE_ON_FUNCTION && seen == 0) how = "never reached";
+      if (condition.data.kind == ROSE_ON_FUNCTION && seen == 0 && !condition.source->offset) how = "never entered";
+      if (condition.data.kind == ROSE_ON_ROLE) how = "it never was";
+      return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
+    }
+    if (state_->node(i) == 0) {
+      return fmt::format("its conditions were met, but no node was {}", plan_->where(chain.data.node));
     }
     if (chain.call) {
       const auto seen = state_->seen(i);
-      if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), fault.node);
-      return fmt::format("only {} of {} calls matching {} were seen on {}", seen, chain.call_count,
-                         chain.call->describe(), fault.node);
+      if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), name_of(i));
+      return fmt::format("{} matching calls of {} were seen on {} of the {} asked for", seen, chain.call->describe(),
+                         name_of(i), chain.call_count);
     }
     return "its conditions were met as the run ended";
   }
@@ -659,7 +702,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::atomic<std::uint64_t> workload_ns_{0};
   std::uint64_t armed_ns_ = 0;
   std::vector<LogTail> tails_;
-  std::vector<LogTail::Reader> readers_;
+  std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;  // by condition and node
   std::mutex crashing_;
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;

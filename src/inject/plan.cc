@@ -84,7 +84,13 @@ class Planner {
   Result<void> partition(const Fault& fault, std::size_t index);
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
-  Result<void> function(std::size_t id, const schedule::Condition& source, std::size_t node);
+  // The `where`s that `@role` or a node's name mean; names the nodes it can be.
+  Result<std::uint32_t> place(const std::string& name, bool injects);
+  Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
+  [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
+  Result<void> functions(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset,
+                         const std::vector<std::size_t>& nodes);
+  Result<void> function(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset, std::size_t node);
   Result<void> edges();
   Result<void> order();
   Result<void> lists();
@@ -102,6 +108,7 @@ class Planner {
   Plan& plan_;
   Binaries binaries_;
   std::map<std::pair<std::string, std::uint64_t>, std::size_t> site_at_;
+  std::vector<std::string> role_functions_;
 };
 
 Result<std::size_t> Planner::node_index(const std::string& name, bool injects) const {
@@ -117,6 +124,46 @@ Result<std::size_t> Planner::node_index(const std::string& name, bool injects) c
   auto hint = did_you_mean(name, config_.node_names());
   if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(config_.node_names(), ", "));
   return fail(ErrorKind::input, fmt::format("unknown node '{}'", name), std::move(hint));
+}
+
+Result<std::uint32_t> Planner::place(const std::string& name, bool injects) {
+  const auto role = schedule::role_of(name);
+  if (!role) {
+    ROSE_TRY(const std::size_t node, node_index(name, injects));
+    return static_cast<std::uint32_t>(node);
+  }
+  const auto* known = plan_.schedule.find_role(*role);
+  if (known == nullptr) {
+    return fail(ErrorKind::input, fmt::format("unknown role '{}'", *role), "[[role]] with its name and function says who it is");
+  }
+  // Whoever has it may be any of them.
+  for (const auto& node : config_.nodes) ROSE_CHECK(node_index(node.name, injects));
+  ROSE_TRY(const auto index, role_index(known->name, known->function));
+  return ROSE_ROLE_NODES + index;
+}
+
+// Roles are told apart by name; those without one by their function.
+Result<std::uint32_t> Planner::role_index(const std::string& name, const std::string& function) {
+  const auto& label = name.empty() ? function : name;
+  for (std::size_t i = 0; i < plan_.roles.size(); ++i) {
+    if (plan_.roles[i] == label && role_functions_[i] == function) return static_cast<std::uint32_t>(i);
+  }
+  if (plan_.roles.size() == ROSE_MAX_ROLES) {
+    return fail(ErrorKind::environment, "too many roles", fmt::format("at most {}", static_cast<int>(ROSE_MAX_ROLES)));
+  }
+  const auto index = static_cast<std::uint32_t>(plan_.roles.size());
+  plan_.roles.push_back(label);
+  role_functions_.push_back(function);
+  auto found = functions(ROSE_SITE_ROLE | index, function, std::nullopt, nodes_at(ROSE_ANY_NODE));
+  if (!found) return Unexpected(std::move(found).error().in(fmt::format("role '{}'", label)));
+  return index;
+}
+
+std::vector<std::size_t> Planner::nodes_at(std::uint32_t where) const {
+  if (where < ROSE_ROLE_NODES) return {where};
+  std::vector<std::size_t> all(config_.nodes.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  return all;
 }
 
 Result<void> Planner::make() {
@@ -152,11 +199,11 @@ Result<void> Planner::make() {
 Result<void> Planner::fault(std::size_t index) {
   const Fault& fault = plan_.schedule.faults[index];
   {
-    auto node = node_index(fault.node, true);
+    auto node = place(fault.node, true);
     if (!node) return within(fault, std::move(node).error());
     PlannedChain& chain = plan_.chains[index];
     chain.fault = &fault;
-    chain.data.node = static_cast<__u32>(*node);
+    chain.data.node = *node;
     chain.data.duration_ns = static_cast<__u64>(fault.duration_ns);
     switch (fault.kind) {
       case FaultKind::syscall:
@@ -180,9 +227,10 @@ Result<void> Planner::fault(std::size_t index) {
   ROSE_CHECK(conditions(index, fault.when));
   {
     PlannedChain& chain = plan_.chains[index];
-    if (chain.call && config_.nodes[chain.data.node].attach) {
+    for (const std::size_t node : nodes_at(chain.data.node)) {
+      if (!chain.call || !config_.nodes[node].attach) continue;
       return refuse(fault, ErrorKind::environment,
-                    fmt::format("node '{}' was not started by rose, so its syscalls cannot be changed", fault.node),
+                    fmt::format("node '{}' was not started by rose, so its syscalls cannot be changed", config_.nodes[node].name),
                     "start it with `command`, or use crash, pause and partition with function conditions");
     }
     if (fault.when.empty() && fault.after.empty() && !(chain.data.flags & ROSE_WAITS_FOR_CALL)) {
@@ -196,7 +244,7 @@ Result<void> Planner::fault(std::size_t index) {
     PlannedChain end;
     end.fault = &fault;
     end.data.kind = ROSE_CHAIN_END;
-    end.data.node = plan_.chains[index].data.node;
+    end.data.node = plan_.chains[index].data.node < ROSE_ROLE_NODES ? plan_.chains[index].data.node : 0;
     end.data.target = static_cast<__u32>(index);
     plan_.chains.push_back(std::move(end));
     ROSE_CHECK(conditions(plan_.chains.size() - 1, fault.until));
@@ -293,8 +341,14 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
   const auto add = [](__u64* set, std::size_t node) { set[node / 64] |= __u64{1} << (node % 64); };
   const auto has = [](const __u64* set, std::size_t node) { return ((set[node / 64] >> (node % 64)) & 1) != 0; };
   std::vector<std::size_t> ends;
-  add(rule.side, plan_.chains[index].data.node);
-  ends.push_back(plan_.chains[index].data.node);
+  const std::uint32_t own = plan_.chains[index].data.node;
+  if (own >= ROSE_ROLE_NODES) {
+    rule.flags |= ROSE_RULE_BOUND;
+    if (!fault.side.empty()) return refuse(fault, ErrorKind::input, "a role and nodes cannot stand on one side");
+  } else {
+    add(rule.side, own);
+  }
+  for (const std::size_t node : nodes_at(own)) ends.push_back(node);
   for (const auto& name : fault.side) {
     auto node = node_index(name, true);
     if (!node) return within(fault, std::move(node).error());
@@ -363,9 +417,16 @@ Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::
 Result<void> Planner::condition(std::size_t chain, std::size_t position, const schedule::Condition& source) {
   const Fault& fault = *plan_.chains[chain].fault;
   const auto where = fmt::format("its {} condition", ordinal(position + 1));
-  auto node = node_index(source.node.empty() ? fault.node : source.node, false);
+  const bool anywhere = source.kind == ConditionKind::role && source.node.empty();
+  auto node = anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
   if (!node) return within(fault, std::move(node).error().in(where));
-  const auto& name = config_.nodes[*node].name;
+  // `until` means the node that was hit, whoever has the role by then.
+  const auto& ends = plan_.chains[chain].data;
+  if (ends.kind == ROSE_CHAIN_END && source.node.empty() && !anywhere && *node >= ROSE_ROLE_NODES) {
+    node = ROSE_CHAIN_NODES + ends.target;
+  }
+  const auto nodes = nodes_at(*node);
+  const auto name = plan_.where(*node);
 
   const std::size_t id = plan_.conditions.size();
   plan_.conditions.emplace_back();
@@ -373,7 +434,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   condition.source = &source;
   condition.data.chain = static_cast<__u32>(chain);
   condition.data.position = static_cast<__u32>(position);
-  condition.data.node = static_cast<__u32>(*node);
+  condition.data.node = *node;
   condition.data.count = static_cast<__u32>(source.count);
   condition.data.same_thread = source.same_thread ? 1 : 0;
   if (source.count < 1 || source.count > 1'000'000'000) {
@@ -400,7 +461,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       condition.words =
           source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
                         : fmt::format("entry of {} on {}", source.function, name);
-      if (auto ok = function(id, source, *node); !ok) return within(fault, std::move(ok).error().in(where));
+      if (auto ok = functions(static_cast<std::uint32_t>(id), source.function, source.offset, nodes); !ok) return within(fault, std::move(ok).error().in(where));
       break;
     case ConditionKind::syscall: {
       condition.data.kind = ROSE_ON_SYSCALL;
@@ -408,10 +469,12 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       if (!matcher) return within(fault, std::move(matcher).error().in(where));
       condition.call = std::move(*matcher);
       condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
-      if (config_.nodes[*node].attach) {
+      for (const std::size_t one : nodes) {
+        if (!config_.nodes[one].attach) continue;
         return refuse(fault, ErrorKind::environment,
-                      fmt::format("{}: node '{}' was not started by rose, so its syscalls cannot be watched", where, name),
-                      "use function, log or elapsed conditions");
+                      fmt::format("{}: node '{}' was not started by rose, so its syscalls cannot be watched", where,
+                                  config_.nodes[one].name),
+                      "use function, role or elapsed conditions");
       }
       if (!source.result) break;
       if (*source.result == "ok") {
@@ -436,9 +499,11 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
     case ConditionKind::log:
       condition.data.kind = ROSE_ON_LOG;
       condition.words = fmt::format("log line /{}/ of {}", source.log, name);
-      if (config_.nodes[*node].attach) {
+      for (const std::size_t one : nodes) {
+        if (!config_.nodes[one].attach) continue;
         return refuse(fault, ErrorKind::environment,
-                      fmt::format("{}: node '{}' was not started by rose, which does not see its output", where, name));
+                      fmt::format("{}: node '{}' was not started by rose, which does not see its output", where,
+                                  config_.nodes[one].name));
       }
       try {
         condition.log.emplace(source.log, std::regex::ECMAScript | std::regex::optimize);
@@ -455,11 +520,47 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
                       "\"crashed\", \"exited\", \"paused\" or \"started\"");
       }
       break;
+    case ConditionKind::role: {
+      condition.data.kind = ROSE_ON_ROLE;
+      condition.data.count = 1;
+      const auto* known = source.role.empty() ? nullptr : plan_.schedule.find_role(source.role);
+      if (!source.role.empty() && known == nullptr) {
+        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown role '{}'", where, source.role));
+      }
+      const std::string& function = known != nullptr ? known->function : source.function;
+      auto index = role_index(source.role, function);
+      if (!index) return within(fault, std::move(index).error().in(where));
+      plan_.conditions[id].data.role = static_cast<__u16>(*index);
+      plan_.conditions[id].words = fmt::format("{} being the {}", anywhere ? "some node" : name,
+                                               source.role.empty() ? "last in " + function : source.role);
+      // Taking it is met there and then; having it already is seen from userspace.
+      if (auto ok = functions(static_cast<std::uint32_t>(id), function, std::nullopt, nodes); !ok) {
+        return within(fault, std::move(ok).error().in(where));
+      }
+      break;
+    }
   }
   return {};
 }
 
-Result<void> Planner::function(std::size_t id, const schedule::Condition& source, std::size_t node) {
+// In the binaries of any of the nodes.
+Result<void> Planner::functions(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset,
+                                const std::vector<std::size_t>& nodes) {
+  std::optional<Error> first;
+  bool found = false;
+  for (const std::size_t node : nodes) {
+    if (auto ok = function(entry, name, offset, node); ok) {
+      found = true;
+    } else if (!first) {
+      first = std::move(ok).error();
+    }
+  }
+  if (found) return {};
+  return Unexpected(std::move(*first));
+}
+
+Result<void> Planner::function(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> place_in,
+                               std::size_t node) {
   const auto& config = config_.nodes[node];
   std::vector<std::string> names;
   std::size_t readable = 0, found = 0;
@@ -469,8 +570,8 @@ Result<void> Planner::function(std::size_t id, const schedule::Condition& source
     if (functions == nullptr) continue;
     ++readable;
     for (const auto& function : *functions) {
-      if (!may_be_named(source.function, function) || !symbols::name_matches(source.function, function)) continue;
-      const std::uint64_t offset = source.offset.value_or(0);
+      if (!may_be_named(name, function) || !symbols::name_matches(name, function)) continue;
+      const std::uint64_t offset = place_in.value_or(0);
       if (offset > 0) {
         if (function.size > 0 && offset >= function.size) {
           misplaced = Error{ErrorKind::input,
@@ -492,7 +593,9 @@ Result<void> Planner::function(std::size_t id, const schedule::Condition& source
       if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
       auto& list = plan_.sites[at->second].conditions;
       // Aliases: two names of one address are still one entry.
-      if (list.empty() || list.back() != id) list.push_back(static_cast<std::uint32_t>(id));
+      if (std::find(list.begin(), list.end(), entry) != list.end()) continue;
+      // A role is taken before conditions ask who has it.
+      list.insert((entry & ROSE_SITE_ROLE) != 0 ? list.begin() : list.end(), entry);
     }
   }
   if (found > 0) return {};
@@ -509,9 +612,9 @@ Result<void> Planner::function(std::size_t id, const schedule::Condition& source
     if (functions == nullptr) continue;
     for (const auto& function : *functions) names.push_back(function.name.substr(0, function.name.find('(')));
   }
-  auto hint = did_you_mean(source.function, names);
+  auto hint = did_you_mean(name, names);
   if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry to wait for";
-  return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", source.function, binaries), std::move(hint));
+  return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", name, binaries), std::move(hint));
 }
 
 // `after` as edges from the fault to those that wait for it; `until` waits for its own fault.
@@ -544,7 +647,7 @@ Result<void> Planner::edges() {
     // The workload's beginning is like one more fault to wait for.
     if (chain.flags & ROSE_AT_WORKLOAD) ++chain.after_left;
     chain.progress = chain.after_left > 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0) : ROSE_PROGRESS(0, 0, 0);
-    if (chain.after_left == 0 && chain.conditions == 0) chain.state = ROSE_ARMED;
+    if (chain.after_left == 0 && chain.conditions == 0 && chain.node < ROSE_ROLE_NODES) chain.state = ROSE_ARMED;
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     plan_.chains[i].data.first_edge = static_cast<__u32>(plan_.edges.size());
@@ -593,12 +696,16 @@ Result<void> Planner::lists() {
   std::vector<std::size_t> watched(config_.nodes.size());
   for (const auto& condition : plan_.conditions) {
     if (!condition.call) continue;
-    for (const int number : condition.call->numbers()) numbers[condition.data.node].insert(number);
-    ++watched[condition.data.node];
+    for (const std::size_t node : nodes_at(condition.data.node)) {
+      for (const int number : condition.call->numbers()) numbers[node].insert(number);
+      ++watched[node];
+    }
   }
   for (const auto& chain : plan_.chains) {
     if (!chain.call || chain.data.kind == ROSE_CHAIN_END) continue;
-    for (const int number : chain.call->numbers()) numbers[chain.data.node].insert(number);
+    for (const std::size_t node : nodes_at(chain.data.node)) {
+      for (const int number : chain.call->numbers()) numbers[node].insert(number);
+    }
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     plan_.notified[i].assign(numbers[i].begin(), numbers[i].end());
@@ -625,6 +732,13 @@ Result<void> Planner::lists() {
 }
 
 }  // namespace
+
+std::string Plan::where(std::uint32_t node) const {
+  if (node < nodes.size()) return nodes[node];
+  if (node >= ROSE_CHAIN_NODES && node - ROSE_CHAIN_NODES < chains.size()) return where(chains[node - ROSE_CHAIN_NODES].data.node);
+  if (node < ROSE_ROLE_NODES || node - ROSE_ROLE_NODES >= roles.size()) return "any node";
+  return fmt::format("the {}", roles[node - ROSE_ROLE_NODES]);
+}
 
 bool Plan::notifies() const {
   return std::any_of(notified.begin(), notified.end(), [](const auto& list) { return !list.empty(); });

@@ -39,7 +39,7 @@ struct PlannedChain {
 struct Site {
   std::filesystem::path binary;
   std::uint64_t offset = 0;
-  std::vector<std::uint32_t> conditions;
+  std::vector<std::uint32_t> conditions;  // and, ahead of them, roles (with ROSE_SITE_ROLE)
 };
 
 struct Plan {
@@ -48,6 +48,7 @@ struct Plan {
   std::vector<PlannedChain> chains;  // those of the faults come first, in their order
   std::vector<PlannedCondition> conditions;
   std::vector<std::uint32_t> edges;
+  std::vector<std::string> roles;  // "leader", or the function of a role without a name
   std::vector<Site> sites;
   std::vector<rose_rule> rules;  // one a partition
   std::vector<rose_rule_port> rule_ports;
@@ -59,6 +60,12 @@ struct Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
+  // What is said of a node or of whoever has a role may be about this node.
+  [[nodiscard]] static bool may_be(std::uint32_t where, std::size_t node) {
+    return where == node || where >= ROSE_ROLE_NODES;
+  }
+  // "n1", "the leader".
+  [[nodiscard]] std::string where(std::uint32_t node) const;
   [[nodiscard]] bool notifies() const;
   [[nodiscard]] bool rejects() const;
   // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.

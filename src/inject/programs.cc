@@ -98,6 +98,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(sites_.map(inject_->maps.rose_sites));
     ROSE_CHECK(site_conditions_.map(inject_->maps.rose_site_conds));
     ROSE_CHECK(groups_.map(inject_->maps.rose_groups));
+    ROSE_CHECK(roles_.map(inject_->maps.rose_roles));
     ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, nullptr, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
     std::uint32_t first = 0;
@@ -128,7 +129,8 @@ class LoadedPrograms final : public Programs {
             .conditions = conditions_.as<rose_condition>(),
             .edges = edges_.as<rose_word>(),
             .groups = groups_.as<rose_word>(),
-            .settings = settings_.as<rose_settings>()};
+            .settings = settings_.as<rose_settings>(),
+            .roles = roles_.as<rose_role>()};
   }
 
   int bell_fd() const override { return ring_buffer__epoll_fd(ring_); }
@@ -311,7 +313,7 @@ class LoadedPrograms final : public Programs {
   rose_inject* inject_ = nullptr;
   rose_network* network_ = nullptr;
   ring_buffer* ring_ = nullptr;
-  Mapping chains_, conditions_, edges_, groups_, settings_, nodes_, sites_, site_conditions_, rules_;
+  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_;
   std::filesystem::path cgroup_root_;
   bool netns_ = false;
   Fd client_netns_;

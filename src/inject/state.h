@@ -20,6 +20,7 @@ struct SharedArrays {
   rose_word* edges = nullptr;
   rose_word* groups = nullptr;  // by group number, 0 unused
   rose_settings* settings = nullptr;
+  rose_role* roles = nullptr;
 };
 
 class State {
@@ -49,9 +50,18 @@ class State {
   // The condition's fault is not over, and the condition still ahead or current.
   [[nodiscard]] bool pending(std::size_t condition) const;
 
-  // One match of a condition, if it is the current one. True when the chain's last was met by it.
-  bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
-  // Fires a chain; false when it was fired already or its group has another winner. Opens what comes `after`.
+  // Index + 1 of the node a chain is about, 0 while that is a role nobody had when its conditions were met; of the node that has a
+  // role now.
+  [[nodiscard]] std::uint32_t node(std::size_t chain) const { return rose_chain_node(&arrays_.chains[chain]); }
+  [[nodiscard]] std::uint32_t holder(std::size_t role) const { return load(arrays_.roles[role].holder); }
+  // Does `where` (a node, a role, what a chain is bound to, ROSE_ANY_NODE) mean this node now?
+  [[nodiscard]] bool is_there(std::uint32_t where, std::size_t node) const;
+
+  // One match of a condition, if it is the current one, by this node (where one did). True when the chain's last was met by it.
+  bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now, std::uint32_t node = ROSE_ANY_NODE);
+  // Its conditions are met, and nobody had its role then: goes on if somebody has it now.
+  bool settle(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
+  // Fires a chain; false when it was fired already, its group has another winner, or nobody has its role. Opens what comes `after`.
   bool fire(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
   // The workload began.
   void begin(std::uint64_t now);

@@ -292,14 +292,14 @@ class Supervisor::Listener {
 };
 
 Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands)
-    : plan_(plan), state_(state), programs_(programs), hands_(hands) {
+    : plan_(plan), state_(state), programs_(programs), hands_(hands), node_(node) {
   for (std::size_t i = 0; i < plan.conditions.size(); ++i) {
-    if (plan.conditions[i].call && plan.conditions[i].data.node == node) {
+    if (plan.conditions[i].call && Plan::may_be(plan.conditions[i].data.node, node)) {
       conditions_.push_back(static_cast<std::uint32_t>(i));
     }
   }
   for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {
-    if (plan.chains[i].call && plan.chains[i].data.node == node) chains_.push_back(static_cast<std::uint32_t>(i));
+    if (plan.chains[i].call && Plan::may_be(plan.chains[i].data.node, node)) chains_.push_back(static_cast<std::uint32_t>(i));
   }
 }
 
@@ -373,7 +373,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {
     const auto now = state_.state(id);
-    if (now == ROSE_ARMED || now == ROSE_FIRED) armed.push_back(id);
+    if ((now == ROSE_ARMED || now == ROSE_FIRED) && state_.node(id) == node_ + 1) armed.push_back(id);
   }
   for (const auto id : armed) {
     const PlannedChain& chain = plan_.chains[id];

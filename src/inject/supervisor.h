@@ -68,6 +68,7 @@ class Supervisor {
   State& state_;
   Programs* programs_;
   Hands& hands_;
+  const std::size_t node_;
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
   std::atomic<bool> disarmed_{false};

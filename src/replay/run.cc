@@ -245,7 +245,7 @@ class OneRun {
       for (trace::Event& event : trace.events) {
         // A fault with several `times` goes on after its first call.
         if (event.ts_ns + 1'000'000 < fired) continue;
-        const bool same_node = trace.str(event.node) == fault.node;
+        const bool same_node = trace.str(event.node) == outcome.node;
         if (fault.kind == schedule::FaultKind::syscall && event.type == trace::EventType::scf && same_node &&
             event.err == fault.error && fault.error != 0 &&
             (outcome.injected > 1 || (event.tid == outcome.tid && event.ts_ns - fired < config::kSecond)))

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "schedule/record.h"
 #include "trace/dump.h"
 
 namespace rose::replay {
@@ -18,45 +19,6 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
-
-Json to_json(const schedule::FaultOutcome& fault) {
-  Json conditions = Json::array();
-  for (const schedule::ConditionOutcome& condition : fault.conditions)
-    conditions.push_back({{"met", condition.met}, {"met_ns", condition.met_ns}, {"seen", condition.seen}});
-  return {{"id", fault.id},
-          {"armed", fault.armed},
-          {"fired", fault.fired},
-          {"withdrawn", fault.withdrawn},
-          {"fired_ns", fault.fired_ns},
-          {"ended_ns", fault.ended_ns},
-          {"seen", fault.seen},
-          {"injected", fault.injected},
-          {"pid", fault.pid},
-          {"tid", fault.tid},
-          {"detail", fault.detail},
-          {"why_not", fault.why_not},
-          {"conditions", std::move(conditions)}};
-}
-
-schedule::FaultOutcome fault_from_json(const Json& json) {
-  schedule::FaultOutcome fault;
-  fault.id = json.at("id").get<std::string>();
-  fault.armed = json.at("armed").get<bool>();
-  fault.fired = json.at("fired").get<bool>();
-  fault.withdrawn = json.at("withdrawn").get<bool>();
-  fault.fired_ns = json.at("fired_ns").get<std::int64_t>();
-  fault.ended_ns = json.at("ended_ns").get<std::int64_t>();
-  fault.seen = json.at("seen").get<std::uint64_t>();
-  fault.injected = json.at("injected").get<std::uint64_t>();
-  fault.pid = json.at("pid").get<int>();
-  fault.tid = json.at("tid").get<int>();
-  fault.detail = json.at("detail").get<std::string>();
-  fault.why_not = json.at("why_not").get<std::string>();
-  for (const Json& condition : json.at("conditions"))
-    fault.conditions.push_back({condition.at("met").get<bool>(), condition.at("met_ns").get<std::int64_t>(),
-                                condition.at("seen").get<std::uint64_t>()});
-  return fault;
-}
 
 schedule::Verdict verdict_from(const std::string& name) {
   for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
@@ -80,8 +42,6 @@ Json command_json(const deploy::CommandResult& command) {
 
 Json run_json(const Run& run, const schedule::Schedule& schedule) {
   const schedule::RunResult& result = run.result;
-  Json faults = Json::array();
-  for (const schedule::FaultOutcome& fault : result.faults) faults.push_back(to_json(fault));
   Json json = {{"number", result.number},
                {"fingerprint", schedule::fingerprint(schedule)},
                {"schedule", schedule::to_toml(schedule)},
@@ -91,7 +51,7 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"seconds", result.seconds},
                {"backend", run.backend},
                {"workload", command_json(run.workload)},
-               {"faults", std::move(faults)}};
+               {"faults", Json::parse(schedule::outcomes_json(result.faults))}};
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
 }
@@ -222,7 +182,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded() const {
       for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
         if (answer == answer_name(known)) run.result.oracle = known;
       run.result.seconds = json.at("seconds").get<double>();
-      for (const Json& fault : json.at("faults")) run.result.faults.push_back(fault_from_json(fault));
+      ROSE_TRY(run.result.faults, schedule::parse_outcomes(json.at("faults").dump()));
     } catch (const Json::exception& e) {
       return fail(ErrorKind::input, fmt::format("{}:{}: not a record of a run: {}", record.string(), number, e.what()),
                   "remove the file, or diagnose without --resume to start over");

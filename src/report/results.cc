@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "schedule/record.h"
 
 namespace rose::report {
 namespace {
@@ -31,7 +32,30 @@ std::string rate_text(const schedule::Tally& tally) {
 }
 
 std::string since_workload(std::int64_t ns) {
-  return ns < 0 ? "before the workload" : fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+  return ns < 0 ? fmt::format("{:.3f} s before", static_cast<double>(-ns) / 1e9)
+                : fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
+}
+
+// Columns as wide as their widest cell; the last one as it is.
+std::string columns(const std::vector<std::vector<std::string>>& rows, std::string_view indent) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], i + 1 < row.size() ? widths[i] : 0);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string thread_of(int pid, int tid) {
+  if (tid <= 0) return pid > 0 ? std::to_string(pid) : "";
+  return pid == tid || pid <= 0 ? std::to_string(tid) : fmt::format("{}/{}", pid, tid);
 }
 
 std::string xml_escape(std::string_view text) {
@@ -93,7 +117,8 @@ std::string replay_json(const ReplayReport& report) {
                     {"verdict", schedule::verdict_name(run.verdict)},
                     {"reason", run.reason},
                     {"seconds", run.seconds},
-                    {"directory", text_or_null(run.directory.string())}});
+                    {"directory", text_or_null(run.directory.string())},
+                    {"faults", Json::parse(schedule::outcomes_json(run.faults))}});
   Json json = {{"verdict", schedule::verdict_name(report.verdict)},
                {"rate", report.tally.rate()},
                {"interval", interval_json(report.tally)},
@@ -158,30 +183,35 @@ std::string replay_junit(const ReplayReport& report) {
 }
 
 std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run) {
-  std::string out;
+  std::vector<std::vector<std::string>> rows{{"", "at", "node", "pid/thread", "seen", ""}};
   for (const schedule::FaultOutcome& outcome : run.faults) {
     const schedule::Fault* fault = schedule.find(outcome.id);
     if (fault == nullptr) continue;
-    out += fmt::format("  {}: {}\n", outcome.id, schedule::in_words(*fault));
+    rows.push_back({outcome.id});
     for (std::size_t i = 0; i < outcome.conditions.size(); ++i) {
       const schedule::ConditionOutcome& condition = outcome.conditions[i];
-      out += condition.met ? fmt::format("    condition {}: met at {}, {} seen\n", i + 1,
-                                         since_workload(condition.met_ns), condition.seen)
-                           : fmt::format("    condition {}: not met, {} seen\n", i + 1, condition.seen);
+      // Of time passing there is nothing to count.
+      const bool counted = i < fault->when.size() && fault->when[i].kind != schedule::ConditionKind::elapsed;
+      rows.push_back({fmt::format("  {}. {}", i + 1, condition.words), condition.met ? since_workload(condition.met_ns) : "never",
+                      condition.node, thread_of(condition.pid, condition.tid),
+                      counted ? fmt::format("{} of {}", condition.seen, condition.wanted) : "", ""});
     }
-    if (outcome.fired) {
-      out += fmt::format("    fired at {}", since_workload(outcome.fired_ns));
-      if (outcome.tid > 0) out += fmt::format(", pid {} thread {}", outcome.pid, outcome.tid);
-      if (!outcome.detail.empty()) out += fmt::format(", {}", outcome.detail);
-      if (outcome.seen > 0) out += fmt::format("; {} matching calls seen", outcome.seen);
-      if (outcome.ended_ns != 0) out += fmt::format("; ended at {}", since_workload(outcome.ended_ns));
-      out += "\n";
-    } else {
-      out += fmt::format("    did not fire: {}\n",
-                         outcome.withdrawn ? "another fault of its group fired" : outcome.why_not);
+    if (!outcome.fired) {
+      rows.push_back({"  fired", "never", "", "", outcome.seen > 0 ? fmt::format("{} calls", outcome.seen) : "",
+                      outcome.withdrawn ? "another fault of its group fired" : outcome.why_not});
+      continue;
+    }
+    rows.push_back({"  fired", since_workload(outcome.fired_ns), outcome.node, thread_of(outcome.pid, outcome.tid),
+                    outcome.seen > 0 ? fmt::format("{} calls", outcome.seen) : "", outcome.detail});
+    if (outcome.ended_ns != 0) rows.push_back({"  ended", since_workload(outcome.ended_ns), outcome.node, "", "", ""});
+  }
+  std::string out;
+  for (const schedule::FaultOutcome& outcome : run.faults) {
+    if (const schedule::Fault* fault = schedule.find(outcome.id); fault != nullptr) {
+      out += fmt::format("  {}: {}\n", outcome.id, schedule::in_words(*fault));
     }
   }
-  return out;
+  return out + columns(rows, "  ");
 }
 
 std::string plan_json(const diagnose::Plan& plan) {

@@ -21,6 +21,10 @@ struct ConditionOutcome {
   bool met = false;
   std::int64_t met_ns = 0;  // since the workload began (negative: before)
   std::uint64_t seen = 0;   // matching calls, entries or lines counted for it
+  std::uint64_t wanted = 1;
+  std::string node;         // where it was met; "": on none (time passing)
+  int pid = 0, tid = 0;     // 0: not by a thread of the node
+  std::string words;        // "return of openat(*/log.*) on n1"
 };
 
 struct FaultOutcome {
@@ -33,6 +37,7 @@ struct FaultOutcome {
   std::uint64_t seen = 0;                    // matching calls seen while armed
   std::uint64_t injected = 0;                // calls changed, packets dropped, processes signalled
   int pid = 0, tid = 0;                      // where it fired
+  std::string node;                          // which it hit: of a role, whose it was then
   std::string detail;                        // the call or target in words: "read(/data/snapshot.3)"
   std::string why_not;                       // when it did not fire: one sentence
   std::vector<ConditionOutcome> conditions;  // as in `when`

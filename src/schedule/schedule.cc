@@ -21,6 +21,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1'000'000'000;
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::size_t kMostFaults = 4096;
+constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostConditions = 64;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
@@ -52,6 +53,7 @@ class Reader {
       if (version->integer != kVersion)
         root_.wrong("version", fmt::format("found version {}, this rose reads version {}", version->integer, kVersion));
     root_.string("name", schedule_.name);
+    read_roles();
     std::vector<toml::Table> tables = root_.tables("fault", "a list of tables ([[fault]])");
     root_.finish();
     if (tables.size() > kMostFaults) {
@@ -73,6 +75,7 @@ class Reader {
     std::vector<toml::Place> after;
   };
 
+  void read_roles();
   void read_fault(toml::Table& table);
   void refuse_foreign_keys(toml::Table& table, FaultKind kind);
   void read_syscall_fault(toml::Table& table, Fault& fault);
@@ -88,6 +91,8 @@ class Reader {
   void read_conditions(toml::Table& table, std::string_view key, const Fault& fault, std::vector<Condition>& into);
   void read_condition(toml::Table& table, const Fault& fault, const Condition* previous, Condition& condition);
   void read_result_condition(toml::Table& table, Condition& condition);
+  bool known_role(std::string_view name, toml::Place place, std::string_view path);
+  bool read_node_or_role(toml::Table& table, std::string& into);
   void check_ids();
   void check_after();
   void check_cycles();
@@ -152,7 +157,7 @@ bool Reader::read_names(toml::Table& table, std::string_view key, std::string_vi
 void Reader::read_node(toml::Table& table, Fault& fault) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::array) {
-    read_name(table, "node", fault.node);
+    read_node_or_role(table, fault.node);
     return;
   }
   std::vector<std::string> names;
@@ -164,6 +169,44 @@ void Reader::read_node(toml::Table& table, Fault& fault) {
   }
   fault.node = std::move(names.front());
   fault.side.assign(std::make_move_iterator(names.begin() + 1), std::make_move_iterator(names.end()));
+}
+
+void Reader::read_roles() {
+  std::vector<toml::Table> tables = root_.tables("role", "a list of tables ([[role]])");
+  if (tables.size() > kMostRoles) {
+    problems_.add(tables[kMostRoles].place(),
+                  fmt::format("role: {} roles were found, up to {} are accepted", tables.size(), kMostRoles));
+    return;
+  }
+  for (toml::Table& table : tables) {
+    Role role;
+    table.require("name", "faults name it with an '@', such as node = \"@leader\"");
+    table.require("function", "the node that last entered it has the role, such as function = \"become_leader\"");
+    if (read_name(table, "name", role.name) && schedule_.find_role(role.name) != nullptr)
+      table.wrong("name", fmt::format("'{}' is there twice", role.name));
+    table.string("function", role.function);
+    table.finish();
+    schedule_.roles.push_back(std::move(role));
+  }
+}
+
+bool Reader::known_role(std::string_view name, toml::Place place, std::string_view path) {
+  if (schedule_.find_role(name) != nullptr) return true;
+  std::vector<std::string> names;
+  for (const Role& role : schedule_.roles) names.push_back(role.name);
+  std::string hint = did_you_mean(name, names);
+  if (hint.empty()) hint = fmt::format("[[role]] with name = \"{}\" and function = ... says who it is", name);
+  problems_.add(place, fmt::format("{}: no [[role]] is named {}", path, toml::quoted(name)), std::move(hint));
+  return false;
+}
+
+// "n1", or "@leader".
+bool Reader::read_node_or_role(toml::Table& table, std::string& into) {
+  const toml::Value* value = table.get("node");
+  if (value == nullptr || value->type != toml::Type::string || !role_of(value->text)) return read_name(table, "node", into);
+  if (!known_role(*role_of(value->text), table.place("node"), table.path("node"))) return false;
+  into = value->text;
+  return true;
 }
 
 void Reader::read_fault(toml::Table& table) {
@@ -470,13 +513,14 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
       {ConditionKind::syscall, "syscall",
        {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
       {ConditionKind::log, "log", {"node", "count"}},
-      {ConditionKind::process_state, "state", {"node"}}};
+      {ConditionKind::process_state, "state", {"node"}},
+      {ConditionKind::role, "role", {"node"}}};
   const Form* form = nullptr;
   for (const Form& one : forms) {
     if (!table.has(one.key)) continue;
     if (form != nullptr) {
       table.wrong(one.key, fmt::format("'{}' and '{}' were both found, a condition has exactly one of 'elapsed', "
-                                       "'function', 'syscall', 'log', 'state'",
+                                       "'function', 'syscall', 'log', 'state', 'role'",
                                        form->key, one.key));
       return;
     }
@@ -488,7 +532,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
       for (const std::string_view key : one.others) table.get(key);
     table.finish();  // a misspelt key is the likelier reason
     problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
-                                                     "'log', 'state'",
+                                                     "'log', 'state', 'role'",
                                                      table.path()));
     return;
   }
@@ -525,11 +569,24 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
       if (table.one_of("state", kStates, state)) condition.state = kStates[state];
       break;
     }
+    case ConditionKind::role: {
+      const toml::Value& value = *table.get("role");
+      if (value.type == toml::Type::table) {
+        auto role = table.table("role");
+        role->require("function");
+        role->string("function", condition.function);
+        role->finish();
+      } else if (table.string("role", condition.role)) {
+        known_role(condition.role, table.place("role"), table.path("role"));
+      }
+      break;
+    }
   }
   const auto takes = [&](std::string_view key) {
     return std::find(form->others.begin(), form->others.end(), key) != form->others.end();
   };
-  if (takes("node")) read_name(table, "node", condition.node);
+  if (takes("node") && form->kind != ConditionKind::role) read_node_or_role(table, condition.node);
+  if (takes("node") && form->kind == ConditionKind::role) read_name(table, "node", condition.node);
   if (takes("count")) table.integer("count", condition.count, 1, kMostCount);
   if (takes("same_thread") && table.boolean("same_thread", condition.same_thread) && condition.same_thread) {
     const auto node = [&](const Condition& one) { return one.node.empty() ? fault.node : one.node; };
@@ -648,6 +705,16 @@ const Fault* Schedule::find(std::string_view id) const {
   return it == faults.end() ? nullptr : &*it;
 }
 
+const Role* Schedule::find_role(std::string_view role) const {
+  const auto it = std::find_if(roles.begin(), roles.end(), [&](const Role& one) { return one.name == role; });
+  return it == roles.end() ? nullptr : &*it;
+}
+
+std::optional<std::string_view> role_of(std::string_view node) {
+  if (node.size() < 2 || node.front() != '@') return std::nullopt;
+  return node.substr(1);
+}
+
 std::string_view kind_name(FaultKind kind) {
   switch (kind) {
     case FaultKind::syscall: return "syscall";
@@ -672,7 +739,7 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
   for (const Fault& fault : schedule.faults) {
     const std::string where = fault.line > 0 ? fmt::format("{}:{}", file, fault.line) : std::string(file);
     const auto check = [&](const std::string& node, std::string_view what) -> Result<void> {
-      if (node.empty() || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
+      if (node.empty() || role_of(node) || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
       std::string hint = did_you_mean(node, nodes);
       if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(nodes, ", "));
       return fail(ErrorKind::input,

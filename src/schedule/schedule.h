@@ -31,18 +31,19 @@ struct CallMatch {
   friend bool operator==(const CallMatch&, const CallMatch&) = default;
 };
 
-enum class ConditionKind { elapsed, function, syscall, log, process_state };
+enum class ConditionKind { elapsed, function, syscall, log, process_state, role };
 
 struct Condition {
   ConditionKind kind = ConditionKind::elapsed;
   std::int64_t elapsed_ns = 0;              // elapsed
-  std::string function;                     // function: demangled name, parameters optional
+  std::string function;                     // function (also role, inline): demangled name, parameters optional
   std::optional<std::uint64_t> offset;      // function: bytes from its entry
   CallMatch call;                           // syscall: met when the call returns
   std::optional<std::string> result;        // syscall: "ok", "error", an errno name or a number
   std::string log;                          // log: regex on the node's output
   std::string state;                        // process_state: crashed, exited, paused, started
-  std::string node;                         // "": the fault's own node
+  std::string role;                         // role: its name; met when a node has it, or takes it
+  std::string node;                         // "": the fault's own node (role: any); "@role" as in Fault
   int count = 1;                            // the nth from when the previous condition was met
   bool same_thread = false;
 
@@ -52,7 +53,7 @@ struct Condition {
 struct Fault {
   std::string id;
   FaultKind kind = FaultKind::syscall;
-  std::string node;
+  std::string node;                         // "@role": the node that has the role when the conditions are met
   std::vector<std::string> after;           // ids
   std::string group;                        // "": none
   std::vector<Condition> when;              // in order
@@ -92,13 +93,26 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;  // `line` included
 };
 
+// Which node it is changes during a run: whichever last entered the function.
+struct Role {
+  std::string name;
+  std::string function;
+
+  friend bool operator==(const Role&, const Role&) = default;
+};
+
 struct Schedule {
   std::string name;
+  std::vector<Role> roles;
   std::vector<Fault> faults;
 
   [[nodiscard]] const Fault* find(std::string_view id) const;
+  [[nodiscard]] const Role* find_role(std::string_view role) const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
+
+// "leader" of "@leader"; nothing for a node's name.
+[[nodiscard]] std::optional<std::string_view> role_of(std::string_view node);
 
 [[nodiscard]] Result<Schedule> read_schedule(const std::filesystem::path& path);
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text, std::string_view name);

@@ -44,8 +44,14 @@ std::string call_details(const CallMatch& call) {
   return text;
 }
 
+// "n1", or "the leader".
+std::string who(const std::string& node) {
+  const auto role = role_of(node);
+  return role ? fmt::format("the {}", *role) : node;
+}
+
 std::string condition_words(const Condition& condition, const std::string& own_node) {
-  const std::string& node = condition.node.empty() ? own_node : condition.node;
+  const std::string node = who(condition.node.empty() ? own_node : condition.node);
   const std::string times = condition.count > 1 ? fmt::format(" for the {} time", ordinal(condition.count)) : "";
   const std::string thread = condition.same_thread ? " in the same thread" : "";
   switch (condition.kind) {
@@ -71,6 +77,11 @@ std::string condition_words(const Condition& condition, const std::string& own_n
     case ConditionKind::process_state:
       if (condition.state == "paused") return fmt::format("{} was paused", node);
       return fmt::format("{} has {}", node, condition.state);
+    case ConditionKind::role: {
+      const std::string somebody = condition.node.empty() ? "some node" : node;
+      if (condition.role.empty()) return fmt::format("{} is the last to have entered {}", somebody, condition.function);
+      return fmt::format("{} is the {}", somebody, condition.role);
+    }
   }
   return {};
 }
@@ -83,9 +94,9 @@ std::string conditions_words(const std::vector<Condition>& conditions, const std
 }
 
 std::string whom(const Fault& fault) {
-  if (fault.scope == Scope::others) return fmt::format("the processes of {} besides its main one", fault.node);
-  return fault.scope == Scope::main ? fmt::format("the main process of {}", fault.node)
-                                    : fmt::format("{} (all its processes)", fault.node);
+  if (fault.scope == Scope::others) return fmt::format("the processes of {} besides its main one", who(fault.node));
+  return fault.scope == Scope::main ? fmt::format("the main process of {}", who(fault.node))
+                                    : fmt::format("{} (all its processes)", who(fault.node));
 }
 
 std::string syscall_words(const Fault& fault) {
@@ -97,7 +108,7 @@ std::string syscall_words(const Fault& fault) {
     which = fmt::format("the {} {}", ordinal(fault.count), call);
   else
     which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal(fault.count), call);
-  which += fmt::format(" on {}", fault.node);
+  which += fmt::format(" on {}", who(fault.node));
 
   std::string text;
   if (fault.error != 0)
@@ -111,7 +122,7 @@ std::string syscall_words(const Fault& fault) {
   if (changed && fault.effect == Effect::bytes) text += fmt::format(" after {} bytes of it were done", fault.effect_bytes);
   if (fault.result && fault.effect == Effect::none) text += " without doing anything";
   if (changed && fault.delay_ns != 0) text += fmt::format(", {} late", format_duration(fault.delay_ns));
-  if (fault.then_do == ThenDo::crash) text += fmt::format(", and kill {} right then", fault.node);
+  if (fault.then_do == ThenDo::crash) text += fmt::format(", and kill {} right then", who(fault.node));
   return text;
 }
 
@@ -131,7 +142,7 @@ std::string process_words(const Fault& fault) {
 
 std::string partition_words(const Fault& fault) {
   const std::string peers = fault.peers.empty() ? "all other nodes" : enumerate(fault.peers);
-  std::vector<std::string> nodes{fault.node};
+  std::vector<std::string> nodes{who(fault.node)};
   nodes.insert(nodes.end(), fault.side.begin(), fault.side.end());
   const std::string side = enumerate(nodes);
   const std::string receives = nodes.size() > 1 ? "receive" : "receives";

@@ -63,6 +63,10 @@ std::string condition_text(const Condition& condition) {
       break;
     case ConditionKind::log: parts.emplace_back("log", literal(condition.log)); break;
     case ConditionKind::process_state: parts.emplace_back("state", literal(condition.state)); break;
+    case ConditionKind::role:
+      parts.emplace_back("role", condition.role.empty() ? inline_table({{"function", literal(condition.function)}})
+                                                        : literal(condition.role));
+      break;
   }
   if (condition.count != 1) parts.emplace_back("count", std::to_string(condition.count));
   if (condition.same_thread) parts.emplace_back("same_thread", "true");
@@ -134,6 +138,8 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
   }
   text += "version = 1\n";
   if (!schedule.name.empty()) text += fmt::format("name = {}\n", literal(schedule.name));
+  for (const Role& role : schedule.roles)
+    text += fmt::format("\n[[role]]\nname     = {}\nfunction = {}\n", literal(role.name), literal(role.function));
   for (const Fault& fault : schedule.faults) {
     Parts parts;
     parts.emplace_back("id", literal(fault.id));
@@ -178,9 +184,9 @@ std::string fingerprint(const Schedule& schedule) {
     std::sort(fault.peers.begin(), fault.peers.end());
     std::sort(fault.ports.begin(), fault.ports.end());
     for (Condition& condition : fault.when)
-      if (condition.node == fault.node) condition.node.clear();
+      if (condition.node == fault.node && condition.kind != ConditionKind::role) condition.node.clear();
     for (Condition& condition : fault.until)
-      if (condition.node == fault.node) condition.node.clear();
+      if (condition.node == fault.node && condition.kind != ConditionKind::role) condition.node.clear();
   }
   // FNV-1a twice, from two starting points: 128 bits are plenty for the few hundred schedules of a record.
   const std::string text = to_toml(plain);

@@ -355,16 +355,16 @@ when = [ { elapsed = "1h" } ]
   rig.wait_end();
   const auto outcomes = rig.finish();
   for (const auto& one : outcomes) CHECK_FALSE(one.fired);
-  CHECK(outcomes.at(0).why_not == "only 2 of 3 calls matching write(*/data) were seen on n1");
+  CHECK(outcomes.at(0).why_not == "2 matching calls of write(*/data) were seen on n1 of the 3 asked for");
   CHECK(outcomes.at(0).armed);
   CHECK(outcomes.at(1).why_not ==
-        "its 2nd condition (entry of step_function on n1) was not met: 0 of 2 seen");
+        "condition 2 of 2 (entry of step_function on n1) was not met: never entered");
   REQUIRE(outcomes.at(1).conditions.size() == 2);
   CHECK(outcomes.at(1).conditions.at(0).met);
   CHECK(outcomes.at(1).conditions.at(0).seen == 2);
   CHECK_FALSE(outcomes.at(1).conditions.at(1).met);
   CHECK(outcomes.at(2).why_not == "it comes after 'third', which did not fire");
-  CHECK(outcomes.at(3).why_not == "its 1st condition (1h passing) was not met before the run ended");
+  CHECK(outcomes.at(3).why_not == "condition 1 of 1 (1h passing) was not met: the run ended before");
 }
 
 TEST_CASE("of a group the first fires and the others are withdrawn") {

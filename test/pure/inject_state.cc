@@ -41,6 +41,7 @@ struct Memory {
   std::vector<rose_condition> conditions;
   std::vector<rose_word> edges, groups;
   rose_settings settings{};
+  std::vector<rose_role> roles = std::vector<rose_role>(ROSE_MAX_ROLES);
   std::unique_ptr<State> state;
 
   explicit Memory(const std::string& text) {
@@ -52,7 +53,7 @@ struct Memory {
     edges.resize(plan->edges.size());
     groups.resize(plan->chains.size() + 1);
     state = std::make_unique<State>(
-        *plan, SharedArrays{chains.data(), conditions.data(), edges.data(), groups.data(), &settings});
+        *plan, SharedArrays{chains.data(), conditions.data(), edges.data(), groups.data(), &settings, roles.data()});
   }
 };
 
@@ -191,6 +192,10 @@ TEST_CASE("what cannot be done is refused, with a way out") {
        ErrorKind::environment, "`delay` together with", "leave one"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
        "no function 'no_such_function_here'", ""},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"step_functoin\" } ]", ErrorKind::input,
+       "no function 'step_functoin'", "did you mean 'step_function'?"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { role = { function = \"step_functoin\" } } ]", ErrorKind::input,
+       "no function 'step_functoin'", "did you mean 'step_function'?"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 0x5000 } ]",
        ErrorKind::input, "offset 0x5000 is outside of 'probed_function", "bytes long"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 1 } ]",
@@ -231,4 +236,40 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
       plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
   REQUIRE_FALSE(syscall);
   CHECK(syscall.error().kind == ErrorKind::environment);
+}
+
+TEST_CASE("a fault on a role is bound to who has it when its conditions are met, once") {
+  Memory m(R"(
+[[role]]
+name = "leader"
+function = "step_function"
+[[fault]]
+id = "a"
+kind = "crash"
+node = "@leader"
+when = [ { syscall = "read", node = "n1" } ]
+[[fault]]
+id = "b"
+kind = "syscall"
+node = "@leader"
+syscall = "read"
+error = "EIO"
+)");
+  CHECK(m.plan->sites.size() == 1);
+  CHECK(m.plan->sites[0].conditions == std::vector<std::uint32_t>{ROSE_SITE_ROLE});
+  CHECK(m.state->state(1) == ROSE_WAITING);
+  m.state->count(0, 1, 1, 5);
+  CHECK(m.state->state(0) == ROSE_WAITING);
+  CHECK_FALSE(m.state->settle(0, 1, 1, 6));
+  m.roles[0].holder = 3;
+  CHECK(m.state->settle(0, 1, 1, 7));
+  CHECK(m.state->settle(1, 1, 1, 7));
+  m.roles[0].holder = 1;
+  CHECK(m.state->state(0) == ROSE_FIRED);
+  CHECK(m.state->state(1) == ROSE_ARMED);
+  CHECK(m.state->node(0) == 3);
+  CHECK(m.state->node(1) == 3);
+  CHECK(m.state->is_there(ROSE_ROLE_NODES, 0));
+  CHECK(m.state->is_there(ROSE_CHAIN_NODES, 2));
+  CHECK_FALSE(m.state->is_there(ROSE_ROLE_NODES, 2));
 }

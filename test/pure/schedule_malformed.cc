@@ -35,7 +35,7 @@ const Row kRows[] = {
      ""},
     {kVersion + "faults = []\n",
      "2:1: unknown key 'faults'",
-     "did you mean 'fault'? accepted here: version, name, fault"},
+     "did you mean 'fault'? accepted here: version, name, role, fault"},
     {kVersion + "[fault]\n",
      "2:1: fault: a table was found, a list of tables ([[fault]]) is needed",
      ""},
@@ -291,6 +291,29 @@ duration = 3
     {kPartition + "loss = 30\n",
      "6:8: fault.loss: '30' is out of range, a number above 0 and up to 1 is needed",
      ""},
+    {kVersion + R"([[role]]
+name = "leader"
+function = "f"
+[[fault]]
+id = "f"
+kind = "crash"
+node = "@laeder"
+)",
+     "8:8: fault.node: no [[role]] is named 'laeder'",
+     "did you mean 'leader'?"},
+    {kVersion + R"([[fault]]
+id = "f"
+kind = "crash"
+node = "n1"
+when = [ { role = "leader" } ]
+)",
+     "6:19: fault.when.role: no [[role]] is named 'leader'",
+     "[[role]] with name = \"leader\" and function = ... says who it is"},
+    {kVersion + R"([[role]]
+name = "leader"
+)",
+     "2:1: role: 'function' is missing",
+     "the node that last entered it has the role, such as function = \"become_leader\""},
     {kPartition + "action = \"rejekt\"\n",
      "6:10: fault.action: 'rejekt' is not one of \"drop\", \"reject\"",
      "did you mean 'reject'?"},
@@ -331,21 +354,21 @@ until = [ { elapsed = "1s" } ]
      "needed",
      ""},
     {kCrash + "when = [ {  } ]\n",
-     "6:10: fault.when: a condition needs one of 'elapsed', 'function', 'syscall', 'log', 'state'",
+     "6:10: fault.when: a condition needs one of 'elapsed', 'function', 'syscall', 'log', 'state', 'role'",
      ""},
     {kCrash + "when = [ { elapsed = \"5\" } ]\n",
      "6:22: fault.when.elapsed: '5' is not a duration such as \"1.5s\" (units ms, s, m, h)",
      ""},
     {kCrash + "when = [ { elapsd = \"5s\" } ]\n",
      "6:12: fault.when: unknown key 'elapsd'",
-     "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, offset, "
+     "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, role, offset, "
      "count, same_thread, node, path, peer, local, args, process, result"},
     {kCrash + "when = [ { elapsed = \"5s\", count = 2 } ]\n",
      "6:36: fault.when.count: 'count' does not belong to a condition on 'elapsed'",
      ""},
     {kCrash + "when = [ { function = \"f\", syscall = \"read\" } ]\n",
      "6:38: fault.when.syscall: 'function' and 'syscall' were both found, a condition has exactly "
-     "one of 'elapsed', 'function', 'syscall', 'log', 'state'",
+     "one of 'elapsed', 'function', 'syscall', 'log', 'state', 'role'",
      ""},
     {kCrash + "when = [ { function = \"f\", path = \"*\" } ]\n",
      "6:35: fault.when.path: 'path' does not belong to a condition on 'function'",

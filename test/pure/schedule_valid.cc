@@ -39,6 +39,7 @@ class Generator {
   Schedule schedule() {
     Schedule made;
     if (chance()) made.name = text();
+    made.roles = {{"leader", text()}, {"second", "Raft::second"}};
     const int count = number(0, 8);
     for (int i = 0; i < count; ++i) made.faults.push_back(fault(i));
     return made;
@@ -75,7 +76,7 @@ class Generator {
     std::vector<Condition> made;
     for (int i = number(least, 4); i > 0; --i) {
       Condition one;
-      one.kind = static_cast<ConditionKind>(number(0, 4));
+      one.kind = static_cast<ConditionKind>(number(0, 5));
       switch (one.kind) {
         case ConditionKind::elapsed: one.elapsed_ns = span(); break;
         case ConditionKind::function:
@@ -88,9 +89,11 @@ class Generator {
           break;
         case ConditionKind::log: one.log = pick<const char*>({"up", "a+\\.\"b\"", "[0-9]{2}"}); break;
         case ConditionKind::process_state: one.state = pick<const char*>({"crashed", "exited", "paused", "started"}); break;
+        case ConditionKind::role: (chance() ? one.role : one.function) = "leader"; break;
       }
-      if (one.kind != ConditionKind::elapsed && chance()) one.node = "n2";
-      if (one.kind != ConditionKind::elapsed && one.kind != ConditionKind::process_state && chance()) one.count = number(1, 99);
+      const bool role = one.kind == ConditionKind::role;
+      if (one.kind != ConditionKind::elapsed && chance()) one.node = role || chance() ? "n2" : "@second";
+      if (one.kind != ConditionKind::elapsed && one.kind != ConditionKind::process_state && !role && chance()) one.count = number(1, 99);
       const bool threads = one.kind == ConditionKind::function || one.kind == ConditionKind::syscall;
       if (threads && !made.empty() && made.back().node == one.node &&
           (made.back().kind == ConditionKind::function || made.back().kind == ConditionKind::syscall))
@@ -103,7 +106,7 @@ class Generator {
     Fault made;
     made.id = "f" + std::to_string(index);
     made.kind = static_cast<FaultKind>(number(0, 3));
-    made.node = "n1";
+    made.node = made.kind != FaultKind::partition && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
       if (number(0, 3) == 0) made.after.push_back("f" + std::to_string(i));
     if (made.after.empty() && number(0, 3) == 0) made.group = "g";
@@ -236,7 +239,9 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 9);
+  REQUIRE(read->faults.size() == 10);
+  CHECK(read->roles.at(0).name == "leader");
+  CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
   const Fault& cut = *read->find("cut");
   CHECK(cut.kind == FaultKind::partition);

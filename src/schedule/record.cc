@@ -1,0 +1,86 @@
+#include "schedule/record.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rose::schedule {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const ConditionOutcome& condition) {
+  return {{"words", condition.words}, {"met", condition.met},   {"met_ns", condition.met_ns},
+          {"node", condition.node},   {"pid", condition.pid},   {"tid", condition.tid},
+          {"seen", condition.seen},   {"wanted", condition.wanted}};
+}
+
+Json to_json(const FaultOutcome& fault) {
+  Json conditions = Json::array();
+  for (const ConditionOutcome& condition : fault.conditions) conditions.push_back(to_json(condition));
+  return {{"id", fault.id},
+          {"armed", fault.armed},
+          {"fired", fault.fired},
+          {"withdrawn", fault.withdrawn},
+          {"fired_ns", fault.fired_ns},
+          {"ended_ns", fault.ended_ns},
+          {"seen", fault.seen},
+          {"injected", fault.injected},
+          {"node", fault.node},
+          {"pid", fault.pid},
+          {"tid", fault.tid},
+          {"detail", fault.detail},
+          {"why_not", fault.why_not},
+          {"conditions", std::move(conditions)}};
+}
+
+ConditionOutcome condition_from(const Json& json) {
+  ConditionOutcome condition;
+  condition.met = json.at("met").get<bool>();
+  condition.met_ns = json.at("met_ns").get<std::int64_t>();
+  condition.seen = json.at("seen").get<std::uint64_t>();
+  condition.wanted = json.value("wanted", condition.wanted);
+  condition.node = json.value("node", condition.node);
+  condition.pid = json.value("pid", 0);
+  condition.tid = json.value("tid", 0);
+  condition.words = json.value("words", condition.words);
+  return condition;
+}
+
+FaultOutcome fault_from(const Json& json) {
+  FaultOutcome fault;
+  fault.id = json.at("id").get<std::string>();
+  fault.armed = json.at("armed").get<bool>();
+  fault.fired = json.at("fired").get<bool>();
+  fault.withdrawn = json.at("withdrawn").get<bool>();
+  fault.fired_ns = json.at("fired_ns").get<std::int64_t>();
+  fault.ended_ns = json.at("ended_ns").get<std::int64_t>();
+  fault.seen = json.at("seen").get<std::uint64_t>();
+  fault.injected = json.at("injected").get<std::uint64_t>();
+  fault.node = json.value("node", fault.node);
+  fault.pid = json.at("pid").get<int>();
+  fault.tid = json.at("tid").get<int>();
+  fault.detail = json.at("detail").get<std::string>();
+  fault.why_not = json.at("why_not").get<std::string>();
+  for (const Json& condition : json.at("conditions")) fault.conditions.push_back(condition_from(condition));
+  return fault;
+}
+
+}  // namespace
+
+std::string outcomes_json(const std::vector<FaultOutcome>& outcomes) {
+  Json all = Json::array();
+  for (const FaultOutcome& outcome : outcomes) all.push_back(to_json(outcome));
+  // Paths may hold bytes that are not UTF-8.
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::vector<FaultOutcome>> parse_outcomes(std::string_view json) {
+  std::vector<FaultOutcome> outcomes;
+  try {
+    for (const Json& fault : Json::parse(json)) outcomes.push_back(fault_from(fault));
+  } catch (const Json::exception& e) {
+    return fail(ErrorKind::input, fmt::format("not a record of faults: {}", e.what()));
+  }
+  return outcomes;
+}
+
+}  // namespace rose::schedule

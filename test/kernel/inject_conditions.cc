@@ -1,0 +1,296 @@
+// Every kind of condition with every kind of fault: the fault comes right there, not before and not later. And roles.
+#include "inject_ping.h"
+#include "symbols/symbols.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+std::uint64_t middle_offset() {
+  const auto functions = symbols::list_functions(kVictim);
+  REQUIRE(functions);
+  std::uint64_t entry = 0, middle = 0;
+  for (const auto& function : *functions) {
+    if (function.name == "step_function") entry = function.address;
+    if (function.name == "step_middle") middle = function.address;
+  }
+  REQUIRE(middle > entry);
+  return middle - entry;
+}
+
+struct Moment {
+  std::string name;
+  std::string when;   // of the fault
+  std::string other;  // another fault ahead of it
+  std::string data;   // what stands in n1/data at this very moment
+  bool x1, x2;        // which folders exist then
+  bool goes;          // n1 has to be let go for it
+};
+
+std::vector<Moment> moments() {
+  return {
+      {"elapsed", "when = [ { elapsed = \"150ms\" } ]", "", "", false, false, false},
+      {"function", "when = [ { function = \"step_function\", count = 2 } ]", "", "a1\nb1\n", true, true, true},
+      {"offset", fmt::format("when = [ {{ function = \"step_function\", offset = {}, count = 2 }} ]", middle_offset()), "",
+       "a1\nb1\na2\n", true, true, true},
+      {"syscall", "when = [ { syscall = \"mkdir\", path = \"*/x?\", count = 2 } ]", "", "", true, true, true},
+      {"result", "when = [ { syscall = \"mkdir\", result = \"EEXIST\" } ]", "", "", true, true, true},
+      {"log", "when = [ { log = \"^mark$\" } ]", "", "a1\nb1\na2\nb2\n", true, true, true},
+      {"log of another", "when = [ { log = \"leaving\", node = \"n3\" } ]", "", "", false, false, false},
+      {"state", "when = [ { state = \"exited\", node = \"n3\" } ]", "", "", false, false, false},
+      {"role", "when = [ { role = { function = \"step_function\" }, node = \"n1\" } ]", "", "", true, true, true},
+      {"after", "after = [\"first\"]\nwhen = [ { function = \"step_function\" } ]",
+       "[[fault]]\nid = \"first\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"mkdir\"\npath = \"*/x1\"\nerror = \"EIO\"\n", "",
+       false, true, true},
+  };
+}
+
+struct Stage : Rig {
+  Stage() : Rig(config::Network::netns) {
+    add({"create", "data", "gate", "go", "mkdir", "x1", "mkdir", "x2", "mkdir", "x2", "call", "call", "print", "mark", "gate",
+         "done", "mkdir", "last", "print", "survived", "sleep", "60000"});
+    add({"server", "7100", "print", "up", "sleep", "60000"});
+    add({"gate", "go", "print", "leaving", "exit", "0"});
+    config.nodes[1].ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
+  }
+  void reach(const Moment& moment, const std::string& fault) {
+    prepare(fmt::format("{}[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", moment.other, fault, moment.when));
+    REQUIRE(eventually([&] { return exists("n1/data"); }));
+    REQUIRE(pings());
+    begin();
+    if (moment.goes) {
+      touch("n1/go");
+    } else {
+      touch("n3/go");
+    }
+  }
+  bool pings() { return end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", "300"})) == kEcho; }
+  void wait_fired() {
+    REQUIRE(eventually([&] { return injector->outcomes().back().fired; }));
+  }
+  void check_now(const Moment& moment) {
+    CHECK(read("n1/data") == moment.data);
+    CHECK(exists("n1/x1") == moment.x1);
+    CHECK(exists("n1/x2") == moment.x2);
+    CHECK_FALSE(exists("n1/last"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("crash at every kind of condition") {
+  for (const auto& moment : moments()) {
+    INFO(moment.name);
+    Stage stage;
+    stage.reach(moment, "kind = \"crash\"");
+    stage.wait_end(0);
+    stage.check_now(moment);
+    const auto outcome = stage.finish().back();
+    CHECK(outcome.fired);
+    CHECK(outcome.node == "n1");
+    CHECK_FALSE(stage.said("survived"));
+    for (const auto& condition : outcome.conditions) CHECK(condition.met);
+  }
+}
+
+TEST_CASE("pause at every kind of condition") {
+  for (const auto& moment : moments()) {
+    INFO(moment.name);
+    Stage stage;
+    stage.reach(moment, "kind = \"pause\"\nduration = \"250ms\"");
+    stage.wait_fired();
+    stage.touch("n1/go");
+    stage.touch("n1/done");
+    ::usleep(100'000);
+    stage.check_now(moment);
+    stage.wait_said("survived");
+    const auto outcome = stage.finish().back();
+    CHECK(outcome.ended_ns - outcome.fired_ns >= 250 * kMs);
+  }
+}
+
+TEST_CASE("partition at every kind of condition") {
+  for (const auto& moment : moments()) {
+    INFO(moment.name);
+    Stage stage;
+    stage.reach(moment, "kind = \"partition\"\npeers = [\"n2\"]\nduration = \"700ms\"");
+    stage.wait_fired();
+    CHECK_FALSE(stage.pings());
+    REQUIRE(eventually([&] { return stage.injector->finished(); }));
+    CHECK(stage.pings());
+    CHECK(stage.finish().back().injected > 0);
+  }
+}
+
+TEST_CASE("a syscall fault armed by every kind of condition") {
+  for (const auto& moment : moments()) {
+    INFO(moment.name);
+    Stage stage;
+    stage.reach(moment, "kind = \"syscall\"\nsyscall = \"mkdir\"\npath = \"*/n1/*\"\nerror = \"EDQUOT\"\ntimes = \"forever\"");
+    REQUIRE(eventually([&] { return stage.injector->outcomes().back().armed; }));
+    stage.touch("n1/go");
+    stage.touch("n1/done");
+    stage.wait_said("survived");
+    // The call that meets a condition goes through; what follows does not.
+    CHECK(stage.said("mkdir last = EDQUOT"));
+    CHECK_FALSE(stage.exists("n1/last"));
+    CHECK(stage.exists("n1/x1") == moment.x1);
+    CHECK(stage.exists("n1/x2") == moment.x2);
+    CHECK(stage.finish().back().fired);
+  }
+}
+
+// ---- roles ----
+
+namespace {
+
+const std::string kLeader = "[[role]]\nname = \"leader\"\nfunction = \"step_function\"\n";
+
+// Nodes that take the lead when their file "lead" appears, and again with "lead2".
+struct Electorate : Rig {
+  explicit Electorate(config::Network network = config::Network::host) : Rig(network) {
+    for (int i = 0; i < 3; ++i) {
+      add({"create", "data", "server", std::to_string(7600 + i), "print", "up", "gate", "lead", "call", "print", "leads",
+           "gate", "lead2", "mkdir", "x", "call", "print", "leads again", "sleep", "60000"});
+      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
+    }
+  }
+  void lead(int node) {
+    touch(fmt::format("n{}/lead", node + 1));
+    wait_said("leads", static_cast<std::size_t>(node));
+  }
+  [[nodiscard]] bool lives(std::size_t node) const { return !deployment->processes(node).empty(); }
+};
+
+}  // namespace
+
+TEST_CASE("whoever takes the role dies there and then") {
+  Electorate rig;
+  rig.start(kLeader + "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
+  CHECK(rig.lives(1));
+  rig.touch("n2/lead");
+  rig.wait_end(1);
+  CHECK(rig.read("n2/data").empty());
+  CHECK(rig.lives(0));
+  CHECK(rig.lives(2));
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.node == "n2");
+  CHECK(outcome.conditions.at(0).node == "n2");
+  CHECK(outcome.conditions.at(0).tid > 0);
+}
+
+TEST_CASE("a fault on a role is bound when its conditions are met") {
+  Electorate rig;
+  rig.start(kLeader + R"(
+[[fault]]
+id = "kill"
+kind = "crash"
+node = "@leader"
+when = [ { state = "paused", node = "n2" } ]
+[[fault]]
+id = "now"
+kind = "pause"
+node = "n2"
+duration = "20ms"
+when = [ { log = "leads", node = "n3" } ]
+)");
+  rig.lead(0);
+  rig.lead(2);
+  rig.wait_end(2);
+  CHECK(rig.lives(0));
+  CHECK(rig.lives(1));
+  CHECK(rig.finish().at(0).node == "n3");
+}
+
+TEST_CASE("conditions on a role's node count only what it does") {
+  for (const std::string condition : {"{ syscall = \"mkdir\", path = \"*/x\", node = \"@leader\" }", "{ log = \"leads again\" }",
+                                      "{ function = \"step_function\" }"}) {
+    INFO(condition);
+    Electorate rig;
+    rig.start(fmt::format("{}[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\n"
+                          "when = [ {{ role = \"leader\", node = \"n2\" }}, {} ]\n",
+                          kLeader, condition));
+    rig.lead(1);
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).conditions.at(0).met; }));
+    if (condition.find("mkdir") != std::string::npos) {
+      // n1 does not lead.
+      rig.touch("n1/data2");
+      rig.touch("n2/lead2");
+    } else {
+      rig.touch("n2/lead2");
+    }
+    rig.wait_end(1);
+    CHECK(rig.exists("n2/x"));
+    CHECK(rig.read("n2/data") == (condition.find("log") != std::string::npos ? "a1\nb1\na2\nb2\n" : "a1\nb1\n"));
+    CHECK(rig.lives(0));
+    CHECK(rig.finish().at(0).node == "n2");
+  }
+}
+
+TEST_CASE("without anybody in the role a fault waits for one") {
+  for (const std::string fault : {"kind = \"crash\"", "kind = \"syscall\"\nsyscall = \"mkdir\"\nerror = \"EIO\"",
+                                  "kind = \"pause\"\nduration = \"200ms\""}) {
+    INFO(fault);
+    Electorate rig;
+    rig.start(fmt::format("{}[[fault]]\nid = \"it\"\nnode = \"@leader\"\n{}\n", kLeader, fault));
+    ::usleep(50'000);
+    CHECK_FALSE(rig.injector->outcomes().at(0).armed);
+    rig.touch("n3/lead");
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).armed; }));
+    for (int i = 0; i < 3; ++i) rig.touch(fmt::format("n{}/lead2", i + 1));
+    if (fault.find("syscall") != std::string::npos) {
+      rig.wait_said("mkdir x = EIO", 2);
+      CHECK_FALSE(rig.exists("n3/x"));
+    }
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+    const auto outcome = rig.finish().at(0);
+    CHECK(outcome.node == "n3");
+  }
+  Electorate rig;
+  rig.start(kLeader + "[[fault]]\nid = \"it\"\nnode = \"@leader\"\nkind = \"crash\"\n");
+  rig.injector->disarm();
+  const auto outcome = rig.finish().at(0);
+  CHECK_FALSE(outcome.fired);
+  CHECK(outcome.why_not == "its conditions were met, but no node was the leader");
+}
+
+TEST_CASE("the node in a role is cut off from the others, until it says something") {
+  for (const auto network : {config::Network::netns, config::Network::host}) {
+    Electorate rig(network);
+    rig.start(kLeader + R"(
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "@leader"
+when = [ { role = "leader", node = "n2" } ]
+until = [ { log = "leads again" } ]
+)");
+    const auto reaches = [&](std::size_t from, int to) {
+      const auto ip = network == config::Network::netns ? fmt::format("10.251.9.{}", to + 1) : std::string("127.0.0.1");
+      return end_ping(start_ping(rig, from, {"tcp", ip, std::to_string(7600 + to), "300"})) == kEcho;
+    };
+    rig.lead(0);
+    CHECK(reaches(1, 0));
+    rig.lead(1);
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+    CHECK_FALSE(reaches(1, 0));
+    CHECK_FALSE(reaches(2, 1));
+    CHECK(reaches(0, 2));
+    // Another leads now; the cut stays where it was, and it is n2's word that ends it.
+    rig.lead(2);
+    CHECK_FALSE(reaches(2, 1));
+    CHECK(reaches(0, 2));
+    rig.touch("n3/lead2");
+    rig.wait_said("leads again", 2);
+    CHECK_FALSE(reaches(2, 1));
+    rig.touch("n2/lead2");
+    REQUIRE(eventually([&] { return reaches(2, 1); }));
+    const auto outcome = rig.finish().at(0);
+    CHECK(outcome.node == "n2");
+    CHECK(outcome.ended_ns > outcome.fired_ns);
+  }
+}
