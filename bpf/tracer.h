@@ -147,7 +147,7 @@ ROSE_SIZE(struct rose_storm, 64);
 struct rose_entered {
 	struct rose_head head;
 	rose_u32 function;
-	rose_u32 pad;
+	rose_u32 link; /* which of the links it is attached by: two, for a moment, may tell one entry */
 };
 ROSE_SIZE(struct rose_entered, 32);
 

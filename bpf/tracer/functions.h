@@ -11,11 +11,14 @@ int rose_function(void *ctx)
 {
 	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	struct rose_entered record = {};
+	__u64 cookie;
 
 	if (node < 0)
 		return 0;
 	fill_head(&record.head, ROSE_ENTERED, sizeof(record), node);
-	record.function = bpf_get_attach_cookie(ctx);
+	cookie = bpf_get_attach_cookie(ctx);
+	record.function = (__u32)cookie;
+	record.link = cookie >> 32;
 	emit(node, &record, sizeof(record));
 	return 0;
 }
@@ -32,7 +35,7 @@ int rose_function_count(void *ctx)
 	key = (__u32)bpf_get_attach_cookie(ctx) * rose_node_count + node;
 	count = bpf_map_lookup_elem(&rose_entries, &key);
 	if (count)
-		*count += 1;
+		__sync_fetch_and_add(count, 1);
 	return 0;
 }
 

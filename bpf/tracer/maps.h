@@ -98,8 +98,10 @@ struct {
 	__type(value, __u64);
 } rose_calls SEC(".maps");
 
+/* [function * nodes + node]; mapped by the reader, which looks at all of them a hundred times a second. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);

@@ -266,6 +266,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if (!read_as(record, entered)) return false;
       out.event.type = trace::EventType::af;
       out.function = entered.function;
+      out.link = entered.link;
       return true;
     }
     case ROSE_SILENT: {

@@ -16,6 +16,7 @@ struct Decoded {
   trace::Event event;  // node and the string ids stay 0; ts_ns is monotonic
   std::uint32_t node = 0;
   std::uint32_t function = 0;  // AF
+  std::uint32_t link = 0;      // AF: the number of the link that told it
   std::string path, path2, peer, src, dst;
   bool has_path = false, has_path2 = false, has_peer = false;
   // Of a storm: its key, and the first event that this one stands for. `counted`: the rest is known by the key alone.

@@ -27,6 +27,7 @@
 #include "kernel/attach.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+#include "observe/function_watch.h"
 #include "observe/network_watch.h"
 #include "observe/ring.h"
 #include "observe/shapes.h"
@@ -35,31 +36,11 @@
 #include "observe/waits.h"
 #include "observe/window.h"
 #include "skel/tracer.skel.h"
-#include "symbols/symbols.h"
 
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kGroup = 512;  // functions a link
-// Profile: a function is let go of when it is hot beyond doubt.
-constexpr std::uint64_t kHotCount = 120;
-constexpr double kHotFactor = 4;
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
-
-struct Watched {
-  std::string name;
-  std::filesystem::path binary;
-  std::uint64_t offset = 0;
-  bool hot = false;
-  std::int64_t attached_ns = 0;  // since when
-  std::int64_t watched_ns = 0;   // for how long, once it was let go of
-};
-
-struct Group {
-  std::filesystem::path binary;
-  std::vector<std::uint32_t> functions;
-  kernel::FunctionLink link;
-};
 
 // What tracepoints pass changed with kernel versions.
 struct TracepointForms {
@@ -133,11 +114,9 @@ class KernelTracer final : public Tracer {
 
  private:
   Result<void> check();
-  Result<void> find_functions();
   Result<void> find_targets();
   Result<void> load();
   Result<void> attach();
-  Result<void> attach_functions();
   Result<void> follow_processes();
   void stop();
   void run();
@@ -148,7 +127,7 @@ class KernelTracer final : public Tracer {
   void tend_storms(bool all);
   void sample_waits();
   void forget_pauses_that_were_none();
-  void let_go_of_hot();
+  void note_let_go(std::uint32_t function, std::uint32_t node);
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
@@ -160,12 +139,9 @@ class KernelTracer final : public Tracer {
   [[nodiscard]] trace::Meta meta(std::int64_t offset);
   [[nodiscard]] trace::Trace ongoing();
   void add_ongoing_pauses(trace::Trace& trace, const std::vector<trace::StringId>& nodes);
-  [[nodiscard]] bool counting_functions() const { return options_.infrequent_below > 0; }
 
   TracerOptions options_;
   std::vector<Target> targets_;
-  std::vector<Watched> functions_;
-  std::vector<bool> wanted_;  // [function * nodes + node]: the node asked for it
   std::vector<NodeCgroup> cgroups_;      // targets
   std::vector<NodeCgroup> surrounding_;  // of targets that are processes
 
@@ -175,7 +151,6 @@ class KernelTracer final : public Tracer {
   std::unique_ptr<rose_tracer, SkeletonCloser> skeleton_;
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
-  std::vector<Group> groups_;
 
   std::mutex mutex_;  // the ring, the window, the counters and nodes_
   Ring ring_;
@@ -191,10 +166,10 @@ class KernelTracer final : public Tracer {
 
   std::atomic<int> waits_link_ = -1;  // the walk over all tasks; of the reader thread
 
-  std::mutex groups_mutex_;
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
+  FunctionWatch functions_;  // last: its thread tells us of what it let go of
 };
 
 Result<void> KernelTracer::check() {
@@ -216,57 +191,6 @@ Result<void> KernelTracer::check() {
     return fail(ErrorKind::usage, fmt::format("{} bytes of memory are too few to trace with", options_.memory),
                 "give at least 2MiB (the default is 64MiB)");
   }
-  return {};
-}
-
-Result<void> KernelTracer::find_functions() {
-  std::map<std::tuple<dev_t, ino_t, std::uint64_t>, std::uint32_t> known;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
-  for (std::uint32_t node = 0; node < targets_.size(); ++node) {
-    const auto& target = targets_[node];
-    if (target.functions.empty() && target.sources.empty()) continue;
-    if (target.binaries.empty()) {
-      return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
-                  "give 'binary', the program or libraries they are in");
-    }
-    // A pattern must match in one of the binaries, not in each.
-    std::vector<std::pair<std::filesystem::path, symbols::Function>> found;
-    if (target.binaries.size() == 1) {
-      ROSE_TRY(auto functions, symbols::find_functions(target.binaries[0], target.functions, target.sources));
-      for (auto& function : functions) found.emplace_back(target.binaries[0], std::move(function));
-    } else {
-      const auto anywhere = [&](const std::vector<std::string>& patterns,
-                                const std::vector<std::string>& sources) -> Result<void> {
-        std::optional<Error> error;
-        bool any = false;
-        for (const auto& binary : target.binaries) {
-          auto functions = symbols::find_functions(binary, patterns, sources);
-          if (!functions) {
-            if (!error) error = functions.error();
-            continue;
-          }
-          any = true;
-          for (auto& function : *functions) found.emplace_back(binary, std::move(function));
-        }
-        if (!any) return Unexpected(std::move(*error));
-        return {};
-      };
-      for (const auto& pattern : target.functions) ROSE_CHECK(anywhere({pattern}, {}));
-      for (const auto& source : target.sources) ROSE_CHECK(anywhere({}, {source}));
-    }
-    for (auto& [binary, function] : found) {
-      struct stat status{};
-      if (::stat(binary.c_str(), &status) != 0) {
-        return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
-      }
-      const auto [it, fresh] = known.emplace(std::tuple(status.st_dev, status.st_ino, function.offset),
-                                             static_cast<std::uint32_t>(functions_.size()));
-      if (fresh) functions_.push_back({function.name, binary, function.offset, false, 0, 0});
-      asked.emplace_back(it->second, node);
-    }
-  }
-  wanted_.assign(functions_.size() * targets_.size(), false);
-  for (const auto& [function, node] : asked) wanted_[function * targets_.size() + node] = true;
   return {};
 }
 
@@ -334,7 +258,7 @@ Result<void> KernelTracer::load() {
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
   const bool counting = options_.count_syscalls;
-  const auto entries = counting_functions() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
+  const auto entries = functions_.counting() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
                                             : 1U;
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.rose_storms, static_cast<std::uint32_t>(storm_places_));
@@ -344,10 +268,10 @@ Result<void> KernelTracer::load() {
   bpf_map__set_max_entries(maps.rose_entries, entries);
 
   bpf_program__set_autoload(progs.rose_sys_count, counting);
-  bpf_program__set_autoload(progs.rose_function, !functions_.empty() && !counting_functions());
-  bpf_program__set_autoload(progs.rose_function_count, !functions_.empty() && counting_functions());
-  if (!functions_.empty()) {
-    kernel::prepare_uprobe(counting_functions() ? progs.rose_function_count : progs.rose_function);
+  bpf_program__set_autoload(progs.rose_function, functions_.size() != 0 && !functions_.counting());
+  bpf_program__set_autoload(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
+  if (functions_.size() != 0) {
+    kernel::prepare_uprobe(functions_.counting() ? progs.rose_function_count : progs.rose_function);
   }
   if (const int error = rose_tracer__load(skeleton_.get()); error != 0) {
     return kernel::bpf_failure("cannot load the tracer's programs", -error);
@@ -377,7 +301,7 @@ Result<void> KernelTracer::load() {
   std::vector<std::string> names;
   for (const auto& target : targets_) names.push_back(target.node);
   window_ = std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4), std::move(names),
-                                     [this](std::uint32_t function) { return std::string_view(functions_[function].name); });
+                                     [this](std::uint32_t function) { return std::string_view(functions_.name(function)); });
   return {};
 }
 
@@ -410,7 +334,9 @@ Result<void> KernelTracer::attach() {
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
   ROSE_CHECK(network_.attach());
-  return attach_functions();
+  return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
+                           bpf_map__fd(skeleton_->maps.rose_entries),
+                           [this](std::uint32_t function, std::uint32_t node) { note_let_go(function, node); });
 }
 
 Result<void> KernelTracer::follow_processes() {
@@ -446,32 +372,9 @@ Result<void> KernelTracer::follow_processes() {
   return {};
 }
 
-Result<void> KernelTracer::attach_functions() {
-  if (functions_.empty()) return {};
-  const std::lock_guard lock(groups_mutex_);
-  auto* program = counting_functions() ? skeleton_->progs.rose_function_count : skeleton_->progs.rose_function;
-  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
-  for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
-  for (auto& [binary, all] : by_binary) {
-    for (std::size_t begin = 0; begin < all.size(); begin += kGroup) {
-      Group group;
-      group.binary = binary;
-      std::vector<kernel::ProbePoint> points;
-      for (std::size_t i = begin; i < std::min(all.size(), begin + kGroup); ++i) {
-        group.functions.push_back(all[i]);
-        points.push_back({functions_[all[i]].offset, all[i]});
-      }
-      ROSE_TRY(group.link, kernel::attach_functions(program, binary, points));
-      for (const auto function : group.functions) functions_[function].attached_ns = monotonic_ns();
-      groups_.push_back(std::move(group));
-    }
-  }
-  return {};
-}
-
 Result<void> KernelTracer::begin() {
   ROSE_CHECK(check());
-  ROSE_CHECK(find_functions());
+  ROSE_CHECK(functions_.find(targets_, options_.infrequent_below));
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -498,7 +401,7 @@ void KernelTracer::stop() {
     if (::write(wake_.get(), &one, sizeof one) < 0) log::debug("cannot wake the tracer's reader");
     reader_.join();
   }
-  groups_.clear();
+  functions_.stop();
   network_.detach();
   links_.clear();
 }
@@ -506,7 +409,7 @@ void KernelTracer::stop() {
 void KernelTracer::run() {
   // In a storm the reader competes with the very threads that fail: it must not be starved by them.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
-  const int timeout_ms = counting_functions() ? 50 : 100;
+  constexpr int timeout_ms = 100;
   const std::int64_t sample_ns = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   std::int64_t sampled_ns = 0;
   bool more = false;
@@ -518,7 +421,6 @@ void KernelTracer::run() {
       more = take_some(4096) == 4096;
       tend_storms(false);
     }
-    if (counting_functions()) let_go_of_hot();
     if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns) {
       sampled_ns = now;
       sample_waits();
@@ -546,8 +448,11 @@ void KernelTracer::take(std::span<const std::byte> record) {
       ++unreadable_;
       return;
     }
-    // Nodes that share a binary each have their own functions to watch.
-    if (!wanted_[decoded_.function * targets_.size() + decoded_.node]) return;
+    if (!functions_.wanted(decoded_.function, decoded_.node)) return;
+    if (!functions_.entered(decoded_.function, decoded_.node, decoded_.link,
+                            static_cast<std::uint32_t>(decoded_.event.tid))) {
+      return;
+    }
   }
   recorded_ += decoded_.event.count;
   window_->add(decoded_);
@@ -593,39 +498,16 @@ void KernelTracer::drain(std::uint64_t up_to) {
   }
 }
 
-void KernelTracer::let_go_of_hot() {
-  if (functions_.empty()) return;
-  const auto nodes = targets_.size();
-  const auto sums = per_cpu_sums(skeleton_->maps.rose_entries, static_cast<std::uint32_t>(functions_.size() * nodes));
-  const std::lock_guard lock(groups_mutex_);
-  const std::int64_t now = monotonic_ns();
-  for (auto& group : groups_) {
-    bool changed = false;
-    for (const auto index : group.functions) {
-      auto& function = functions_[index];
-      if (function.hot) continue;
-      std::uint64_t calls = 0;
-      for (std::size_t node = 0; node < nodes; ++node) calls = std::max(calls, sums[index * nodes + node]);
-      const double seconds = std::max(1.0, static_cast<double>(now - function.attached_ns) / 1e9);
-      if (calls < kHotCount || static_cast<double>(calls) / seconds < kHotFactor * options_.infrequent_below) continue;
-      function.hot = true;
-      function.watched_ns = now - function.attached_ns;
-      changed = true;
-    }
-    if (!changed) continue;
-    std::erase_if(group.functions, [this](std::uint32_t index) { return functions_[index].hot; });
-    std::vector<kernel::ProbePoint> points;
-    for (const auto index : group.functions) points.push_back({functions_[index].offset, index});
-    // The old link first: with both, calls would count twice.
-    group.link.detach();
-    auto link = kernel::attach_functions(skeleton_->progs.rose_function_count, group.binary, points);
-    if (link) {
-      group.link = std::move(*link);
-    } else {
-      log::warning("functions of '{}' are no longer counted: {}", group.binary.string(), link.error().message);
-      group.functions.clear();
-    }
-  }
+// The dump says where its entries of a function end.
+void KernelTracer::note_let_go(std::uint32_t function, std::uint32_t node) {
+  Decoded note;
+  note.event.type = trace::EventType::af;
+  note.event.ts_ns = monotonic_ns();
+  note.event.flags = trace::kTruncated;
+  note.node = node;
+  note.function = function;
+  const std::lock_guard lock(mutex_);
+  window_->add(note);
 }
 
 void KernelTracer::sample_waits() {
@@ -913,28 +795,7 @@ profile::RunCounts KernelTracer::counts() {
       }
     }
   }
-  if (counting_functions() && !functions_.empty()) {
-    const auto sums =
-        per_cpu_sums(skeleton_->maps.rose_entries, static_cast<std::uint32_t>(functions_.size() * nodes));
-    const std::lock_guard lock(groups_mutex_);
-    for (std::size_t node = 0; node < nodes; ++node) {
-      for (std::size_t i = 0; i < functions_.size(); ++i) {
-        if (!wanted_[i * nodes + node]) continue;
-        const auto& function = functions_[i];
-        profile::FunctionRate rate;
-        rate.node = targets_[node].node;
-        rate.function = function.name;
-        rate.binary = function.binary.string();
-        rate.count = sums[i * nodes + node];
-        // What was let go of is known by its rate while it was watched.
-        const auto watched = function.hot ? function.watched_ns : now - function.attached_ns;
-        rate.per_second = static_cast<double>(rate.count) / std::max(1e-3, static_cast<double>(watched) / 1e9);
-        // Rare on this node though hot on another: the count is what it is, up to when it was let go of.
-        rate.infrequent = rate.per_second < options_.infrequent_below;
-        out.functions.push_back(std::move(rate));
-      }
-    }
-  }
+  if (functions_.counting()) out.functions = functions_.rates();
   return out;
 }
 

@@ -220,6 +220,7 @@ std::string describe(const Trace& trace, const Event& e) {
       break;
     case EventType::af:
       out += e.function == 0 ? "?" : printable(trace.str(e.function));
+      if ((e.flags & trace::kTruncated) != 0) out += " entered too often: what follows of it is not recorded";
       break;
     case EventType::nd:
       out += fmt::format("{} -> {}", endpoint(trace, e.src, e.sport), endpoint(trace, e.dst, e.dport));

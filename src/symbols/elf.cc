@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <tuple>
 
 namespace rose::symbols {
@@ -201,7 +202,8 @@ bool strings_end(Elf* elf) {
   return true;
 }
 
-void add_sources(Elf* elf, std::map<std::uint64_t, std::string>& found) {
+// `without_go`: Go's own table has told those already.
+void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
   if (!strings_end(elf)) return;
   const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
   if (!dwarf) return;
@@ -212,6 +214,7 @@ void add_sources(Elf* elf, std::map<std::uint64_t, std::string>& found) {
   Dwarf_Die die;
   Dwarf_Die sub_die;
   while (dwarf_get_units(dwarf.get(), unit, &unit, &version, &type, &die, &sub_die) == 0) {
+    if (without_go && dwarf_srclang(&die) == DW_LANG_Go) continue;
     if (type == DW_UT_compile || type == DW_UT_partial) {
       walk.unit(die);
     } else if (type == DW_UT_skeleton && sub_die.addr != nullptr) {
@@ -289,6 +292,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
                 "is this a separate debug file? name the program itself");
   }
   file.open_debug_file(path);
+  file.read_go_table();
   return file;
 }
 
@@ -355,6 +359,124 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
   }
 }
 
+namespace {
+
+std::span<const std::uint8_t> bytes_of(Elf_Scn* section) {
+  Elf_Data* data = elf_getdata(section, nullptr);
+  if (data == nullptr || data->d_buf == nullptr) return {};
+  return {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
+}
+
+// Sections with data of the program, by header and name.
+template <typename Each>
+void each_data_section(Elf* elf, const Each& each) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return;
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_PROGBITS) continue;
+    if ((header.sh_flags & SHF_ALLOC) == 0 || (header.sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED)) != 0) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    each(section, header, std::string_view(name != nullptr ? name : ""));
+  }
+}
+
+}  // namespace
+
+// Entries since Go 1.18 count from runtime.text, which is not where .text begins when C was linked in. The header
+// said where until Go 1.26. Else the runtime's module data knows: it begins with the table's address, and holds the
+// first and the last address of code, one after the other. In a PIE, relocations hold what the words will be.
+std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
+  if (!header.relative()) return 0;
+  const auto good = [&](std::uint64_t text) {
+    return text != 0 && file_offset(text + header.first) && file_offset(text + header.last - 1);
+  };
+  if (good(header.text)) return header.text;
+  std::map<std::uint64_t, std::uint64_t> moved;  // address -> word
+  std::vector<std::uint64_t> modules;
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
+    GElf_Shdr info;
+    if (gelf_getshdr(section, &info) == nullptr || info.sh_type != SHT_RELA) continue;
+    const auto bytes = bytes_of(section);
+    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size(); at += sizeof(Elf64_Rela)) {
+      Elf64_Rela rela;
+      std::memcpy(&rela, bytes.data() + at, sizeof rela);
+      if (ELF64_R_TYPE(rela.r_info) != R_X86_64_RELATIVE) continue;
+      const auto word = static_cast<std::uint64_t>(rela.r_addend);
+      moved.emplace(rela.r_offset, word);
+      if (word == table) modules.push_back(rela.r_offset);
+    }
+  }
+  if (const auto word = moved.find(table + 24); word != moved.end() && good(word->second)) return word->second;
+
+  constexpr std::uint64_t kMostModuleBytes = 1024;
+  std::uint64_t text = 0, begin_of_text = 0;
+  each_data_section(elf_.get(), [&](Elf_Scn* one, const GElf_Shdr& info, std::string_view) {
+    if ((info.sh_flags & SHF_WRITE) == 0 || text != 0) return;
+    const auto bytes = bytes_of(one);
+    const auto word = [&](std::uint64_t at) {
+      if (const auto found = moved.find(info.sh_addr + at); found != moved.end()) return found->second;
+      std::uint64_t value = 0;
+      if (at + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof value);
+      return value;
+    };
+    const auto try_module = [&](std::uint64_t at) {
+      for (std::uint64_t i = 8; i < kMostModuleBytes && at + i + 16 <= bytes.size() && text == 0; i += 8) {
+        const std::uint64_t least = word(at + i), most = word(at + i + 8);
+        if (most - least == header.last - header.first && good(least - header.first)) text = least - header.first;
+      }
+    };
+    for (const auto address : modules) {
+      if (address >= info.sh_addr && address - info.sh_addr < bytes.size()) try_module(address - info.sh_addr);
+    }
+    int tried = 0;
+    for (std::uint64_t at = 0; at + 8 <= bytes.size() && text == 0 && tried < 64; at += 8) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      if (value != table) continue;
+      ++tried;
+      try_module(at);
+    }
+  });
+  if (text != 0) return text;
+  // No C: the code begins where .text does.
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf_.get(), &names) != 0) return 0;
+  while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
+    GElf_Shdr info;
+    if (gelf_getshdr(section, &info) == nullptr) continue;
+    const char* name = elf_strptr(elf_.get(), names, info.sh_name);
+    if (name != nullptr && std::strcmp(name, ".text") == 0) begin_of_text = info.sh_addr;
+  }
+  return good(begin_of_text) ? begin_of_text : 0;
+}
+
+void ElfFile::read_go_table() {
+  constexpr std::uint64_t kMostSearched = std::uint64_t{512} << 20;
+  bool go = false;
+  const auto take = [&](std::span<const std::uint8_t> bytes, std::uint64_t address) {
+    const auto header = go_header(bytes);
+    if (!header || !go_.empty()) return;
+    const std::uint64_t text = go_text(*header, address);
+    if (header->relative() && text == 0) return;
+    go_ = go_functions(bytes, text, true);
+    std::erase_if(go_, [this](const GoFunction& function) { return !file_offset(function.address); });
+  };
+  each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
+    go = go || name.starts_with(".go.") || name.starts_with(".note.go");
+    if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") take(bytes_of(section), header.sh_addr);
+  });
+  if (!go_.empty() || !go) return;
+  // Linked by a C linker as a PIE, it is a part of .data.rel.ro.
+  each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
+    if (!go_.empty() || header.sh_size > kMostSearched || !(name.starts_with(".data.rel.ro") || name == ".rodata")) return;
+    const auto bytes = bytes_of(section);
+    for (const std::size_t at : go_table_candidates(bytes)) take(bytes.subspan(at), header.sh_addr + at);
+  });
+}
+
 std::vector<RawSymbol> ElfFile::functions() const {
   std::vector<RawSymbol> symbols;
   add_symbols(elf_.get(), symbols);
@@ -367,13 +489,32 @@ std::vector<RawSymbol> ElfFile::functions() const {
                               return a.address == b.address && a.linkage_name == b.linkage_name;
                             }),
                 symbols.end());
+  if (go_.empty()) return symbols;
+  const auto named = [end = symbols.size(), &symbols](std::uint64_t address) {
+    const auto last = symbols.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto at = std::lower_bound(symbols.begin(), last, address,
+                                     [](const RawSymbol& symbol, std::uint64_t wanted) { return symbol.address < wanted; });
+    return at != last && at->address == address;
+  };
+  std::vector<RawSymbol> unnamed;
+  for (const GoFunction& function : go_) {
+    if (!named(function.address))
+      unnamed.push_back({function.name, function.address, *file_offset(function.address), function.size, 0});
+  }
+  symbols.insert(symbols.end(), std::make_move_iterator(unnamed.begin()), std::make_move_iterator(unnamed.end()));
+  std::stable_sort(symbols.begin(), symbols.end(),
+                   [](const RawSymbol& a, const RawSymbol& b) { return a.address < b.address; });
   return symbols;
 }
 
 std::map<std::uint64_t, std::string> ElfFile::sources() const {
   std::map<std::uint64_t, std::string> found;
-  add_sources(elf_.get(), found);
-  if (found.empty() && debug_) add_sources(debug_.get(), found);
+  for (const GoFunction& function : go_) {
+    if (!function.source.empty()) found.emplace(function.address, function.source);
+  }
+  const std::size_t from_go = found.size();
+  add_sources(elf_.get(), from_go > 0, found);
+  if (found.size() == from_go && debug_) add_sources(debug_.get(), from_go > 0, found);
   return found;
 }
 

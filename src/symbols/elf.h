@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "symbols/gopclntab.h"
 
 struct Elf;
 
@@ -34,10 +35,10 @@ class ElfFile {
   ElfFile& operator=(ElfFile&&) noexcept = default;
 
   // FUNC symbols with code in the file, from .symtab, .dynsym and the debug file; by address, equal
-  // (address, name) pairs once.
+  // (address, name) pairs once. What no symbol names is known from Go's .gopclntab, where there is one.
   [[nodiscard]] std::vector<RawSymbol> functions() const;
 
-  // Source file of each function entry that DWARF knows; empty without DWARF.
+  // Source file of each function entry that DWARF or Go's .gopclntab knows; empty without either.
   [[nodiscard]] std::map<std::uint64_t, std::string> sources() const;
 
   // The separate debug file in use; "" none.
@@ -53,6 +54,8 @@ class ElfFile {
   ElfFile() = default;
   void add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const;
   void open_debug_file(const std::filesystem::path& path);
+  void read_go_table();
+  [[nodiscard]] std::uint64_t go_text(const GoHeader& header, std::uint64_t table) const;
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
   Fd fd_;
@@ -61,6 +64,7 @@ class ElfFile {
   std::unique_ptr<Elf, ElfEnd> debug_;
   std::filesystem::path debug_path_;
   std::vector<Segment> segments_;
+  std::vector<GoFunction> go_;
 };
 
 // Where a file's debug file may be, best first; `link` from .gnu_debuglink, may be "".

@@ -157,6 +157,25 @@ std::size_t name_begin(std::string_view name) {
   return depth == 0 ? begin : 0;
 }
 
+// The ends of a Go name that mean it too: from each path segment, and without the package.
+// "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader",
+// "(*raft).becomeLeader". What type arguments say doesn't count.
+template <typename Each>
+void each_go_tail(std::string_view name, const Each& each) {
+  const std::string_view path = name.substr(0, name.find_first_of("[("));
+  const std::size_t slash = path.rfind('/');
+  for (std::size_t at = path.find('/'); at != std::string_view::npos; at = path.find('/', at + 1)) {
+    if (at + 1 < name.size()) each(name.substr(at + 1));
+  }
+  const std::size_t dot = path.find('.', slash == std::string_view::npos ? 0 : slash);
+  if (dot != std::string_view::npos && dot + 1 < name.size()) each(name.substr(dot + 1));
+}
+
+std::string without_anonymous(std::string text) {
+  replace_all(text, kAnonymous, "");
+  return text;
+}
+
 bool names_outlined(std::string_view pattern) {
   return pattern.find(".cold") != std::string_view::npos ||
          pattern.find(".part.") != std::string_view::npos ||
@@ -200,6 +219,12 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   bare = bare.substr(begin);
   strip_abi_tags(bare);
   spelling.bare = normalise(bare);
+  // Unmangled, with a dot that isn't the number of a local symbol ("inner.0").
+  if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
+    const std::size_t dot = spelling.bare.find('.');
+    spelling.go = dot != std::string::npos && dot > 0 && dot + 1 < spelling.bare.size() &&
+                  std::isdigit(static_cast<unsigned char>(spelling.bare[dot + 1])) == 0;
+  }
   return spelling;
 }
 
@@ -216,13 +241,14 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
 
   const auto matches = [&](std::string_view wanted) {
     if (glob_match(wanted, spelling.bare) || glob_match(wanted, spelling.full)) return true;
+    if (spelling.go) {
+      bool any = false;
+      each_go_tail(spelling.bare, [&](std::string_view tail) { any = any || glob_match(wanted, tail); });
+      return any;
+    }
     if (spelling.full.find(kAnonymous) == std::string::npos) return false;
     // People write "flush" for a function in an unnamed namespace.
-    std::string bare = spelling.bare;
-    std::string full = spelling.full;
-    replace_all(bare, kAnonymous, "");
-    replace_all(full, kAnonymous, "");
-    return glob_match(wanted, bare) || glob_match(wanted, full);
+    return glob_match(wanted, without_anonymous(spelling.bare)) || glob_match(wanted, without_anonymous(spelling.full));
   };
   std::string wanted = normalise(pattern);
   if (matches(wanted)) return true;
@@ -232,6 +258,25 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
   if (linkage_name.find(std::string("17").append(hash)) == std::string_view::npos) return false;
   wanted.resize(wanted.size() - 19);
   return matches(wanted);
+}
+
+void for_each_spelling(std::string_view name, std::string_view linkage_name, const Spelling& spelling,
+                       const std::function<void(std::string_view)>& each) {
+  each(name);
+  if (linkage_name != name) each(linkage_name);
+  if (spelling.bare != name) each(spelling.bare);
+  if (spelling.full != name && spelling.full != spelling.bare) each(spelling.full);
+  if (spelling.go) each_go_tail(spelling.bare, each);
+  if (spelling.full.find(kAnonymous) == std::string::npos) return;
+  each(without_anonymous(spelling.bare));
+  each(without_anonymous(spelling.full));
+}
+
+void for_each_lookup(std::string_view pattern, const std::function<void(std::string_view)>& each) {
+  each(pattern);
+  const std::string wanted = normalise(pattern);
+  each(wanted);
+  if (has_rust_hash(wanted)) each(std::string_view(wanted).substr(0, wanted.size() - 19));
 }
 
 bool has_rust_hash(std::string_view name) {

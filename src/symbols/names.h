@@ -2,6 +2,7 @@
 // optional. Private to this room.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@ struct Spelling {
   std::string full;      // no return type, no clone suffix: "Raft::append(Entry const&)"
   std::string bare;      // no parameters either: "Raft::append"
   bool outlined = false; // a part the compiler split off (".cold", ".part.0"): not a function of its own
+  bool go = false;       // "go.etcd.io/etcd/raft.(*raft).becomeLeader": the front may be left out
   bool thunk = false;    // "virtual thunk to ...": it only jumps to the function
 };
 
@@ -20,6 +22,12 @@ struct Spelling {
 // Is `pattern` one of the function's spellings? `name` as demangle() gives it.
 [[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name,
                                     std::string_view linkage_name, const Spelling& spelling);
+
+// For a table of names: every text that equals a pattern without '*' and '?' which spelling_matches() accepts is
+// among a function's spellings, once the pattern's lookups are held against them.
+void for_each_spelling(std::string_view name, std::string_view linkage_name, const Spelling& spelling,
+                       const std::function<void(std::string_view)>& each);
+void for_each_lookup(std::string_view pattern, const std::function<void(std::string_view)>& each);
 
 // Spaces that carry no meaning removed ("Entry const &" == "Entry const&", "> >" == ">>").
 [[nodiscard]] std::string normalise(std::string_view text);

@@ -1,8 +1,11 @@
 #include "symbols/symbols.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -47,6 +50,62 @@ bool is_source(std::string_view path, std::string_view wanted) {
 std::string clean_path(std::string_view path) {
   return std::filesystem::path(path).lexically_normal().native();
 }
+
+// More plain names than this are looked up, not held against every function.
+constexpr std::size_t kWorthAnIndex = 8;
+
+// One file that is searched.
+struct Binary {
+  std::filesystem::path path;
+  std::vector<Entry> entries;
+  std::vector<const Entry*> found;
+
+  Binary(std::filesystem::path where, std::vector<Entry> what) : path(std::move(where)), entries(std::move(what)) {}
+
+  void index() {
+    by_spelling_.reserve(entries.size() * 3);
+    for (std::uint32_t i = 0; i < entries.size(); ++i) {
+      for_each_spelling(entries[i].function.name, entries[i].function.linkage_name, entries[i].spelling,
+                        [&](std::string_view text) { by_spelling_.emplace(std::hash<std::string_view>{}(text), i); });
+    }
+  }
+
+  bool match(const std::string& pattern) {
+    const auto before = found.size();
+    if (by_spelling_.empty() || pattern.find_first_of("*?") != std::string::npos) {
+      for (const Entry& entry : entries) add(pattern, entry);
+      return found.size() > before;
+    }
+    std::vector<std::uint32_t> candidates;
+    for_each_lookup(pattern, [&](std::string_view text) {
+      const auto [begin, end] = by_spelling_.equal_range(std::hash<std::string_view>{}(text));
+      for (auto at = begin; at != end; ++at) candidates.push_back(at->second);
+    });
+    std::sort(candidates.begin(), candidates.end());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    for (const auto candidate : candidates) add(pattern, entries[candidate]);
+    return found.size() > before;
+  }
+
+  bool match_source(const std::string& wanted) {
+    const auto before = found.size();
+    for (const Entry& entry : entries) {
+      if (entry.spelling.outlined || entry.spelling.thunk || entry.function.source.empty()) continue;
+      auto [known, fresh] = sources_.try_emplace(entry.function.source, false);
+      if (fresh) known->second = is_source(clean_path(entry.function.source), wanted);
+      if (known->second) found.push_back(&entry);
+    }
+    sources_.clear();
+    return found.size() > before;
+  }
+
+ private:
+  void add(const std::string& pattern, const Entry& entry) {
+    if (spelling_matches(pattern, entry.function.name, entry.function.linkage_name, entry.spelling)) found.push_back(&entry);
+  }
+  std::unordered_multimap<std::size_t, std::uint32_t> by_spelling_;
+  std::unordered_map<std::string_view, bool> sources_;
+};
 
 // The last component of "Raft::append" or "main.(*Server).Apply".
 std::string_view last_component(std::string_view bare) {
@@ -128,53 +187,77 @@ Result<std::vector<Function>> list_functions(const std::filesystem::path& binary
 Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
                                              const std::vector<std::string>& patterns,
                                              const std::vector<std::string>& sources) {
-  ROSE_TRY(const ElfFile file, ElfFile::open(binary));
-  const std::vector<Entry> entries = load(file, !sources.empty());
-  std::vector<const Entry*> found;
-  for (const std::string& pattern : patterns) {
-    bool any = false;
-    for (const Entry& entry : entries) {
-      if (!spelling_matches(pattern, entry.function.name, entry.function.linkage_name, entry.spelling)) continue;
-      found.push_back(&entry);
-      any = true;
-    }
-    if (!any) {
-      return fail(ErrorKind::input, fmt::format("no function of {} matches '{}'", binary.native(), pattern),
-                  suggestion(pattern, entries, binary));
+  ROSE_TRY(auto located, find_functions(std::vector{binary}, patterns, sources));
+  std::vector<Function> functions;
+  functions.reserve(located.size());
+  for (Located& one : located) functions.push_back(std::move(one.function));
+  return functions;
+}
+
+Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
+                                            const std::vector<std::string>& patterns,
+                                            const std::vector<std::string>& sources) {
+  std::vector<Binary> files;
+  std::optional<Error> unreadable;
+  for (const auto& path : binaries) {
+    auto file = ElfFile::open(path);
+    if (file) {
+      files.emplace_back(path, load(*file, !sources.empty()));
+    } else if (!unreadable) {
+      unreadable = std::move(file.error());
     }
   }
-  if (!sources.empty() &&
-      std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return !e.function.source.empty(); })) {
-    return fail(ErrorKind::input,
-                fmt::format("{} holds no debug information, so the functions of '{}' are not known", binary.native(),
-                            sources.front()),
-                "compile with -g, install its debug file, or name functions with `functions = [...]`");
+  if (files.empty() && unreadable) return Unexpected(std::move(*unreadable));
+  // The first file speaks for all that have nothing to offer; one that cannot be read has the better excuse.
+  const auto nowhere = [&](auto&& error) -> Unexpected {
+    if (unreadable) return Unexpected(std::move(*unreadable));
+    return error(files.front());
+  };
+  const auto plain = static_cast<std::size_t>(std::count_if(
+      patterns.begin(), patterns.end(), [](const std::string& p) { return p.find_first_of("*?") == std::string::npos; }));
+  if (plain > kWorthAnIndex) {
+    for (Binary& file : files) file.index();
+  }
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (Binary& file : files) any |= file.match(pattern);
+    if (any) continue;
+    return nowhere([&](const Binary& file) {
+      return fail(ErrorKind::input, fmt::format("no function of {} matches '{}'", file.path.native(), pattern),
+                  suggestion(pattern, file.entries, file.path));
+    });
   }
   for (const std::string& source : sources) {
     const std::string wanted = clean_path(source);
     bool any = false;
-    for (const Entry& entry : entries) {
-      if (entry.spelling.outlined || entry.spelling.thunk || entry.function.source.empty()) continue;
-      if (!is_source(clean_path(entry.function.source), wanted)) continue;
-      found.push_back(&entry);
-      any = true;
-    }
-    if (!any) {
+    for (Binary& file : files) any |= file.match_source(wanted);
+    if (any) continue;
+    return nowhere([&](const Binary& file) {
+      if (std::none_of(file.entries.begin(), file.entries.end(), [](const Entry& e) { return !e.function.source.empty(); })) {
+        return fail(ErrorKind::input,
+                    fmt::format("{} holds no debug information, so the functions of '{}' are not known",
+                                file.path.native(), source),
+                    "compile with -g, install its debug file, or name functions with `functions = [...]`");
+      }
       return fail(ErrorKind::input,
-                  fmt::format("no function of {} is defined in a source file '{}'", binary.native(), source),
-                  source_suggestion(source, entries));
+                  fmt::format("no function of {} is defined in a source file '{}'", file.path.native(), source),
+                  source_suggestion(source, file.entries));
+    });
+  }
+  std::vector<Located> located;
+  for (Binary& file : files) {
+    // Each address once, under the best of the names that were asked for.
+    std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
+      return std::tie(a->function.address, a->rank) < std::tie(b->function.address, b->rank);
+    });
+    const Entry* last = nullptr;
+    for (const Entry* entry : file.found) {
+      if (last != nullptr && last->function.address == entry->function.address) continue;
+      last = entry;
+      located.push_back({file.path, entry->function});
     }
   }
-  // Each address once, under the best of the names that were asked for.
-  std::stable_sort(found.begin(), found.end(), [](const Entry* a, const Entry* b) {
-    return std::tie(a->function.address, a->rank) < std::tie(b->function.address, b->rank);
-  });
-  std::vector<Function> functions;
-  for (const Entry* entry : found) {
-    if (!functions.empty() && functions.back().address == entry->function.address) continue;
-    functions.push_back(entry->function);
-  }
-  return functions;
+  return located;
 }
 
 }  // namespace rose::symbols

@@ -36,6 +36,15 @@ struct Function {
                                                            const std::vector<std::string>& patterns,
                                                            const std::vector<std::string>& sources);
 
+// The same over several files: each is read once, and a pattern or source must match in one of them.
+struct Located {
+  std::filesystem::path binary;
+  Function function;
+};
+[[nodiscard]] Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
+                                                          const std::vector<std::string>& patterns,
+                                                          const std::vector<std::string>& sources);
+
 [[nodiscard]] std::string demangle(std::string_view linkage_name);
 
 }  // namespace rose::symbols

@@ -66,7 +66,7 @@ enum EventFlag : std::uint16_t {
   kInjected = 8,        // a fault of rose's own schedule
   kCoreDumped = 16,     // PS
   kUnlinked = 32,       // path: the file had no name any more
-  kTruncated = 64,      // path: only the tail is kept
+  kTruncated = 64,      // path: only the tail is kept; AF: entered too often, what follows is not recorded
   kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer chose it
   kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
 };

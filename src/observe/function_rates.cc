@@ -1,0 +1,178 @@
+#include "observe/function_rates.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rose::observe {
+namespace {
+
+constexpr double kSecond = 1e9;
+constexpr int kPauseGrowth = 4;
+// Spending beyond the share is made good by taking no samples, but not for longer than this many seconds.
+constexpr double kLongestDebt = 5;
+// A function attached again may run at full speed until the next look.
+constexpr double kSampleSeconds = 0.02;
+
+double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / kSecond); }
+std::int64_t to_ns(double value) { return static_cast<std::int64_t>(value * kSecond); }
+
+}  // namespace
+
+FunctionRates::FunctionRates(std::size_t functions, std::size_t nodes, const RateLimits& limits)
+    : nodes_(nodes),
+      limits_(limits),
+      functions_(functions),
+      per_node_(functions * nodes),
+      tokens_(limits.share * limits.burst_seconds) {}
+
+std::uint64_t FunctionRates::total(std::size_t function, std::span<const std::uint64_t> counts) const {
+  std::uint64_t sum = 0;
+  for (std::size_t node = 0; node < nodes_; ++node) sum += counts[function * nodes_ + node];
+  return sum;
+}
+
+void FunctionRates::attached(std::size_t index, std::int64_t now_ns, std::span<const std::uint64_t> counts) {
+  auto& function = functions_[index];
+  if (function.first_ns == 0) {
+    function.first_ns = now_ns;
+    function.pause_ns = to_ns(limits_.pause_seconds);
+  } else {
+    function.gap_ns = now_ns - function.since_ns;
+  }
+  function.attached = true;
+  function.since_ns = now_ns;
+  function.window_ns = now_ns;
+  function.begin = function.last = function.window = total(index, counts);
+  for (std::size_t node = 0; node < nodes_; ++node)
+    per_node_[index * nodes_ + node].begin = counts[index * nodes_ + node];
+}
+
+// What happened unseen is no more than both neighbours suggest: a burst at the start ends somewhere in the gap
+// behind it, while what was hot before and is hot after was hot in between. The stint that follows counts one
+// call more than it saw, so that a short one proves little.
+double FunctionRates::gap_calls(const Function& function, const PerNode& node, std::int64_t now_ns,
+                                std::uint64_t count) const {
+  if (function.gap_ns == 0) return 0;
+  const double after = static_cast<double>(count - node.begin + 1) / seconds(now_ns - function.since_ns);
+  return seconds(function.gap_ns) * std::min(node.rate_before, after);
+}
+
+void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<const std::uint64_t> counts) {
+  auto& function = functions_[index];
+  const std::int64_t stint_ns = now_ns - function.since_ns;
+  function.last_rate = static_cast<double>(total(index, counts) - function.begin) / seconds(stint_ns);
+  for (std::size_t node = 0; node < nodes_; ++node) {
+    auto& own = per_node_[index * nodes_ + node];
+    const auto count = counts[index * nodes_ + node];
+    own.filled += gap_calls(function, own, now_ns, count);
+    own.rate_before = static_cast<double>(count - own.begin) / seconds(stint_ns);
+  }
+  // The first sample comes soon. What was quiet for much longer than its last pause begins anew.
+  if (function.watched_ns > 0) {
+    const bool quiet = stint_ns > 4 * function.pause_ns;
+    function.pause_ns = quiet ? to_ns(limits_.pause_seconds)
+                              : std::min(function.pause_ns * kPauseGrowth, to_ns(limits_.longest_pause_seconds));
+  }
+  function.watched_ns += stint_ns;
+  function.attached = false;
+  function.since_ns = now_ns;
+}
+
+std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<const std::uint64_t> counts) {
+  std::vector<std::uint32_t> gone;
+  const double passed = looked_ns_ == 0 ? 0 : seconds(now_ns - looked_ns_);
+  looked_ns_ = now_ns;
+  struct Recent {
+    std::uint64_t calls;
+    std::uint32_t function;
+  };
+  std::vector<Recent> kept;
+  std::uint64_t all = 0, staying = 0;
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+    auto& function = functions_[i];
+    // One let go of a moment ago may still have been entered until its probe was out.
+    const std::uint64_t count = total(i, counts);
+    const std::uint64_t recent = count - function.last;
+    function.last = count;
+    all += recent;
+    if (!function.attached || recent == 0) continue;
+    if (limits_.window_seconds > 0 && seconds(now_ns - function.window_ns) > limits_.window_seconds) {
+      function.window_ns = now_ns;
+      function.window = count - recent;
+    }
+    const std::uint64_t calls = count - function.window;
+    if (limits_.hot_rate > 0 && calls >= limits_.hot_calls &&
+        static_cast<double>(calls) / seconds(now_ns - function.window_ns) >= limits_.hot_rate) {
+      end_stint(i, now_ns, counts);
+      gone.push_back(i);
+      continue;
+    }
+    staying += recent;
+    kept.push_back({recent, i});
+  }
+  tokens_ = std::min(limits_.share * limits_.burst_seconds, tokens_ + passed * limits_.share) -
+            static_cast<double>(all) * limits_.entry_seconds;
+  if (tokens_ >= 0) return gone;
+  // Too dear: the hottest go, until what is left fits.
+  const double fits = std::max(passed, 1e-3) * limits_.share / limits_.entry_seconds;
+  std::sort(kept.begin(), kept.end(), [](const Recent& a, const Recent& b) { return a.calls > b.calls; });
+  for (const auto& [calls, index] : kept) {
+    if (static_cast<double>(staying) <= fits || calls < 2) break;
+    staying -= calls;
+    end_stint(index, now_ns, counts);
+    gone.push_back(index);
+  }
+  tokens_ = std::max(tokens_, -limits_.share * kLongestDebt);
+  return gone;
+}
+
+std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t most) const {
+  std::vector<std::uint32_t> found;
+  if (tokens_ <= 0) return found;
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+    const auto& function = functions_[i];
+    if (function.attached || function.first_ns == 0 || now_ns - function.since_ns < function.pause_ns) continue;
+    found.push_back(i);
+  }
+  // The least known first: those are the ones that may have been judged wrongly.
+  std::sort(found.begin(), found.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const auto& x = functions_[a];
+    const auto& y = functions_[b];
+    return x.pause_ns != y.pause_ns ? x.pause_ns < y.pause_ns : x.last_rate < y.last_rate;
+  });
+  double spend = 0;
+  std::size_t take = 0;
+  for (const auto index : found) {
+    if (take >= most) break;
+    // A thread that enters nothing but sampled functions spends the time itself, and not more.
+    spend = std::min(spend + functions_[index].last_rate * kSampleSeconds * limits_.entry_seconds, kSampleSeconds);
+    if (spend > tokens_) break;
+    ++take;
+  }
+  found.resize(take);
+  return found;
+}
+
+FunctionRates::Estimate FunctionRates::estimate(std::size_t index, std::size_t node, std::int64_t now_ns,
+                                                std::span<const std::uint64_t> counts, double rare_below) const {
+  const auto& function = functions_[index];
+  const auto& own = per_node_[index * nodes_ + node];
+  const auto count = counts[index * nodes_ + node];
+  Estimate out;
+  if (function.first_ns == 0) return out;
+  out.seconds = seconds(now_ns - function.first_ns);
+  out.calls = static_cast<double>(count) + own.filled;
+  auto watched_ns = function.watched_ns;
+  if (function.attached) {
+    out.calls += gap_calls(function, own, now_ns, count);
+    watched_ns += now_ns - function.since_ns;
+  } else {
+    out.calls += own.rate_before * seconds(now_ns - function.since_ns);
+  }
+  out.watched = function.attached && function.watched_ns == 0;
+  // No call in 3/r seconds: with 95 % certainty the rate is below r.
+  out.enough = out.watched || seconds(watched_ns) * rare_below >= 3;
+  return out;
+}
+
+}  // namespace rose::observe

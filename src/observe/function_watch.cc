@@ -1,0 +1,325 @@
+#include "observe/function_watch.h"
+
+#include <bpf/bpf.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "symbols/symbols.h"
+
+namespace rose::observe {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Functions a link. A detach waits for grace periods (50 ms here), whatever the link holds; while functions are
+// measured, links are made anew all the time, and the smaller they are the less of the others is touched.
+constexpr std::size_t kCountedGroup = 128;
+constexpr std::size_t kRecordedGroup = 1024;
+constexpr std::size_t kMostGroups = 96;      // beyond, small ones are put together
+constexpr std::size_t kMostSamples = 64;     // functions attached again at once
+constexpr auto kCountingLook = 10ms;
+constexpr auto kRecordingLook = 250ms;
+// One perf event a function, where the kernel has no uprobe_multi links: 0.1 s each to let go of.
+constexpr std::size_t kMostSingle = 256;
+// For so long after a new link both it and the old one may tell an entry.
+constexpr std::int64_t kDoubled_ns = 1'000'000'000;
+
+RateLimits counting_limits(double infrequent_below, double entry_seconds) {
+  RateLimits limits;
+  limits.entry_seconds = entry_seconds;
+  limits.hot_rate = 2 * infrequent_below;
+  return limits;
+}
+
+// In production: a hundredth of a CPU for all functions, and no function more than a hundred times a second,
+// ten seconds long: that is none of the rare ones.
+RateLimits recording_limits(double entry_seconds) {
+  RateLimits limits;
+  limits.share = 0.01;
+  limits.burst_seconds = 5;
+  limits.entry_seconds = entry_seconds;
+  limits.hot_rate = 100;
+  limits.hot_calls = 1000;
+  limits.window_seconds = 10;
+  limits.pause_seconds = 10;
+  limits.longest_pause_seconds = 600;
+  return limits;
+}
+
+}  // namespace
+
+void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
+
+Result<void> FunctionWatch::find(const std::vector<Target>& targets, double infrequent_below) {
+  infrequent_below_ = infrequent_below;
+  std::map<std::tuple<dev_t, ino_t, std::uint64_t>, std::uint32_t> known;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
+  for (const auto& target : targets) nodes_.push_back(target.node);
+  for (std::uint32_t node = 0; node < targets.size(); ++node) {
+    const auto& target = targets[node];
+    if (target.functions.empty() && target.sources.empty()) continue;
+    if (target.binaries.empty()) {
+      return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
+                  "give 'binary', the program or libraries they are in");
+    }
+    ROSE_TRY(auto found, symbols::find_functions(target.binaries, target.functions, target.sources));
+    for (auto& [binary, function] : found) {
+      struct stat status{};
+      if (::stat(binary.c_str(), &status) != 0) {
+        return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
+      }
+      const auto [it, fresh] = known.emplace(std::tuple(status.st_dev, status.st_ino, function.offset),
+                                             static_cast<std::uint32_t>(functions_.size()));
+      if (fresh) functions_.push_back({function.name, binary, function.offset, false});
+      asked.emplace_back(it->second, node);
+    }
+  }
+  if (functions_.size() > kMostSingle && !kernel::has_uprobe_multi()) {
+    log::warning("this kernel watches functions one by one (no uprobe_multi links, Linux 6.6), which is slow to let go of: "
+                 "the first {} of {} are watched", kMostSingle, functions_.size());
+    functions_.resize(kMostSingle);
+    std::erase_if(asked, [](const auto& pair) { return pair.first >= kMostSingle; });
+  }
+  wanted_.assign(functions_.size() * nodes_.size(), false);
+  for (const auto& [function, node] : asked) wanted_[function * nodes_.size() + node] = true;
+  return {};
+}
+
+Result<FunctionWatch::Group> FunctionWatch::attach_group(const std::filesystem::path& binary,
+                                                         std::vector<std::uint32_t> functions) {
+  Group group;
+  group.binary = binary;
+  group.functions = std::move(functions);
+  // The high half tells links apart where two tell the same entry.
+  const std::uint64_t link = static_cast<std::uint64_t>(++next_link_) << 32;
+  std::vector<kernel::ProbePoint> points;
+  for (const auto index : group.functions) points.push_back({functions_[index].offset, link | index});
+  ROSE_TRY(group.link, kernel::attach_functions(program_, binary, points));
+  return group;
+}
+
+Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnLetGo on_let_go) {
+  if (functions_.empty()) return {};
+  program_ = program;
+  on_let_go_ = std::move(on_let_go);
+  const std::size_t counters = functions_.size() * nodes_.size();
+  if (counting()) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (counters * sizeof(std::uint64_t) + page - 1) / page * page;
+    void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, counts_map, 0);
+    if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map the functions' counters", errno);
+    mapped_ = {static_cast<std::uint64_t*>(memory), UnmapCounts{bytes}};
+  } else {
+    recorded_ = std::make_unique<std::atomic<std::uint64_t>[]>(counters);
+    last_.resize(256);
+  }
+  const double entry_seconds = kernel::uprobe_seconds();
+  log::debug("{} functions to watch; one entry costs {:.1f} us", functions_.size(), entry_seconds * 1e6);
+  rates_ = std::make_unique<FunctionRates>(
+      functions_.size(), nodes_.size(),
+      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(entry_seconds));
+
+  const std::lock_guard lock(mutex_);
+  const std::size_t most = !kernel::has_uprobe_multi() ? 1 : counting() ? kCountedGroup : kRecordedGroup;
+  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
+  for (const auto& [binary, all] : by_binary) {
+    for (std::size_t begin = 0; begin < all.size(); begin += most) {
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+      std::vector<std::uint32_t> some(first, first + static_cast<std::ptrdiff_t>(std::min(most, all.size() - begin)));
+      const auto counts = read_counts();
+      const std::int64_t now = monotonic_ns();
+      for (const auto index : some) rates_->attached(index, now, counts);
+      ROSE_TRY(auto group, attach_group(binary, std::move(some)));
+      groups_.push_back(std::move(group));
+    }
+  }
+  watcher_ = std::thread([this] { run(); });
+  return {};
+}
+
+void FunctionWatch::stop() {
+  if (watcher_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    watcher_.join();
+  }
+  for (auto& group : groups_) closer_.close(std::move(group.link));
+  groups_.clear();
+  closer_.wait();
+}
+
+bool FunctionWatch::entered(std::uint32_t function, std::uint32_t node, std::uint32_t link, std::uint32_t tid) {
+  if (monotonic_ns() < doubled_until_ns_) {
+    auto& last = last_[tid % last_.size()];
+    if (last.tid == tid && last.function == function && last.link != link && last.link != 0) {
+      last = {};
+      return false;
+    }
+    last = {tid, function, link};
+  }
+  recorded_[function * nodes_.size() + node].fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+std::vector<std::uint64_t> FunctionWatch::read_counts() const {
+  std::vector<std::uint64_t> counts(functions_.size() * nodes_.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = mapped_ ? __atomic_load_n(mapped_.get() + i, __ATOMIC_RELAXED) : recorded_[i].load(std::memory_order_relaxed);
+  }
+  return counts;
+}
+
+void FunctionWatch::run() {
+  // What is watched competes for the CPU with us, and slows down until we have let go of what is hot.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, counting() ? kCountingLook : kRecordingLook, [this] { return stopping_; })) look();
+}
+
+void FunctionWatch::look() {
+  const auto counts = read_counts();
+  const std::int64_t now = monotonic_ns();
+  const auto gone = rates_->let_go(now, counts);
+  if (!gone.empty()) drop(gone);
+  take_again(now, counts);
+  if (groups_.size() > kMostGroups) merge_groups();
+  if (counting() || !on_let_go_) return;
+  for (const auto index : gone) {
+    std::uint32_t node = 0;
+    for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
+      if (counts[index * nodes_.size() + i] > counts[index * nodes_.size() + node]) node = i;
+    }
+    if (!functions_[index].told) {
+      log::warning("'{}' is entered {:.0f} times a second: not recorded for {} s at a time while it is that busy",
+                   functions_[index].name, rates_->last_rate(index), rates_->pause_ns(index) / 1'000'000'000);
+      functions_[index].told = true;
+    }
+    on_let_go_(index, node);
+  }
+}
+
+// New links first, without those that go: what stays is never unwatched, and its breakpoints stay where they are.
+void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
+  const std::set<std::uint32_t> out(gone.begin(), gone.end());
+  std::vector<Group> groups;
+  for (auto& group : groups_) {
+    std::vector<std::uint32_t> stay;
+    for (const auto index : group.functions) {
+      if (!out.contains(index)) stay.push_back(index);
+    }
+    if (stay.size() == group.functions.size()) {
+      groups.push_back(std::move(group));
+      continue;
+    }
+    if (!stay.empty()) {
+      doubled_until_ns_ = monotonic_ns() + kDoubled_ns;
+      auto fresh = attach_group(group.binary, std::move(stay));
+      if (fresh) {
+        groups.push_back(std::move(*fresh));
+      } else {
+        log::warning("functions of '{}' are no longer watched: {}", group.binary.string(), fresh.error().message);
+      }
+    }
+    closer_.close(std::move(group.link));
+  }
+  groups_ = std::move(groups);
+}
+
+void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t>& counts) {
+  const bool single = !kernel::has_uprobe_multi();
+  // Letting go one by one takes 0.1 s each: what was hot once stays out.
+  if (single && counting()) return;
+  const auto due = rates_->due(now, single ? 1 : kMostSamples);
+  if (due.empty()) return;
+  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
+  for (const auto index : due) by_binary[functions_[index].binary].push_back(index);
+  for (auto& [binary, some] : by_binary) {
+    for (const auto index : some) rates_->attached(index, monotonic_ns(), counts);
+    auto group = attach_group(binary, std::move(some));
+    if (!group) {
+      log::warning("functions of '{}' are no longer watched: {}", binary.string(), group.error().message);
+      continue;
+    }
+    groups_.push_back(std::move(*group));
+  }
+}
+
+// Samples that turned out quiet stay, each in a link of its own making: the smallest links become one.
+void FunctionWatch::merge_groups() {
+  if (!kernel::has_uprobe_multi()) return;
+  std::sort(groups_.begin(), groups_.end(),
+            [](const Group& a, const Group& b) { return a.functions.size() > b.functions.size(); });
+  std::map<std::filesystem::path, std::vector<Group>> small;
+  while (groups_.size() > kMostGroups / 2) {
+    small[groups_.back().binary].push_back(std::move(groups_.back()));
+    groups_.pop_back();
+  }
+  for (auto& [binary, groups] : small) {
+    std::vector<std::uint32_t> all;
+    const auto flush = [&] {
+      if (all.empty()) return;
+      doubled_until_ns_ = monotonic_ns() + kDoubled_ns;
+      auto fresh = attach_group(binary, std::move(all));
+      all.clear();
+      if (fresh) {
+        groups_.push_back(std::move(*fresh));
+      } else {
+        log::warning("functions of '{}' are no longer watched: {}", binary.string(), fresh.error().message);
+      }
+    };
+    for (auto& group : groups) {
+      if (all.size() + group.functions.size() > kCountedGroup) flush();
+      all.insert(all.end(), group.functions.begin(), group.functions.end());
+    }
+    flush();
+    for (auto& group : groups) closer_.close(std::move(group.link));
+  }
+}
+
+std::vector<profile::FunctionRate> FunctionWatch::rates() {
+  std::vector<profile::FunctionRate> out;
+  if (functions_.empty() || !rates_) return out;
+  const std::lock_guard lock(mutex_);
+  const auto counts = read_counts();
+  const std::int64_t now = monotonic_ns();
+  std::vector<FunctionRates::Estimate> estimates(nodes_.size());
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+    double highest = 0;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      estimates[node] = rates_->estimate(i, node, now, counts, infrequent_below_);
+      highest = std::max(highest, estimates[node].calls);
+    }
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+      if (!wanted(i, node)) continue;
+      // Let go of because of another node, and hardly seen on this one: as busy as there, for want of knowledge.
+      const double calls = estimates[node].enough ? estimates[node].calls : highest;
+      profile::FunctionRate rate;
+      rate.node = nodes_[node];
+      rate.function = functions_[i].name;
+      rate.binary = functions_[i].binary.string();
+      rate.count = static_cast<std::uint64_t>(std::llround(calls));
+      rate.per_second = calls / std::max(1e-3, estimates[node].seconds);
+      rate.infrequent = rate.per_second < infrequent_below_;
+      out.push_back(std::move(rate));
+    }
+  }
+  return out;
+}
+
+}  // namespace rose::observe

@@ -1,0 +1,106 @@
+// Functions of the application under watch: finds them, keeps them attached, lets go of hot ones (function_rates
+// decides), attaches them again. One for the tracer; works beside it in a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "kernel/attach.h"
+#include "observe/function_rates.h"
+#include "observe/tracer.h"
+
+namespace rose::observe {
+
+struct UnmapCounts {
+  std::size_t bytes = 0;
+  void operator()(std::uint64_t* counts) const;
+};
+
+class FunctionWatch {
+ public:
+  // Recording: a function was let go of, and the node that it was busiest on.
+  using OnLetGo = std::function<void(std::uint32_t function, std::uint32_t node)>;
+
+  FunctionWatch() = default;
+  ~FunctionWatch() { stop(); }
+  FunctionWatch(const FunctionWatch&) = delete;
+  FunctionWatch& operator=(const FunctionWatch&) = delete;
+
+  // Looks up what the targets ask for. `infrequent_below` > 0: functions are counted, not recorded.
+  [[nodiscard]] Result<void> find(const std::vector<Target>& targets, double infrequent_below);
+  [[nodiscard]] std::size_t size() const { return functions_.size(); }
+  [[nodiscard]] bool counting() const { return infrequent_below_ > 0; }
+  [[nodiscard]] const std::string& name(std::uint32_t function) const { return functions_[function].name; }
+  // Nodes that share a binary each have their own functions to watch.
+  [[nodiscard]] bool wanted(std::uint32_t function, std::uint32_t node) const {
+    return wanted_[function * nodes_.size() + node];
+  }
+
+  // Attaches `program`, loaded and prepared. `counts_map` (counting): a mappable array, [function * nodes + node].
+  [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnLetGo on_let_go);
+  // Recording: an entry came by the link with this number. False: it was told by two links, and this is the second.
+  [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t node, std::uint32_t link, std::uint32_t tid);
+  void stop();
+
+  // Counting: this run's rates, of the functions that each node asked for.
+  [[nodiscard]] std::vector<profile::FunctionRate> rates();
+
+ private:
+  struct Watched {
+    std::string name;
+    std::filesystem::path binary;
+    std::uint64_t offset = 0;
+    bool told = false;  // that it was let go of
+  };
+  // What is attached by one link.
+  struct Group {
+    std::filesystem::path binary;
+    std::vector<std::uint32_t> functions;
+    kernel::FunctionLink link;
+  };
+  [[nodiscard]] Result<Group> attach_group(const std::filesystem::path& binary, std::vector<std::uint32_t> functions);
+  [[nodiscard]] std::vector<std::uint64_t> read_counts() const;
+  void run();
+  void look();
+  void drop(const std::vector<std::uint32_t>& gone);
+  void take_again(std::int64_t now, const std::vector<std::uint64_t>& counts);
+  void merge_groups();
+
+  std::vector<std::string> nodes_;
+  std::vector<Watched> functions_;
+  std::vector<bool> wanted_;  // [function * nodes + node]
+  double infrequent_below_ = 0;
+  OnLetGo on_let_go_;
+
+  const bpf_program* program_ = nullptr;
+  std::uint32_t next_link_ = 0;
+  std::vector<Group> groups_;
+  kernel::LinkCloser closer_;
+  std::unique_ptr<FunctionRates> rates_;
+  // Counting: the kernel's, mapped. Recording: ours.
+  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> recorded_;
+
+  // The last entry of each thread, while two links may tell the same one.
+  struct Last {
+    std::uint32_t tid = 0, function = 0, link = 0;
+  };
+  std::vector<Last> last_;
+  std::atomic<std::int64_t> doubled_until_ns_ = 0;
+
+  std::mutex mutex_;  // groups_, rates_
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace rose::observe

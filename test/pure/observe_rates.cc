@@ -1,0 +1,165 @@
+// Which functions are let go of and sampled again, and what is made of it: a scripted workload and clock.
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <vector>
+
+#include "observe/function_rates.h"
+
+using rose::observe::FunctionRates;
+using rose::observe::RateLimits;
+
+namespace {
+
+constexpr double kLook = 0.01;
+
+// Functions that are called `rate(function, seconds)` times a second, watched or not.
+class World {
+ public:
+  using Rate = std::function<double(std::size_t, double)>;
+  World(std::size_t functions, RateLimits limits, Rate rate)
+      : rates(functions, 1, limits), counts_(functions), truth_(functions), rest_(functions), rate_(std::move(rate)) {
+    for (std::size_t i = 0; i < functions; ++i) rates.attached(i, now(), counts_);
+  }
+  // Also checks that no more than the allowed share was spent in any second but the first.
+  void run(double seconds) {
+    const double until = at_ + seconds;
+    while (at_ < until) {
+      at_ += kLook;
+      for (std::size_t i = 0; i < counts_.size(); ++i) {
+        rest_[i] += rate_(i, at_) * kLook;
+        const auto calls = static_cast<std::uint64_t>(rest_[i]);
+        rest_[i] -= static_cast<double>(calls);
+        truth_[i] += calls;
+        if (!rates.is_attached(i)) continue;
+        counts_[i] += calls;
+        entries += calls;
+      }
+      for (const auto i : rates.let_go(now(), counts_)) {
+        CHECK_FALSE(rates.is_attached(i));
+        ++let_go;
+      }
+      for (const auto i : rates.due(now(), 64)) rates.attached(i, now(), counts_);
+    }
+  }
+  [[nodiscard]] std::int64_t now() const { return static_cast<std::int64_t>(1e9 * (100 + at_)); }
+  [[nodiscard]] double estimated(std::size_t i) const {
+    const auto estimate = rates.estimate(i, 0, now(), counts_, 2);
+    return estimate.calls / estimate.seconds;
+  }
+  [[nodiscard]] double truth(std::size_t i) const { return static_cast<double>(truth_[i]) / at_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& counts() const { return counts_; }
+
+  FunctionRates rates;
+  std::uint64_t entries = 0, let_go = 0;
+
+ private:
+  double at_ = 0;
+  std::vector<std::uint64_t> counts_, truth_;
+  std::vector<double> rest_;
+  Rate rate_;
+};
+
+}  // namespace
+
+TEST_CASE("rare functions are never let go of, and their count is exact") {
+  World world(3, {}, [](std::size_t i, double) { return i == 0 ? 0 : i == 1 ? 1.0 : 3.0; });
+  world.run(60);
+  CHECK(world.let_go == 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto estimate = world.rates.estimate(i, 0, world.now(), world.counts(), 2);
+    CHECK(estimate.watched);
+    CHECK(estimate.calls == static_cast<double>(world.counts()[i]));
+  }
+}
+
+TEST_CASE("a hot function is let go of at once, sampled seldom, and known to be hot") {
+  World world(1, {}, [](std::size_t, double) { return 50'000.0; });
+  world.run(60);
+  CHECK(world.entries < 20'000);  // of 3,000,000
+  CHECK(world.let_go > 3);        // it was looked at again
+  CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
+}
+
+TEST_CASE("what is busy only at the start is rare on the whole") {
+  // 60 calls within 20 ms, then one every 5 seconds.
+  World world(1, {}, [](std::size_t, double at) { return at < 0.02 ? 3000.0 : 0.2; });
+  world.run(60);
+  CHECK(world.truth(0) < 2);
+  CHECK(world.estimated(0) < 2);
+  CHECK(world.rates.is_attached(0));
+}
+
+TEST_CASE("what is busy for a good part of the time is not rare") {
+  for (const double busy : {10.0, 30.0, 50.0}) {
+    CAPTURE(busy);
+    World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
+    world.run(60);
+    CHECK(world.estimated(0) > 2);
+    // What ended within a pause is not known better than that.
+    CHECK(world.estimated(0) > world.truth(0) / 5);
+    CHECK(world.estimated(0) < world.truth(0) * 1.2);
+  }
+  // It turns hot late.
+  World late(1, {}, [](std::size_t, double at) { return at > 40 ? 1000.0 : 0; });
+  late.run(60);
+  CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
+}
+
+TEST_CASE("in and out of bursts") {
+  World world(1, {}, [](std::size_t, double at) { return at - static_cast<int>(at) < 0.1 ? 1000.0 : 0; });
+  world.run(60);
+  CHECK(world.truth(0) > 50);
+  CHECK(world.estimated(0) > 2);
+}
+
+TEST_CASE("thousands of hot functions together stay within the share") {
+  RateLimits limits;
+  limits.entry_seconds = 10e-6;
+  World world(4000, limits, [](std::size_t i, double) { return i % 4 == 0 ? 100.0 : 0.5; });
+  world.run(2);  // learning
+  world.entries = 0;
+  world.run(20);
+  CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 20 < 1.3 * limits.share);
+  for (std::size_t i = 0; i < 4000; i += 97) {
+    CAPTURE(i);
+    CHECK((world.estimated(i) < 2) == (i % 4 != 0));
+  }
+}
+
+TEST_CASE("without a rate that counts as hot only the share decides") {
+  RateLimits limits;
+  limits.share = 0.01;
+  limits.hot_rate = 0;
+  World world(2, limits, [](std::size_t i, double) { return i == 0 ? 20'000.0 : 100.0; });
+  world.run(10);
+  CHECK(world.rates.is_attached(1));
+  CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 10 < 0.02);
+}
+
+TEST_CASE("over a window: what was quiet for long is let go of as soon as it is hot") {
+  RateLimits limits;
+  limits.share = 1;
+  limits.hot_rate = 100;
+  limits.hot_calls = 1000;
+  limits.window_seconds = 10;
+  World world(1, limits, [](std::size_t, double at) { return at < 600 ? 0.1 : 300; });
+  world.run(600);
+  CHECK(world.let_go == 0);
+  world.run(15);
+  CHECK(world.let_go > 0);
+}
+
+TEST_CASE("a function hardly seen because another node is busy with it is not called rare for that") {
+  FunctionRates rates(1, 2, {});
+  std::vector<std::uint64_t> counts(2);
+  std::int64_t now = 1'000'000'000;
+  rates.attached(0, now, counts);
+  counts[0] = 1000;
+  now += 10'000'000;
+  REQUIRE(rates.let_go(now, counts).size() == 1);
+  const auto other = rates.estimate(0, 1, now + 5'000'000'000, counts, 2);
+  CHECK_FALSE(other.enough);
+  CHECK_FALSE(other.watched);
+  CHECK(rates.estimate(0, 0, now + 5'000'000'000, counts, 2).calls > 100'000);
+}
