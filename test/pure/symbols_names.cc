@@ -193,3 +193,18 @@ TEST_CASE("odd names are spelt without harm") {
   tagged.name = "Raft::name[abi:cxx11]()";
   CHECK(name_matches("Raft::name", tagged));
 }
+
+TEST_CASE("Go names: from any path segment, and without the package") {
+  const Function function{"go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, ""};
+  for (const char* pattern : {"go.etcd.io/etcd/raft.(*raft).becomeLeader", "etcd/raft.(*raft).becomeLeader",
+                              "raft.(*raft).becomeLeader", "(*raft).becomeLeader", "(*raft).become*", "raft.*", "*becomeLeader",
+                              "go.etcd.io/*"}) {
+    CAPTURE(pattern);
+    CHECK(name_matches(pattern, function));
+  }
+  for (const char* pattern : {"aft.(*raft).becomeLeader", "becomeLeader", "raft).becomeLeader", "etcd.io/etcd/raft.(*raft).becomeLeader",
+                              "cd/raft.*"}) {
+    CAPTURE(pattern);
+    CHECK_FALSE(name_matches(pattern, function));
+  }
+}
