@@ -270,7 +270,9 @@ static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 
 	if (!chain)
 		return;
 	if (!visit->pass) {
-		if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095)
+		/* -EINPROGRESS: a connect that does not block has begun, which the tracer tells as a change. */
+		if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 &&
+		    visit->result != -115)
 			return;
 		if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
 			return;

@@ -188,6 +188,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     std::uint64_t weight = 0;
     bool counts = false;
     bool open = false;
+    bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
   };
   std::vector<Pause> found;
   std::vector<Pause> each;
@@ -195,13 +196,19 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     const bool open = (p.event->flags & trace::kOpen) != 0;
     const std::int64_t shortest = pause_threshold();
     const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMs : shortest;
-    Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0, open};
+    const bool blocked = (p.event->flags & trace::kBlocked) != 0;
+    // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
+    const bool frozen = !blocked && p.event->pid == 0;
+    Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0 || frozen,
+                open, blocked};
     if (open) pause.end = std::max(pause.end, plan_.end_ts);
     each.push_back(pause);
   }
-  std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) { return a.start < b.start; });
+  std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) {
+    return std::pair(a.blocked, a.start) < std::pair(b.blocked, b.start);
+  });
   for (const Pause& pause : each) {
-    if (!found.empty() && pause.start - found.back().start <= kPauseTogether && pause.start <= found.back().end) {
+    if (!found.empty() && pause.blocked == found.back().blocked && pause.start - found.back().start <= kPauseTogether && pause.start <= found.back().end) {
       found.back().end = std::max(found.back().end, pause.end);
       found.back().weight += pause.weight;
       found.back().counts = found.back().counts || pause.counts;
@@ -219,10 +226,12 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     fault.kind = FaultKind::pause;
     fault.node = name(node);
     fault.id = unique_id("pause-" + name(node));
+    if (pause.blocked) blocked_.insert(fault.id);
     fault.duration_ns = rounded(pause.end - pause.start);
     Candidate& c = add(FaultKind::pause, node, std::move(fault), pause.weight, pause.start);
     c.last_ts = pause.end;
-    c.why = fmt::format("{} was paused for {}, from {}{}", name(node), format_duration(rounded(pause.end - pause.start)),
+    c.why = fmt::format("{} {} for {}, from {}{}", name(node),
+                        pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
                         at(pause.start), pause.open ? ", and still was when the dump was written" : "");
     causes_.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
                        fmt::format("the pause of {} ({})", name(node), at(pause.start))});

@@ -193,6 +193,7 @@ class Extractor {
   std::vector<std::vector<const Cause*>> causes_of_;
   std::vector<std::size_t> own_ends_;                   // candidates, before ranking
   std::set<std::string> self_ended_;                    // their fault ids
+  std::set<std::string> blocked_;     // ids of pauses that were uninterruptible waits
   std::set<int> came_back_;
   std::map<std::uint32_t, Peer> group_peers_;
 };

@@ -41,7 +41,7 @@ void Extractor::rank() {
     int kind = 0;
     switch (c.kind) {
       case FaultKind::crash:
-      case FaultKind::pause: kind = self_ended_.contains(c.fault.id) ? 1 : 0; break;
+      case FaultKind::pause: kind = self_ended_.contains(c.fault.id) || blocked_.contains(c.fault.id) ? 1 : 0; break;
       case FaultKind::partition: kind = 2; break;
       case FaultKind::syscall: kind = 3; break;
     }

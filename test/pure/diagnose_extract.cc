@@ -194,6 +194,25 @@ TEST_CASE("pauses keep their duration; processes paused together are one pause")
   CHECK(plan.candidates[0].first_ts == at(4));
 }
 
+TEST_CASE("a blocked process is a candidate behind real pauses and apart from them") {
+  Dump dump;
+  auto& blocked = dump.paused(4.0, 10.0, "n1");
+  blocked.flags |= trace::kBlocked;
+  dump.paused(4.5, 9.0, "n1");
+  dump.paused(20.0, 25.0, "n2");
+  dump.ends(30);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].node == "n1");
+  CHECK(plan.candidates[0].fault.duration_ns == 4500 * kMs);
+  CHECK(plan.candidates[1].node == "n2");
+  CHECK(plan.candidates[2].node == "n1");
+  CHECK(plan.candidates[2].kind == FaultKind::pause);
+  CHECK(plan.candidates[2].fault.duration_ns == 6 * kSecond);
+  CHECK(plan.candidates[2].why.find("uninterruptible") != std::string::npos);
+}
+
 TEST_CASE("a pause that was not over lasts to the end of the dump") {
   Dump dump;
   dump.paused(4.0, 9.0, "n1", trace::kMain | trace::kOpen);
