@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -66,11 +67,6 @@ Result<void> override_options(const Options& options, observe::TracerOptions& tr
   return {};
 }
 
-Result<void> write_window(const Result<trace::Trace>& window, const std::filesystem::path& out) {
-  if (!window) return Unexpected(window.error());
-  return trace::write_dump(*window, out);
-}
-
 // Writes the window to -o at each SIGUSR1 while a tracer runs.
 class DumpOnSignal {
  public:
@@ -82,7 +78,7 @@ class DumpOnSignal {
             if ((watched[1].revents & POLLIN) != 0) return;
             std::uint64_t count = 0;
             if (::read(cancel::dump_fd(), &count, sizeof count) <= 0) continue;
-            const Result<void> written = write_window(tracer.snapshot(), out);
+            const Result<observe::DumpTotals> written = tracer.write_dump(out);
             if (written)
               log::info("wrote {}", out.string());
             else
@@ -114,7 +110,10 @@ struct Triggers {
     const std::filesystem::path socket =
         options.control.empty() ? observe::default_control_socket() : std::filesystem::path(options.control);
     Result<std::unique_ptr<observe::ControlServer>> control =
-        observe::ControlServer::start(socket, [&tracer] { return tracer.snapshot(); });
+        observe::ControlServer::start(socket, [&tracer](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
+          ROSE_TRY(const observe::DumpTotals totals, tracer.write_dump(sink));
+          return fmt::format("{} events, {} lost", totals.events, totals.lost);
+        });
     if (control)
       triggers.control = std::move(*control);
     else if (!options.control.empty() || control.error().kind != ErrorKind::usage)
@@ -126,13 +125,19 @@ struct Triggers {
   }
 };
 
-nlohmann::ordered_json event_counts(const trace::Trace& trace) {
-  std::map<trace::EventType, std::uint64_t> counts;
-  for (const trace::Event& event : trace.events) counts[event.type] += event.count;
+using Counts = std::array<std::uint64_t, 6>;  // by number of trace::EventType
+
+Counts counts_of(const trace::Trace& trace) {
+  Counts counts{};
+  for (const trace::Event& event : trace.events) counts[static_cast<std::size_t>(event.type)] += event.count;
+  return counts;
+}
+
+nlohmann::ordered_json event_counts(const Counts& counts) {
   nlohmann::ordered_json json;
   for (const auto type : {trace::EventType::scf, trace::EventType::af, trace::EventType::nd, trace::EventType::ps,
                           trace::EventType::sys})
-    json[std::string(trace::type_name(type))] = counts[type];
+    json[std::string(trace::type_name(type))] = counts[static_cast<std::size_t>(type)];
   return json;
 }
 
@@ -265,14 +270,13 @@ Result<int> trace_running(const Options& options, const Common& common) {
     ::ppoll(watched, 2, &ts, nullptr);
     if ((watched[1].revents & POLLIN) != 0) break;
   }
-  const Result<trace::Trace> window = tracer->snapshot();
-  ROSE_CHECK(write_window(window, options.out));
+  ROSE_TRY(const observe::DumpTotals totals, tracer->write_dump(options.out));
   if (command) log::info("{}", command->end());
   print_result(common,
                {{"dump", options.out},
-                {"events", event_counts(*window)},
-                {"lost", window->meta.lost},
-                {"suppressed", window->meta.suppressed},
+                {"events", event_counts(totals.by_type)},
+                {"lost", totals.lost},
+                {"suppressed", totals.suppressed},
                 {"seconds", static_cast<double>(monotonic_ns() - began) / 1e9}},
                "");
   return 0;
@@ -332,7 +336,7 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
   print_result(common,
                {{"verdict", schedule::verdict_name(verdict)},
                 {"dump", options.out},
-                {"events", event_counts(made.result.trace)},
+                {"events", event_counts(counts_of(made.result.trace))},
                 {"lost", made.result.trace.meta.lost},
                 {"seconds", made.result.seconds},
                 {"reason", made.result.reason},

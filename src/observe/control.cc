@@ -11,11 +11,13 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <optional>
 #include <thread>
 
 #include "base/cancel.h"
@@ -27,12 +29,13 @@
 #include "base/units.h"
 #include "trace/dump.h"
 
-// The protocol, in lines: the client says "rose 1 dump". The answer is
-// "rose 1 ok BYTES SUMMARY" and that many bytes, or "rose 1 error KIND MESSAGE<tab>HINT".
+// The protocol: the client says "rose 2 dump" and a newline. The answer is a line, "rose 2 error KIND MESSAGE<tab>HINT"
+// or "rose 2 ok"; behind the latter pieces of the dump, each a little-endian u32 length and that many bytes, then a
+// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump.
 namespace rose::observe {
 namespace {
 
-constexpr std::string_view kRequest = "rose 1 dump\n";
+constexpr std::string_view kRequest = "rose 2 dump\n";
 constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;     // for a client that neither asks nor reads
@@ -88,8 +91,7 @@ std::string one_line(std::string text) {
 
 class SocketServer final : public ControlServer {
  public:
-  SocketServer(std::filesystem::path path, std::function<Result<trace::Trace>()> snapshot)
-      : path_(std::move(path)), snapshot_(std::move(snapshot)) {}
+  SocketServer(std::filesystem::path path, Source source) : path_(std::move(path)), source_(std::move(source)) {}
 
   ~SocketServer() override {
     if (thread_.joinable()) {
@@ -144,71 +146,91 @@ class SocketServer final : public ControlServer {
  private:
   struct Client {
     Fd fd;
-    std::string in, out;
-    std::size_t sent = 0;
-    std::int64_t deadline_ns = 0;
+    std::thread thread;
+    std::atomic<bool> done = false;
   };
 
   void run() {
     std::list<Client> clients;
     for (;;) {
-      std::vector<pollfd> waits = {{stop_.get(), POLLIN, 0},
-                                   {listener_.get(), static_cast<short>(clients.size() < kMostClients ? POLLIN : 0), 0}};
-      for (const auto& client : clients) {
-        waits.push_back({client.fd.get(), static_cast<short>(client.out.empty() ? POLLIN : POLLOUT), 0});
+      const bool room = clients.size() < kMostClients;
+      pollfd waits[2] = {{stop_.get(), POLLIN, 0}, {listener_.get(), static_cast<short>(room ? POLLIN : 0), 0}};
+      ::poll(waits, 2, clients.empty() ? -1 : room ? 1000 : 50);
+      for (auto client = clients.begin(); client != clients.end();) {
+        if (waits[0].revents == 0 && !client->done) {
+          ++client;
+          continue;
+        }
+        client->thread.join();
+        client = clients.erase(client);
       }
-      ::poll(waits.data(), waits.size(), clients.empty() ? -1 : 1000);
       if (waits[0].revents != 0) return;
-      std::size_t i = 2;
-      for (auto client = clients.begin(); client != clients.end(); ++i) {
-        const bool keep = waits[i].revents != 0 ? serve(*client) : monotonic_ns() < client->deadline_ns;
-        client = keep ? std::next(client) : clients.erase(client);
-      }
-      if ((waits[1].revents & POLLIN) != 0) {
-        Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (fd) clients.push_back({std::move(fd), {}, {}, 0, monotonic_ns() + kPatience});
-      }
+      if ((waits[1].revents & POLLIN) == 0) continue;
+      Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd) continue;
+      auto& client = clients.emplace_back();
+      client.fd = std::move(fd);
+      client.thread = std::thread([this, &client] {
+        serve(client.fd.get());
+        client.done = true;
+      });
     }
   }
 
-  // False when the client is done with.
-  bool serve(Client& client) {
-    if (client.out.empty()) {
+  // Until the client can be written to, or read from; false when it is given up, or the server ends.
+  [[nodiscard]] bool wait(int fd, short events) const {
+    pollfd waits[2] = {{fd, events, 0}, {stop_.get(), POLLIN, 0}};
+    return ::poll(waits, 2, static_cast<int>(kPatience / 1'000'000)) > 0 && waits[1].revents == 0;
+  }
+
+  [[nodiscard]] bool send(int fd, std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+      if (n < 0 && !wait(fd, POLLOUT)) return false;
+      if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+
+  void serve(int fd) const {
+    std::string request;
+    while (request.find('\n') == std::string::npos) {
+      if (request.size() >= kMostLine || !wait(fd, POLLIN)) return;
       char bytes[256];
-      const ssize_t n = ::recv(client.fd.get(), bytes, sizeof bytes, 0);
-      if (n < 0 && errno == EAGAIN) return true;
-      if (n <= 0) return false;
-      client.in.append(bytes, static_cast<std::size_t>(n));
-      if (client.in.find('\n') == std::string::npos) return client.in.size() < kMostLine;
-      client.out = answer(client.in);
+      const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
+      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
+      if (n > 0) request.append(bytes, static_cast<std::size_t>(n));
     }
-    const ssize_t n = ::send(client.fd.get(), client.out.data() + client.sent, client.out.size() - client.sent, MSG_NOSIGNAL);
-    if (n < 0) return errno == EAGAIN || errno == EINTR;
-    client.sent += static_cast<std::size_t>(n);
-    client.deadline_ns = monotonic_ns() + kPatience;
-    return client.sent < client.out.size();
-  }
-
-  std::string answer(const std::string& request) {
-    const auto error = [](const Error& what) {
-      return fmt::format("rose 1 error {} {}\t{}\n", static_cast<int>(what.kind), one_line(what.message), one_line(what.hint));
+    const auto refuse = [&](const Error& what) {
+      (void)send(fd, fmt::format("rose 2 error {} {}\t{}\n", static_cast<int>(what.kind), one_line(what.message),
+                                 one_line(what.hint)));
     };
     if (request != kRequest) {
-      return error({ErrorKind::usage, "this tracer knows only version 1 of the control protocol",
-                    "use the rose that runs the tracer"});
+      refuse({ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
+              "use the rose that runs the tracer"});
+      return;
     }
-    auto trace = snapshot_();
-    if (!trace) return error(trace.error());
-    const auto summary = fmt::format("{} events, {} lost", trace->events.size(), trace->meta.lost);
-    auto bytes = trace::dump_to_bytes(*trace);
-    if (!bytes) return error(bytes.error());
-    auto out = fmt::format("rose 1 ok {} {}\n", bytes->size(), summary);
-    out += *bytes;
-    return out;
+    bool began = false;
+    const auto summary = source_([&](std::string_view bytes) -> Result<void> {
+      const auto length = static_cast<std::uint32_t>(bytes.size());
+      const bool sent = (began || send(fd, "rose 2 ok\n")) &&
+                        send(fd, {reinterpret_cast<const char*>(&length), sizeof length}) && send(fd, bytes);
+      began = true;
+      if (!sent) return fail(ErrorKind::input, "whoever asked for the dump does not take it");
+      return {};
+    });
+    if (summary) {
+      (void)send(fd, std::string(4, '\0') + one_line(*summary) + "\n");
+    } else if (!began) {
+      refuse(summary.error());
+    } else {
+      log::warning("a dump was not sent whole: {}", summary.error().message);
+    }
   }
 
   std::filesystem::path path_;
-  std::function<Result<trace::Trace>()> snapshot_;
+  Source source_;
   Fd listener_, stop_;
   ino_t inode_ = 0;
   std::thread thread_;
@@ -255,8 +277,8 @@ std::filesystem::path default_control_socket() {
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket,
-                                                            std::function<Result<trace::Trace>()> snapshot) {
-  auto server = std::make_unique<SocketServer>(socket, std::move(snapshot));
+                                                            Source source) {
+  auto server = std::make_unique<SocketServer>(socket, std::move(source));
   ROSE_CHECK(server->listen());
   return server;
 }
@@ -273,22 +295,36 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
   if (::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kRequest.size())) {
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
   }
-  std::string head;
-  std::vector<char> bytes(std::size_t{1} << 16);
-  while (head.find('\n') == std::string::npos && head.size() < kMostLine) {
-    ROSE_TRY(const auto n, receive(fd.get(), bytes.data(), bytes.size()));
-    if (n == 0) break;
-    head.append(bytes.data(), n);
-  }
-  const auto end = head.find('\n');
+  std::string bytes;  // received and not looked at yet
+  std::size_t at = 0;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  const auto more = [&]() -> Result<bool> {
+    bytes.erase(0, std::exchange(at, 0));
+    ROSE_TRY(const auto n, receive(fd.get(), buffer.data(), buffer.size()));
+    bytes.append(buffer.data(), n);
+    return n > 0;
+  };
+  // Up to a newline; nothing when the answer ends before.
+  const auto line = [&]() -> Result<std::optional<std::string>> {
+    for (;;) {
+      if (const auto end = bytes.find('\n', at); end != std::string::npos) {
+        std::string text = bytes.substr(at, end - at);
+        at = end + 1;
+        return text;
+      }
+      if (bytes.size() - at > kMostLine) return std::nullopt;
+      ROSE_TRY(const bool any, more());
+      if (!any) return std::nullopt;
+    }
+  };
   const auto foreign = [&] {
     return fail(ErrorKind::input, fmt::format("what answers at '{}' is no tracer of this version", socket.string()),
                 "use the rose that runs the tracer");
   };
-  if (end == std::string::npos) return foreign();
-  const auto line = head.substr(0, end);
-  if (line.starts_with("rose 1 error ")) {
-    const auto rest = std::string_view(line).substr(13);
+  ROSE_TRY(const auto head, line());
+  if (!head) return foreign();
+  if (head->starts_with("rose 2 error ")) {
+    const auto rest = std::string_view(*head).substr(13);
     const auto space = rest.find(' ');
     const auto tab = rest.find('\t');
     int kind = static_cast<int>(ErrorKind::bug);
@@ -298,27 +334,39 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
     return fail(static_cast<ErrorKind>(kind), fmt::format("the tracer says: {}", rest.substr(space + 1, tab - space - 1)),
                 std::string(rest.substr(tab + 1)));
   }
-  if (!line.starts_with("rose 1 ok ")) return foreign();
-  const auto rest = std::string_view(line).substr(10);
-  std::uint64_t size = 0;
-  const auto number = std::from_chars(rest.data(), rest.data() + rest.size(), size);
-  if (number.ec != std::errc() || number.ptr == rest.data() + rest.size() || *number.ptr != ' ') return foreign();
-  const std::string summary(number.ptr + 1, rest.data() + rest.size());
+  if (*head != "rose 2 ok") return foreign();
 
   ROSE_TRY(auto file, AtomicFile::create(out));
-  std::uint64_t have = std::min<std::uint64_t>(head.size() - end - 1, size);
-  ROSE_CHECK(file.write(std::string_view(head).substr(end + 1, have)));
-  while (have < size) {
-    ROSE_TRY(const auto n, receive(fd.get(), bytes.data(), std::min<std::uint64_t>(bytes.size(), size - have)));
-    if (n == 0) {
-      return fail(ErrorKind::input, fmt::format("the tracer ended after {} of {}", format_size(have), format_size(size)),
-                  "nothing was written; its own window goes to its -o file when it ends in order");
+  std::uint64_t have = 0;
+  const auto ended = [&] {
+    return fail(ErrorKind::input, fmt::format("the tracer ended, or gave up, after {}", format_size(have)),
+                "nothing was written; its own window goes to its -o file when it ends in order");
+  };
+  for (;;) {
+    std::uint32_t length = 0;
+    while (bytes.size() - at < sizeof length) {
+      ROSE_TRY(const bool any, more());
+      if (!any) return ended();
     }
-    ROSE_CHECK(file.write(std::string_view(bytes.data(), n)));
-    have += n;
+    std::memcpy(&length, bytes.data() + at, sizeof length);
+    at += sizeof length;
+    if (length == 0) break;
+    for (std::size_t left = length; left > 0;) {
+      if (at == bytes.size()) {
+        ROSE_TRY(const bool any, more());
+        if (!any) return ended();
+      }
+      const auto piece = std::string_view(bytes).substr(at, left);
+      ROSE_CHECK(file.write(piece));
+      at += piece.size();
+      left -= piece.size();
+      have += piece.size();
+    }
   }
+  ROSE_TRY(const auto summary, line());
+  if (!summary) return ended();
   ROSE_CHECK(file.commit());
-  return summary;
+  return *summary;
 }
 
 }  // namespace rose::observe

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "trace/event.h"
+#include "trace/dump.h"
 
 namespace rose::observe {
 
@@ -18,10 +18,13 @@ namespace rose::observe {
 
 class ControlServer {
  public:
-  // `snapshot` is called from the server's thread for each request. A socket file left by a killed
-  // tracer is taken over; one that answers is an error (ErrorKind::usage, hint: --control).
-  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> start(
-      const std::filesystem::path& socket, std::function<Result<trace::Trace>()> snapshot);
+  // Writes a dump to the sink, piece by piece; says in a line what it holds ("12345 events, 0 lost").
+  using Source = std::function<Result<std::string>(const trace::DumpWriter::Sink&)>;
+
+  // `source` is called for each request, on a thread of the request's own: who reads slowly holds up nobody else.
+  // A socket file left by a killed tracer is taken over; one that answers is an error (ErrorKind::usage, hint:
+  // --control).
+  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, Source source);
   virtual ~ControlServer() = default;  // removes the socket file
 };
 

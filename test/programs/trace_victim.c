@@ -3,6 +3,7 @@
  *   threads N M         N threads fail M opens each, path /rose-none/<tid>/<number>
  *   brief T C           T threads and C children, one after another, fail one open each
  *   same N              the same failing open N times, then one other
+ *   storm N M           N threads fail the same open M times each; one other call fails in the middle of it
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
@@ -180,6 +181,22 @@ static void many(int threads, int count) {
   for (int i = 0; i < threads; i++) pthread_join(ids[i], 0);
 }
 
+static void *storm_one(void *arg) {
+  const struct job *job = arg;
+  for (int i = 0; i < job->count; i++) open("/rose-none/same", O_RDONLY);
+  return 0;
+}
+
+static void storm(int threads, int count) {
+  pthread_t ids[64];
+  struct job job = {count};
+  if (threads > 64) exit(93);
+  for (int i = 0; i < threads; i++) pthread_create(&ids[i], 0, storm_one, &job);
+  usleep(50000);
+  open("/rose-none/other", O_RDONLY);
+  for (int i = 0; i < threads; i++) pthread_join(ids[i], 0);
+}
+
 static void brief(int threads, int children) {
   pthread_t id;
   struct job job = {1};
@@ -314,6 +331,7 @@ int main(int argc, char **argv) {
   if (read(0, go, 2) != 2) return 97;
   if (strcmp(mode, "failures") == 0 && argc == 4) failures(argv[2], atoi(argv[3]));
   else if (strcmp(mode, "threads") == 0 && argc == 4) many(atoi(argv[2]), atoi(argv[3]));
+  else if (strcmp(mode, "storm") == 0 && argc == 4) storm(atoi(argv[2]), atoi(argv[3]));
   else if (strcmp(mode, "brief") == 0 && argc == 4) brief(atoi(argv[2]), atoi(argv[3]));
   else if (strcmp(mode, "same") == 0 && argc == 3) {
     for (int i = 0; i < atoi(argv[2]); i++) open("/rose-none/same", O_RDONLY);

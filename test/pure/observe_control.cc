@@ -48,6 +48,19 @@ Result<trace::Trace> some(int events) {
   return trace;
 }
 
+// What a tracer hands out.
+ControlServer::Source serves(int events) {
+  return [events](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
+    const auto bytes = trace::dump_to_bytes(*some(events));
+    if (!bytes) return Unexpected(bytes.error());
+    // In pieces that fit nothing.
+    for (std::size_t at = 0; at < bytes->size(); at += 777) {
+      if (auto sent = sink(std::string_view(*bytes).substr(at, 777)); !sent) return Unexpected(sent.error());
+    }
+    return fmt::format("{} events, 3 lost", events);
+  };
+}
+
 Fd dial(const fs::path& socket) {
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -63,7 +76,7 @@ TEST_CASE("a dump over the socket is the tracer's window") {
   const Folder folder;
   const auto socket = folder.path / "sub" / "t.sock", out = folder.path / "dump.bin";
   {
-    auto server = ControlServer::start(socket, [] { return some(5000); });
+    auto server = ControlServer::start(socket, serves(5000));
     REQUIRE(server);
     struct stat status{};
     REQUIRE(::stat(socket.c_str(), &status) == 0);
@@ -88,7 +101,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   const Folder folder;
   const auto socket = folder.path / "t.sock";
   std::atomic<int> asked = 0;
-  auto server = ControlServer::start(socket, [&] { ++asked; return some(1); });
+  auto server = ControlServer::start(socket, [&](const trace::DumpWriter::Sink& sink) { ++asked; return serves(1)(sink); });
   REQUIRE(server);
   const auto begin = monotonic_ns();
   std::int64_t waited = 0;
@@ -109,7 +122,7 @@ TEST_CASE("errors of the tracer reach the one who asks") {
   const Folder folder;
   const auto socket = folder.path / "t.sock", out = folder.path / "dump.bin";
   auto server = ControlServer::start(
-      socket, []() -> Result<trace::Trace> { return fail(ErrorKind::environment, "no\nwindow", "look\taround"); });
+      socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> { return fail(ErrorKind::environment, "no\nwindow", "look\taround"); });
   REQUIRE(server);
   const auto said = request_dump(socket, out, 0);
   REQUIRE_FALSE(said);
@@ -130,16 +143,16 @@ TEST_CASE("a socket left behind is taken over, a living one and other files are 
     REQUIRE(::bind(stale.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   }
   CHECK_FALSE(request_dump(socket, folder.path / "d", 0));
-  auto first = ControlServer::start(socket, [] { return some(1); });
+  auto first = ControlServer::start(socket, serves(1));
   REQUIRE(first);
-  auto second = ControlServer::start(socket, [] { return some(2); });
+  auto second = ControlServer::start(socket, serves(2));
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::usage);
   CHECK(second.error().hint.find("--control") != std::string::npos);
   CHECK(request_dump(socket, folder.path / "d", 0).value() == "1 events, 3 lost");
 
   std::ofstream(folder.path / "file") << "mine";
-  CHECK_FALSE(ControlServer::start(folder.path / "file", [] { return some(1); }));
+  CHECK_FALSE(ControlServer::start(folder.path / "file", serves(1)));
   CHECK(fs::file_size(folder.path / "file") == 4);
   CHECK_FALSE(request_dump(folder.path / "none", folder.path / "d2", 0));
   CHECK_FALSE(fs::exists(folder.path / "d2"));
@@ -150,25 +163,25 @@ TEST_CASE("paths longer than a socket address holds") {
   const auto deep = folder.path / std::string(100, 'd') / std::string(100, 'e');
   fs::create_directories(deep);
   const auto socket = deep / "trace.sock";
-  auto server = ControlServer::start(socket, [] { return some(7); });
+  auto server = ControlServer::start(socket, serves(7));
   REQUIRE(server);
   CHECK(request_dump(socket, folder.path / "d", 0).value() == "7 events, 3 lost");
   server->reset();
   CHECK_FALSE(fs::exists(socket));
-  CHECK_FALSE(ControlServer::start(deep / std::string(120, 'n'), [] { return some(1); }));
+  CHECK_FALSE(ControlServer::start(deep / std::string(120, 'n'), serves(1)));
 }
 
 TEST_CASE("nonsense on the socket is answered or dropped, and the server lives on") {
   const Folder folder;
   const auto socket = folder.path / "t.sock";
-  auto server = ControlServer::start(socket, [] { return some(1); });
+  auto server = ControlServer::start(socket, serves(1));
   REQUIRE(server);
   {
     const Fd fd = dial(socket);
     REQUIRE(::send(fd.get(), "GET / HTTP/1.1\n", 15, MSG_NOSIGNAL) == 15);
     char answer[512] = {};
     REQUIRE(::recv(fd.get(), answer, sizeof answer - 1, 0) > 0);
-    CHECK(std::string(answer).starts_with("rose 1 error "));
+    CHECK(std::string(answer).starts_with("rose 2 error "));
   }
   {
     const Fd fd = dial(socket);
@@ -178,4 +191,18 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   std::vector<Fd> many;
   for (int i = 0; i < 10; ++i) many.push_back(dial(socket));
   CHECK(request_dump(socket, folder.path / "d", 0));
+}
+
+TEST_CASE("a tracer that gives up in the middle leaves no file") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock";
+  auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
+    if (auto sent = sink(std::string(100'000, 'x')); !sent) return Unexpected(sent.error());
+    return fail(ErrorKind::environment, "no more");
+  });
+  REQUIRE(server);
+  const auto said = request_dump(socket, folder.path / "d", 0);
+  REQUIRE_FALSE(said);
+  CHECK(said.error().message.find("after") != std::string::npos);
+  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // the socket
 }
