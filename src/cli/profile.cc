@@ -30,7 +30,8 @@ Result<int> run(const Options& options, const Common& common) {
   profile::Profile profile;
   profile.name = config.name;
   profile.infrequent_below = config.profile.infrequent_below;
-  const schedule::Schedule no_faults{config.name, {}};
+  schedule::Schedule no_faults;
+  no_faults.name = config.name;
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(config);

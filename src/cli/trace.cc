@@ -324,7 +324,8 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
   run_options.tracer_gone = [&] { triggers.reset(); };
 
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep));
-  const schedule::Schedule no_faults{config.name, {}};
+  schedule::Schedule no_faults;
+  no_faults.name = config.name;
   ROSE_TRY(const replay::Run made, replay::run_in(store, config, no_faults, run_options));
   if (trigger_error) return Unexpected(std::move(*trigger_error));
   ROSE_CHECK(trace::write_dump(made.result.trace, options.out));
