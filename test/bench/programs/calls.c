@@ -1,0 +1,105 @@
+/* Calls to be timed: reads "KIND COUNT" lines, answers each with the nanoseconds of one call, the least of
+ * several bursts (what interrupts a burst only adds). "storm THREADS SECONDS" fails calls as fast as it can
+ * and answers with how many it made. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BURSTS = 10, MOST_THREADS = 64 };
+
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e9 + ts.tv_nsec;
+}
+
+static int null_fd;
+
+static int one_call(const char *kind)
+{
+	if (kind[0] == 'w')
+		return write(null_fd, "x", 1) == 1;
+	if (kind[0] == 'o')
+		return open("/nonexistent-folder-of-rose/a-file-that-is-not-there", O_RDONLY) < 0;
+	return 0;
+}
+
+static atomic_int storm_over;
+
+static void *storm(void *unused)
+{
+	unsigned long *made = unused;
+
+	while (!atomic_load_explicit(&storm_over, memory_order_relaxed)) {
+		close(-1);
+		++*made;
+	}
+	return NULL;
+}
+
+static unsigned long run_storm(long threads, double seconds)
+{
+	pthread_t ids[MOST_THREADS];
+	unsigned long made[MOST_THREADS][16] = {0}; /* a cache line each */
+	unsigned long sum = 0;
+	struct timespec ts = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)};
+
+	if (threads < 1 || threads > MOST_THREADS)
+		return 0;
+	atomic_store(&storm_over, 0);
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&ids[i], NULL, storm, made[i]))
+			exit(1);
+	nanosleep(&ts, NULL);
+	atomic_store(&storm_over, 1);
+	for (long i = 0; i < threads; i++) {
+		pthread_join(ids[i], NULL);
+		sum += made[i][0];
+	}
+	return sum;
+}
+
+int main(void)
+{
+	char line[128], kind[32];
+	double amount, second;
+
+	null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null_fd < 0)
+		return 1;
+	while (fgets(line, sizeof(line), stdin)) {
+		int fields = sscanf(line, "%31s %lf %lf", kind, &amount, &second);
+
+		if (fields == 3 && !strcmp(kind, "storm")) {
+			printf("%lu\n", run_storm((long)amount, second));
+		} else if (fields == 2 && (!strcmp(kind, "write") || !strcmp(kind, "open"))) {
+			long calls = (long)amount / BURSTS + 1;
+			double least = 1e18;
+
+			for (int burst = 0; burst < BURSTS; burst++) {
+				double begin = now_ns(), spent;
+
+				for (long i = 0; i < calls; i++)
+					if (!one_call(kind))
+						return 1;
+				spent = (now_ns() - begin) / calls;
+				if (spent < least)
+					least = spent;
+			}
+			printf("%.3f\n", least);
+		} else {
+			return 2;
+		}
+		fflush(stdout);
+	}
+	return 0;
+}
