@@ -260,11 +260,15 @@ struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 	struct cgroup_subsys_state *parent;
 };
+struct cgroup_root {
+	int hierarchy_id; /* 0: v2 */
+};
 struct cgroup {
 	struct cgroup_subsys_state self;
 	unsigned long flags;
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
 	struct cgroup *ancestors[0]; /* by level, itself included; since Linux 6.1 */
 };
 /* Before commit 7f203bc89eb6 only their ids. */

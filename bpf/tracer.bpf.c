@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "tracer/calls.h"
+#include "tracer/cgroups.h"
 #include "tracer/functions.h"
 #include "tracer/maps.h"
 #include "tracer/network.h"

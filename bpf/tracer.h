@@ -36,6 +36,7 @@ enum {
 	ROSE_RECORD_LIMIT = 0x3fff,
 	ROSE_RECORD_BYTES = ROSE_RECORD_LIMIT + 1 + ROSE_PATH_BYTES + 512,
 	ROSE_SCRATCHES = 2,
+	ROSE_CGROUP_PATH = 1024, /* of a cgroup, its NUL included: what the kernel's tracepoints tell */
 };
 
 /* ---- records ---- */
@@ -45,6 +46,7 @@ enum rose_kind {
 	ROSE_ENTERED = 3,  /* struct rose_entered */
 	ROSE_SILENT = 4,   /* struct rose_silent */
 	ROSE_PROCESS = 5,  /* struct rose_process */
+	ROSE_CGROUP = 10,  /* struct rose_cgroup: for the user half only, never an event */
 };
 
 /* Equal failures of a storm, told by a record of their own: its last time, process and thread are in the head. */
@@ -180,6 +182,23 @@ struct rose_blocked {
 	rose_u32 flags; /* rose_process_flag */
 };
 ROSE_SIZE(struct rose_blocked, 32);
+
+/* A target cgroup was made or removed. One that is made again has another id: by then the kernel half follows it
+ * already, and the user half attaches to its sockets. */
+struct rose_cgroup {
+	struct rose_head head;
+	rose_u64 id;
+	rose_u32 place;
+	rose_u32 gone;
+};
+ROSE_SIZE(struct rose_cgroup, 40);
+
+/* Value of rose_places, whose key is the path from the hierarchy's top, filled up with NUL. */
+struct rose_place {
+	rose_u32 node;
+	rose_u32 place;
+};
+ROSE_SIZE(struct rose_place, 8);
 
 /* ---- network: one direction of a pair of hosts, for one service port ---- */
 struct rose_pair {

@@ -51,6 +51,18 @@ struct {
 	__type(value, __u32);
 } rose_freezable SEC(".maps");
 
+/* Target cgroups by path: a unit that is restarted comes back under another id. */
+struct rose_cgroup_path {
+	char text[ROSE_CGROUP_PATH];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_cgroup_path);
+	__type(value, struct rose_place);
+} rose_places SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -42,11 +42,11 @@ bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
 }  // namespace
 
 void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
-                           const std::vector<NodeCgroup>& cgroups, const std::vector<NodeCgroup>& surrounding) {
+                           Places& places, const std::vector<NodeCgroup>& surrounding) {
   kernel_ = kernel;
   interfaces_ = options.interfaces;
-  cgroups_ = cgroups;
-  cgroups_.insert(cgroups_.end(), surrounding.begin(), surrounding.end());
+  places_ = &places;
+  surrounding_ = surrounding;
   delay_ns_ = std::max<std::int64_t>(options.network_delay_ns, 1'000'000);
   kernel_.settings->delay_ns = static_cast<std::uint64_t>(delay_ns_);
   std::tie(kernel_.settings->ephemeral_low, kernel_.settings->ephemeral_high) = ephemeral_ports();
@@ -57,7 +57,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 4096, 1024, 65536));
   for (bpf_map* map : {kernel_.pairs, kernel_.connections}) bpf_map__set_max_entries(map, pairs_);
 
-  const bool any = !interfaces_.empty() || !cgroups_.empty();
+  const bool any = !interfaces_.empty() || !places.empty() || !surrounding_.empty();
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
   bpf_program__set_autoload(kernel_.xdp, !interfaces_.empty());
@@ -105,22 +105,15 @@ Result<void> NetworkWatch::attach_interfaces() {
 }
 
 Result<void> NetworkWatch::attach_cgroups() {
-  // Where several nodes share a cgroup, its packets count for the first of them: the kernel tells
-  // packet programs the cgroup, not the process.
+  if (places_->empty() && surrounding_.empty()) return {};
+  const int attached = bpf_map__fd(kernel_.attached);
+  ROSE_CHECK(places_->attach(kernel_.ingress, attached));
+  // Here too, the first of several nodes has the packets of a cgroup they share.
   std::set<std::uint64_t> seen;
-  for (const auto& [cgroup, node] : cgroups_) {
-    if (!seen.insert(cgroup.id).second) continue;
-    ROSE_TRY(auto link, kernel::attach_cgroup(kernel_.ingress, cgroup.path));
+  for (const auto& [cgroup, node] : surrounding_) {
+    if (places_->holds(cgroup.id) || !seen.insert(cgroup.id).second) continue;
+    ROSE_TRY(auto link, attach_packets(kernel_.ingress, attached, cgroup, node));
     links_.push_back(std::move(link));
-    struct {
-      std::uint64_t cgroup;
-      std::uint32_t type;
-      std::uint32_t pad;
-    } const key{cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
-    const std::uint64_t value = std::uint64_t{node} + 1;
-    if (bpf_map_update_elem(bpf_map__fd(kernel_.attached), &key, &value, BPF_ANY) != 0) {
-      return kernel::bpf_failure("cannot tell the packet program its node", errno);
-    }
   }
   return {};
 }

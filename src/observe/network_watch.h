@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "observe/places.h"
 #include "observe/targets.h"
 #include "observe/tracer.h"
 #include "trace/event.h"
@@ -26,10 +27,10 @@ class NetworkWatch {
     rose_network_settings* settings;
   };
 
-  // Before the programs are loaded: which of them, with how large maps and which settings. `cgroups` are targets,
-  // `surrounding` those that targets which are processes live in.
+  // Before the programs are loaded: which of them, with how large maps and which settings. `places` are targets (and
+  // outlive this), `surrounding` the cgroups that targets which are processes live in.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
-               const std::vector<NodeCgroup>& cgroups, const std::vector<NodeCgroup>& surrounding);
+               Places& places, const std::vector<NodeCgroup>& surrounding);
   [[nodiscard]] std::uint64_t kernel_bytes() const;
   [[nodiscard]] Result<void> attach();
   void detach() { links_.clear(); }
@@ -44,7 +45,8 @@ class NetworkWatch {
   Kernel kernel_{};
   std::vector<std::string> interfaces_;
   std::vector<std::vector<std::string>> addresses_;  // by node
-  std::vector<NodeCgroup> cgroups_;                  // targets, then those around processes
+  Places* places_ = nullptr;
+  std::vector<NodeCgroup> surrounding_;
   std::int64_t delay_ns_ = 0;
   std::uint32_t pairs_ = 0;
   std::vector<Fd> links_;

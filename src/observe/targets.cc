@@ -18,6 +18,13 @@ namespace rose::observe {
 namespace {
 
 constexpr long kCgroup2Magic = 0x63677270;
+constexpr std::uint64_t kTopId = 1;  // of the hierarchy's top folder
+
+// Outside of cgroup namespaces, /proc names cgroups from the hierarchy's top.
+bool whole_names() {
+  std::error_code bad;
+  return std::filesystem::read_symlink("/proc/self/ns/cgroup", bad) == "cgroup:[4026531835]";
+}
 
 struct Mount {
   std::filesystem::path point;
@@ -47,30 +54,56 @@ std::uint32_t depth(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::uint64_t cgroup_id(const std::filesystem::path& folder) {
+  struct stat status{};
+  return ::stat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? status.st_ino : 0;
+}
+
 Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
+  // What is not there yet is known by what of it is: units and containers make their folders when they start.
+  std::filesystem::path there = std::filesystem::absolute(folder).lexically_normal(), rest;
+  if (!there.has_filename()) there = there.parent_path();
+  while (cgroup_id(there) == 0 && there.has_relative_path()) {
+    rest = rest.empty() ? there.filename() : there.filename() / rest;
+    there = there.parent_path();
+  }
   std::error_code bad;
-  const auto path = std::filesystem::canonical(folder, bad);
+  const auto known = std::filesystem::canonical(there, bad);
   if (bad) {
     return fail(ErrorKind::input, fmt::format("cgroup '{}': {}", folder.string(), bad.message()),
                 "give the full path of a cgroup v2 folder, e.g. /sys/fs/cgroup/system.slice/x.service");
   }
   struct statfs fs{};
-  struct stat status{};
-  if (::statfs(path.c_str(), &fs) != 0 || ::stat(path.c_str(), &status) != 0) {
-    return fail_errno(ErrorKind::input, fmt::format("cgroup '{}'", folder.string()), errno);
+  if (::statfs(known.c_str(), &fs) != 0) return fail_errno(ErrorKind::input, fmt::format("cgroup '{}'", folder.string()), errno);
+  if (fs.f_type != kCgroup2Magic) {
+    return fail(ErrorKind::input,
+                rest.empty() ? fmt::format("'{}' is not a cgroup v2 folder", folder.string())
+                             : fmt::format("cgroup '{}' does not exist", folder.string()),
+                "give a cgroup v2 folder; v2 is mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified in the hybrid layout");
   }
-  if (fs.f_type != kCgroup2Magic || !S_ISDIR(status.st_mode)) {
-    return fail(ErrorKind::input, fmt::format("'{}' is not a cgroup v2 folder", folder.string()),
-                "v2 is mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified in the hybrid layout");
-  }
-  Cgroup cgroup{path, status.st_ino, 0};
+  Cgroup cgroup;
+  cgroup.path = rest.empty() ? known : known / rest;
+  cgroup.id = cgroup_id(cgroup.path);
   std::size_t longest = 0;
   for (const auto& mount : cgroup2_mounts()) {
-    const auto relative = path.lexically_relative(mount.point);
+    const auto relative = cgroup.path.lexically_relative(mount.point);
     if (relative.empty() || *relative.begin() == "..") continue;
     if (mount.point.native().size() < longest) continue;
     longest = mount.point.native().size();
-    cgroup.level = depth(mount.root) + depth(relative);
+    // The mount may show a part of the hierarchy only. In a cgroup namespace its root is told from where the
+    // namespace begins, which says nothing, but the top has an id of its own.
+    std::filesystem::path name = "/";
+    if (cgroup_id(mount.point) != kTopId) {
+      if (!whole_names()) {
+        return fail(ErrorKind::environment,
+                    fmt::format("cgroup '{}': only a part of the machine's cgroups can be seen from here", folder.string()),
+                    "give this container the host's: --cgroupns=host, or mount the host's /sys/fs/cgroup");
+      }
+      name = mount.root;
+    }
+    if (relative != ".") name /= relative;
+    cgroup.name = name.lexically_normal().string();
+    cgroup.level = depth(name);
   }
   return cgroup;
 }

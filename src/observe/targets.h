@@ -14,8 +14,9 @@ namespace rose::observe {
 
 struct Cgroup {
   std::filesystem::path path;
-  std::uint64_t id = 0;
+  std::uint64_t id = 0;     // 0: it is not there yet
   std::uint32_t level = 0;  // 0: the root
+  std::string name;         // from the hierarchy's top, as the kernel says it: "/system.slice/x.service"
 };
 
 // A cgroup and the node (index into the targets) that it belongs to, or whose processes live in it.
@@ -24,8 +25,10 @@ struct NodeCgroup {
   std::uint32_t node = 0;
 };
 
-// A v2 cgroup folder. ErrorKind::input when it does not exist or is none.
+// A v2 cgroup folder, which may come later. ErrorKind::input when it is none or cannot become one.
 [[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
+// Its id now; 0 when it is not there.
+[[nodiscard]] std::uint64_t cgroup_id(const std::filesystem::path& folder);
 // The v2 cgroup a process lives in.
 [[nodiscard]] Result<Cgroup> cgroup_of(pid_t pid);
 

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -25,10 +26,12 @@
 #include "base/log.h"
 #include "bpf/tracer.h"
 #include "kernel/attach.h"
+#include "kernel/privilege.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 #include "observe/function_watch.h"
 #include "observe/network_watch.h"
+#include "observe/places.h"
 #include "observe/ring.h"
 #include "observe/shapes.h"
 #include "observe/storms.h"
@@ -111,6 +114,7 @@ class KernelTracer final : public Tracer {
                                 const std::function<void(trace::Meta&)>& amend) override;
   profile::RunCounts counts() override;
   TracerStats stats() override;
+  kernel::Capabilities still_needed() override;
 
  private:
   Result<void> check();
@@ -142,7 +146,7 @@ class KernelTracer final : public Tracer {
 
   TracerOptions options_;
   std::vector<Target> targets_;
-  std::vector<NodeCgroup> cgroups_;      // targets
+  Places places_;                        // targets
   std::vector<NodeCgroup> surrounding_;  // of targets that are processes
 
   int cpus_ = 1;
@@ -196,10 +200,7 @@ Result<void> KernelTracer::check() {
 
 Result<void> KernelTracer::find_targets() {
   for (std::uint32_t node = 0; node < targets_.size(); ++node) {
-    for (const auto& path : targets_[node].cgroups) {
-      ROSE_TRY(auto cgroup, find_cgroup(path));
-      cgroups_.push_back({std::move(cgroup), node});
-    }
+    for (const auto& path : targets_[node].cgroups) ROSE_CHECK(places_.add(path, node));
     for (const pid_t pid : targets_[node].pids) {
       if (!alive(pid)) {
         return fail(ErrorKind::input, fmt::format("node '{}': there is no process {}", targets_[node].node, pid));
@@ -226,8 +227,7 @@ Result<void> KernelTracer::load() {
   const auto tables = call_tables();
   std::copy(tables.shapes.begin(), tables.shapes.end(), std::begin(fixed.rose_shapes));
   std::copy(tables.changing.begin(), tables.changing.end(), std::begin(fixed.rose_changing));
-  std::set<std::uint32_t, std::greater<>> levels;
-  for (const auto& [cgroup, node] : cgroups_) levels.insert(cgroup.level);
+  const auto levels = places_.levels();
   if (levels.size() > ROSE_MOST_LEVELS) {
     return fail(ErrorKind::input, fmt::format("target cgroups of {} different depths are more than the {} supported",
                                               levels.size(), int{ROSE_MOST_LEVELS}));
@@ -253,7 +253,7 @@ Result<void> KernelTracer::load() {
   const NetworkWatch::Kernel network{progs.rose_ingress, progs.rose_tc,     progs.rose_xdp,       progs.rose_closed,
                                      maps.rose_pairs,    maps.rose_conns,   maps.rose_addresses,  maps.rose_attached,
                                      &fixed.rose_network};
-  network_.prepare(network, options_, targets_, cgroups_, surrounding_);
+  network_.prepare(network, options_, targets_, places_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
@@ -270,6 +270,8 @@ Result<void> KernelTracer::load() {
   bpf_program__set_autoload(progs.rose_sys_count, counting);
   bpf_program__set_autoload(progs.rose_function, functions_.size() != 0 && !functions_.counting());
   bpf_program__set_autoload(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
+  bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
+  bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
   if (functions_.size() != 0) {
     kernel::prepare_uprobe(functions_.counting() ? progs.rose_function_count : progs.rose_function);
   }
@@ -278,15 +280,6 @@ Result<void> KernelTracer::load() {
   }
 
   nodes_.resize(nodes);
-  for (const auto& [cgroup, node] : cgroups_) {
-    for (bpf_map* map : {maps.rose_cgroups, maps.rose_freezable}) {
-      const std::uint64_t id = cgroup.id;
-      const std::uint32_t value = node;
-      if (bpf_map_update_elem(bpf_map__fd(map), &id, &value, BPF_ANY) != 0) {
-        return fail(ErrorKind::input, "more than 1024 target cgroups");
-      }
-    }
-  }
   for (const auto& [cgroup, node] : surrounding_) {
     if (cgroup.level == 0) continue;  // the root cannot be frozen
     const std::uint64_t id = cgroup.id;
@@ -311,8 +304,9 @@ Result<void> KernelTracer::attach() {
     bpf_program* program;
     bool optional;
   };
-  // Processes first: what is followed must be known before its calls are looked at.
-  const Tracepoint tracepoints[] = {{progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
+  // Cgroups and processes first: what is followed must be known before its calls are looked at.
+  const Tracepoint tracepoints[] = {{progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false},
+                                    {progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
                                     {progs.rose_signal, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
                                     {progs.rose_emptied, true},
                                     {progs.rose_victim, true}, {progs.rose_waits, true},
@@ -331,6 +325,10 @@ Result<void> KernelTracer::attach() {
     }
     links_.emplace_back(link);
     if (program == progs.rose_waits) waits_link_ = bpf_link__fd(link);
+    if (program == progs.rose_cgroup_rmdir) {
+      auto& maps = skeleton_->maps;
+      ROSE_CHECK(places_.fill(bpf_map__fd(maps.rose_cgroups), bpf_map__fd(maps.rose_freezable), bpf_map__fd(maps.rose_places)));
+    }
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
   ROSE_CHECK(network_.attach());
@@ -374,6 +372,9 @@ Result<void> KernelTracer::follow_processes() {
 
 Result<void> KernelTracer::begin() {
   ROSE_CHECK(check());
+  ROSE_CHECK(kernel::check_capabilities({{CAP_BPF, "to load programs into the kernel"},
+                                         {CAP_PERFMON, "to attach them to system calls and functions"},
+                                         {CAP_NET_ADMIN, "to see packets arrive"}}));
   ROSE_CHECK(functions_.find(targets_, options_.infrequent_below));
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
@@ -402,6 +403,7 @@ void KernelTracer::stop() {
     reader_.join();
   }
   functions_.stop();
+  places_.detach();
   network_.detach();
   links_.clear();
 }
@@ -421,6 +423,7 @@ void KernelTracer::run() {
       more = take_some(4096) == 4096;
       tend_storms(false);
     }
+    places_.follow();
     if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns) {
       sampled_ns = now;
       sample_waits();
@@ -434,6 +437,11 @@ std::size_t KernelTracer::take_some(std::size_t most) {
 }
 
 void KernelTracer::take(std::span<const std::byte> record) {
+  rose_cgroup cgroup;
+  if (record.size() >= sizeof cgroup) {
+    std::memcpy(&cgroup, record.data(), sizeof cgroup);
+    if (cgroup.head.kind == ROSE_CGROUP) return places_.note(cgroup);
+  }
   if (!decode(record, decoded_) || decoded_.node >= targets_.size()) {
     ++unreadable_;
     return;
@@ -809,6 +817,24 @@ TracerStats KernelTracer::stats() {
   out.stored = window_->size();
   out.memory = kernel_bytes_ + storms_.bytes() + window_->bytes();
   return out;
+}
+
+kernel::Capabilities KernelTracer::still_needed() {
+  kernel::Capabilities needed;
+  // A cgroup that is made again has its sockets watched anew.
+  if (!places_.empty() && options_.interfaces.empty()) needed.add({CAP_BPF, CAP_NET_ADMIN});
+  // Functions that were hot are watched again after a while.
+  if (functions_.size() != 0) needed.add({CAP_PERFMON, CAP_DAC_READ_SEARCH});
+  // Since Linux 5.19 maps can be read without privilege by who holds them. Tried in a thread that ends.
+  bool readable = false;
+  std::thread([&] {
+    std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));
+    const std::uint32_t key = 0;
+    kernel::weaken_thread();
+    readable = bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.rose_stats), &key, values.data()) == 0;
+  }).join();
+  if (!readable) needed.add({CAP_BPF});
+  return needed;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernel/privilege.h"
 #include "profile/profile.h"
 #include "trace/dump.h"
 #include "trace/event.h"
@@ -80,6 +81,8 @@ class Tracer {
   // Only with count_syscalls or infrequent_below.
   [[nodiscard]] virtual profile::RunCounts counts() = 0;
   [[nodiscard]] virtual TracerStats stats() = 0;
+  // Of the capabilities that starting took, those it may need again, or takes to read its maps.
+  [[nodiscard]] virtual kernel::Capabilities still_needed() = 0;
 };
 
 }  // namespace rose::observe

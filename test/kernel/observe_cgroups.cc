@@ -1,0 +1,155 @@
+// Target cgroups that come later, go, and come back: units and containers that are restarted. And tracers beside
+// one another.
+#include <bpf/bpf.h>
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
+#include "observe_support.h"
+
+namespace rose::observe::test {
+namespace {
+
+// A process that is in the cgroup from its first instruction, and whose first call fails.
+pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
+  const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(folder);
+  clone_args args{};
+  args.flags = CLONE_INTO_CGROUP;
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(folder.get());
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    ::open(path, O_RDONLY);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(static_cast<pid_t>(pid), nullptr, 0) == pid);
+  return static_cast<pid_t>(pid);
+}
+
+bool recorded(Tracer& tracer, const char* path, pid_t pid) {
+  return find(snapshot(tracer), {trace::EventType::scf, "", "ENOENT", path, "", "", pid}).size() == 1;
+}
+
+// Programs that see packets arrive at a cgroup's own sockets.
+std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
+  const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::uint32_t ids[64], flags = 0, count = 64;
+  return folder && bpf_prog_query(folder.get(), BPF_CGROUP_INET_INGRESS, 0, &flags, ids, &count) == 0 ? count : 0;
+}
+
+void take_away(const std::filesystem::path& cgroup) {
+  REQUIRE(eventually([&] { return ::rmdir(cgroup.c_str()) == 0; }));  // whoever ended may hold it for an instant
+}
+
+}  // namespace
+
+TEST_CASE("a target cgroup that is removed and made again is traced from its first process on") {
+  const TestCgroup parent("again");
+  const auto unit = parent.path() / "x.service";
+  REQUIRE(std::filesystem::create_directory(unit));
+  Target node;
+  node.node = "n1";
+  node.cgroups = {unit};
+  auto tracer = start({node});
+  CHECK(recorded(*tracer, "/rose-first", fail_at_once(unit, "/rose-first")));
+  CHECK(packet_programs(unit) == 1);
+  for (int round = 0; round < 20; ++round) {
+    take_away(unit);
+    REQUIRE(std::filesystem::create_directory(unit));
+    const auto path = "/rose-again-" + std::to_string(round);
+    CHECK(recorded(*tracer, path.c_str(), fail_at_once(unit, path.c_str())));
+  }
+  CHECK(eventually([&] { return packet_programs(unit) == 1; }));
+  // What lies below it too, made before its first process.
+  REQUIRE(std::filesystem::create_directory(unit / "below"));
+  CHECK(recorded(*tracer, "/rose-below", fail_at_once(unit / "below", "/rose-below")));
+  // Another one beside it is none of ours.
+  REQUIRE(std::filesystem::create_directory(parent.path() / "y.service"));
+  CHECK_FALSE(recorded(*tracer, "/rose-beside", fail_at_once(parent.path() / "y.service", "/rose-beside")));
+  take_away(unit / "below");
+  take_away(unit);
+  // Its parent may be made again with it.
+  const auto slice = parent.path() / "a.slice";
+  Target inner;
+  inner.node = "inner";
+  inner.cgroups = {slice / "z.service"};
+  auto second = start({node, inner});
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(std::filesystem::create_directories(slice / "z.service"));
+    const auto path = "/rose-inner-" + std::to_string(round);
+    const pid_t pid = fail_at_once(slice / "z.service", path.c_str());
+    const auto trace = snapshot(*second);
+    const auto found = find(trace, {trace::EventType::scf, "", "ENOENT", path, "", "", pid});
+    REQUIRE(found.size() == 1);
+    CHECK(trace.str(found[0].node) == "inner");
+    CHECK(eventually([&] { return packet_programs(slice / "z.service") == 1; }));
+    take_away(slice / "z.service");
+    take_away(slice);
+  }
+  take_away(parent.path() / "y.service");
+}
+
+TEST_CASE("a cgroup that is frozen is told also when it came later") {
+  const TestCgroup parent("freeze-later");
+  const auto unit = parent.path() / "x.service";
+  Target node;
+  node.node = "n1";
+  node.cgroups = {unit};
+  TracerOptions options;
+  options.pause_ns = 1'000'000;
+  auto tracer = start({node}, options);
+  REQUIRE(std::filesystem::create_directory(unit));
+  const auto write = [&](const char* file, const std::string& text) { std::ofstream(unit / file) << text; };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  write("cgroup.procs", std::to_string(child));
+  const auto paused = [&] {
+    Want want;
+    want.type = trace::EventType::ps;
+    const auto trace = snapshot(*tracer);
+    for (const auto& event : find(trace, want))
+      if (event.state == trace::ProcessState::paused) return true;
+    return false;
+  };
+  CHECK_FALSE(paused());
+  write("cgroup.freeze", "1");
+  CHECK(eventually(paused));  // still going on
+  write("cgroup.freeze", "0");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(eventually(paused));
+  take_away(unit);
+}
+
+TEST_CASE("what is no cgroup cannot become one") {
+  Target node;
+  node.node = "n1";
+  node.cgroups = {"/tmp/rose-not-a-cgroup/x.service"};
+  const auto tracer = Tracer::start({}, {node});
+  REQUIRE_FALSE(tracer.has_value());
+  CHECK(tracer.error().kind == ErrorKind::input);
+  CHECK(tracer.error().message.find("/tmp/rose-not-a-cgroup/x.service") != std::string::npos);
+}
+
+TEST_CASE("several tracers on one target: each sees everything, each ends alone") {
+  const TestCgroup cgroup("several");
+  auto first = start({target("a", cgroup)}), second = start({target("b", cgroup)}), third = start({target("c", cgroup)});
+  CHECK(packet_programs(cgroup.path()) == 3);
+  pid_t pid = fail_at_once(cgroup.path(), "/rose-three");
+  for (auto* tracer : {first.get(), second.get(), third.get()}) CHECK(recorded(*tracer, "/rose-three", pid));
+  second.reset();
+  pid = fail_at_once(cgroup.path(), "/rose-two");
+  CHECK(recorded(*first, "/rose-two", pid));
+  CHECK(recorded(*third, "/rose-two", pid));
+  CHECK(eventually([&] { return packet_programs(cgroup.path()) == 2; }));
+  first.reset();
+  pid = fail_at_once(cgroup.path(), "/rose-one");
+  CHECK(recorded(*third, "/rose-one", pid));
+  third.reset();
+  CHECK(eventually([&] { return packet_programs(cgroup.path()) == 0; }));
+}
+
+}  // namespace rose::observe::test
