@@ -7,8 +7,9 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/log.h"
+#include "deploy/containers.h"
 #include "deploy/deployment.h"
-#include "deploy/processes.h"
 
 namespace rose::cli {
 namespace {
@@ -47,27 +48,27 @@ Result<void> add_cgroup(observe::Target& target, const std::string& option, cons
               fmt::format("name a folder below {}", mount.string()));
 }
 
-Result<void> add_attached(observe::Target& target, const std::string& option, const config::Attach& attach) {
-  Result<deploy::Attached> attached = deploy::find_attached(attach, {});
-  if (!attached) {
-    Error error = std::move(attached.error());
+Result<void> add_located(observe::Target& target, const std::string& option, Result<deploy::Located> located) {
+  if (!located) {
+    Error error = std::move(located.error());
     if (error.kind == ErrorKind::input || error.kind == ErrorKind::inconclusive) error.kind = ErrorKind::usage;
     return Unexpected(std::move(error).in(option));
   }
-  if (!attached->cgroup.empty())
-    target.cgroups.push_back(attached->cgroup);
-  else
-    target.pids.push_back(attached->pid);
+  std::error_code error;
+  if (located->cgroup.empty()) {
+    target.pids.push_back(located->pid);
+    return {};
+  }
+  if (!fs::exists(located->cgroup, error)) log::info("{} does not run: traced from its start", located->cgroup.filename().string());
+  target.cgroups.push_back(located->cgroup);
   return {};
 }
 
 Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind, const std::string& value) {
-  config::Attach attach;
   if (kind == "pid") return add_pid(target, option, value);
   if (kind == "cgroup") return add_cgroup(target, option, value);
-  if (kind == "unit") attach.unit = value;
-  if (kind == "container") attach.container = value;
-  return add_attached(target, option, attach);
+  ROSE_TRY(const fs::path mount, deploy::cgroup2_mount());
+  return add_located(target, option, kind == "unit" ? deploy::locate_unit(value, mount) : deploy::locate_container(value, mount));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // rose trace: the flight recorder. Attaches to what runs, starts a command, or (-c) stands in for
 // production: starts the deployment, runs its workload with an incident beside it, and dumps.
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/targets.h"
+#include "kernel/privilege.h"
 #include "observe/control.h"
 #include "observe/tracer.h"
 #include "replay/repeat.h"
@@ -224,6 +227,32 @@ class HeldCommand {
   Fd go_, failed_, pidfd_;
 };
 
+// Would root be let into this folder without privilege? ACLs may say yes where this says no, never the other way round.
+bool open_to_root(const std::filesystem::path& file) {
+  struct stat folder {};
+  const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  if (::stat(parent.c_str(), &folder) != 0) return false;
+  if (folder.st_uid == ::geteuid()) return (folder.st_mode & S_IWUSR) != 0;
+  if (folder.st_gid == ::getegid()) return (folder.st_mode & S_IWGRP) != 0;
+  return (folder.st_mode & S_IWOTH) != 0;
+}
+
+// A tracer runs all year: once attached, it keeps what it still needs, and what it executes gets no more. -- CMD was
+// made before and keeps everything.
+Result<void> give_up_privileges(observe::Tracer& tracer, const std::filesystem::path& out, const std::filesystem::path& control,
+                                bool has_command) {
+  kernel::Capabilities keep = tracer.still_needed();
+  if (::geteuid() == 0) {
+    // Root without privilege is one user among others.
+    if (!open_to_root(out) || (!control.empty() && !open_to_root(control))) keep.add(CAP_DAC_OVERRIDE);
+    if (has_command) keep.add(CAP_KILL);
+  }
+  keep = keep & kernel::effective_capabilities();
+  ROSE_CHECK(kernel::drop_capabilities(keep));
+  log::debug("attached; capabilities kept: {}", kernel::to_text(keep));
+  return {};
+}
+
 Result<int> trace_running(const Options& options, const Common& common) {
   std::int64_t duration_ns = 0;
   if (!options.duration.empty()) {
@@ -257,6 +286,7 @@ Result<int> trace_running(const Options& options, const Common& common) {
 
   const std::int64_t began = monotonic_ns();
   ROSE_TRY(const std::unique_ptr<observe::Tracer> tracer, observe::Tracer::start(tracer_options, targets));
+  ROSE_CHECK(give_up_privileges(*tracer, options.out, options.control, command.has_value()));
   ROSE_TRY(const Triggers triggers, Triggers::start(options, *tracer));
   log::info("tracing {} {}; ready: SIGUSR1 or 'rose dump' writes the window, Ctrl-C writes {} and ends", targets.size(),
             targets.size() == 1 ? "node" : "nodes", options.out);
@@ -379,9 +409,9 @@ void add_trace(CLI::App& app, Action& action) {
                                   "  rose trace --pid $(pidof redis-server) -o dump.bin\n"
                                   "  rose trace -c rose.toml --incident ./incident.sh -o dump.bin");
   command->add_option("--pid", options->targets.pids, "Processes and their descendants")->type_name("PID")->group("What to trace");
-  command->add_option("--cgroup", options->targets.cgroups, "Everything in these cgroups (v2)")->type_name("PATH")->group("What to trace");
-  command->add_option("--unit", options->targets.units, "systemd units")->type_name("UNIT")->group("What to trace");
-  command->add_option("--container", options->targets.containers, "Containers")->type_name("ID")->group("What to trace");
+  command->add_option("--cgroup", options->targets.cgroups, "Everything in these cgroups (v2), also once they are made again")->type_name("PATH")->group("What to trace");
+  command->add_option("--unit", options->targets.units, "systemd units, running or not yet; followed through restarts")->type_name("UNIT")->group("What to trace");
+  command->add_option("--container", options->targets.containers, "Containers: an id or its beginning (docker, podman, containerd, CRI-O), a name, or pod:UID")->type_name("ID")->group("What to trace");
   command->add_option("--node", options->targets.nodes, "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID")
       ->type_name("NAME=WHAT")->group("What to trace");
   command->add_option("-c,--config", options->config, "Start this deployment and its workload, and trace every node")->type_name("FILE")->group("What to trace");

@@ -10,15 +10,13 @@
 #include <map>
 
 #include "base/file.h"
-#include "base/subprocess.h"
 #include "base/text.h"
 #include "deploy/cgroup.h"
+#include "deploy/containers.h"
 #include "deploy/deployment.h"
 
 namespace rose::deploy {
 namespace {
-
-constexpr std::int64_t kAskTimeout = 10'000'000'000;
 
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
@@ -49,14 +47,6 @@ Result<Attached> from_cgroup(const std::filesystem::path& folder) {
   const pid_t pid = leading_process(cgroup::processes(folder));
   if (pid == 0) return fail(ErrorKind::inconclusive, fmt::format("cgroup {} has no process", folder.string()));
   return Attached{pid, folder};
-}
-
-Result<Output> ask(const std::vector<std::string>& argv) {
-  ROSE_TRY(Output output, run_command(argv, {}, kAskTimeout));
-  if (output.exit_code == 0) return output;
-  std::string why = output.err.substr(0, output.err.find('\n'));
-  return fail(ErrorKind::inconclusive,
-              fmt::format("'{}' exited with status {}: {}", argv.front() + " " + argv[1], output.exit_code, why));
 }
 
 }  // namespace
@@ -132,28 +122,15 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     return from_cgroup(mount / std::filesystem::path(text).relative_path());
   }
   if (attach.unit) {
-    ROSE_TRY(const Output output,
-             ask({"systemctl", "show", "--property=ControlGroup", "--property=MainPID", "--", *attach.unit}));
-    std::string group;
-    pid_t main = 0;
-    for (const std::string& line : split(output.out, '\n')) {
-      if (line.starts_with("ControlGroup=")) group = line.substr(13);
-      if (line.starts_with("MainPID=")) main = number<pid_t>(line.substr(8)).value_or(0);
-    }
-    if (group.empty() || group == "/")
-      return fail(ErrorKind::inconclusive, fmt::format("unit {} is not running", *attach.unit));
-    const std::filesystem::path folder = mount / std::filesystem::path(group).relative_path();
-    if (!std::filesystem::is_directory(folder) && main > 0) return from_pid(main);
-    ROSE_TRY(Attached attached, from_cgroup(folder));
-    if (main > 0) attached.pid = main;
+    ROSE_TRY(const Located found, locate_unit(*attach.unit, mount));
+    if (found.cgroup.empty()) return from_pid(found.pid);
+    ROSE_TRY(Attached attached, from_cgroup(found.cgroup));
+    if (found.pid > 0) attached.pid = found.pid;
     return attached;
   }
   if (attach.container) {
-    ROSE_TRY(const Output output, ask({"docker", "inspect", "--format", "{{.State.Pid}}", "--", *attach.container}));
-    const auto pid = number<pid_t>(output.out);
-    if (!pid || *pid <= 0)
-      return fail(ErrorKind::inconclusive, fmt::format("container {} is not running", *attach.container));
-    return from_pid(*pid);
+    ROSE_TRY(const Located found, locate_container(*attach.container, mount));
+    return found.cgroup.empty() ? from_pid(found.pid) : from_cgroup(found.cgroup);
   }
   return fail(ErrorKind::bug, "attach without a target");
 }

@@ -1,0 +1,31 @@
+# `cpack -G DEB` in a build folder makes rose_VERSION_amd64.deb: the program, its units (installed, not enabled), its
+# examples of configuration, its documentation. Only what is installed by name; the tests and examples stay out.
+install(FILES configs/rose-trace.service configs/rose-trace@.service
+  DESTINATION lib/systemd/system COMPONENT rose)
+install(FILES configs/rose.toml configs/schedule.toml configs/rose-trace.daemonset.yaml
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT rose)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
+install(FILES LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
+
+# Packing builds nothing: what is packed is what was built (and tested).
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME rose)
+set(CPACK_PACKAGE_VENDOR "the rose authors")
+set(CPACK_PACKAGE_CONTACT "the rose authors <rose@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "reproduces failures of distributed systems caused by their environment")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "iproute2")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+  "A flight recorder for failures that runs beside production at very low cost
+(rose trace), and a search that finds from its dump the faults which make the
+failure happen again in a test deployment (rose diagnose, rose replay).")
+include(CPack)

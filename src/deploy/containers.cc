@@ -1,0 +1,257 @@
+#include "deploy/containers.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kAskTimeout = 10'000'000'000;
+constexpr int kMostDepth = 16;
+constexpr std::size_t kMostNamed = 8;
+
+bool is_hex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+bool take_end(std::string_view& text, std::string_view end) {
+  if (!text.ends_with(end)) return false;
+  text.remove_suffix(end.size());
+  return true;
+}
+
+// Every folder below `top`, parents first, those on one level by name.
+void walk(const std::filesystem::path& folder, int depth, std::vector<std::filesystem::path>& found) {
+  if (depth > kMostDepth) return;
+  std::error_code error;
+  std::vector<std::filesystem::path> here;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.is_directory(error)) here.push_back(entry.path());
+  std::sort(here.begin(), here.end());
+  for (const auto& each : here) {
+    found.push_back(each);
+    walk(each, depth + 1, found);
+  }
+}
+
+std::vector<std::filesystem::path> all_cgroups(const std::filesystem::path& top) {
+  std::vector<std::filesystem::path> found;
+  walk(top, 0, found);
+  return found;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostNamed; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+// Folders of containers (or pods) by id; of several for one id, the one that holds the others.
+std::map<std::string, std::filesystem::path> owned(const std::filesystem::path& top, bool pods) {
+  std::map<std::string, std::filesystem::path> found;
+  for (const auto& folder : all_cgroups(top)) {
+    const auto owner = owner_of_cgroup("/" + folder.lexically_relative(top).string());
+    if (owner && owner->pod == pods) found.emplace(owner->id, folder);
+  }
+  return found;
+}
+
+// Nothing: no id begins so.
+Result<std::optional<std::filesystem::path>> by_id(const std::map<std::string, std::filesystem::path>& all,
+                                                   const std::string& id, std::string_view kind) {
+  if (const auto whole = all.find(id); whole != all.end()) return whole->second;
+  std::vector<std::string> fit;
+  for (auto it = all.lower_bound(id); it != all.end() && it->first.starts_with(id); ++it) fit.push_back(it->first);
+  if (fit.empty()) return std::nullopt;
+  if (fit.size() == 1) return all.at(fit.front());
+  return fail(ErrorKind::inconclusive, fmt::format("'{}' is the beginning of {} {}s", id, fit.size(), kind),
+              fmt::format("give more of one of these ids: {}", list(fit)));
+}
+
+bool in_path(const std::string& tool) {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':'))
+    if (!folder.empty() && ::access((folder + "/" + tool).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
+  const auto output = run_command(argv, {}, kAskTimeout);
+  if (!output) {
+    log::debug("{}", output.error().message);
+    return std::nullopt;
+  }
+  if (output->exit_code != 0) {
+    log::debug("'{} {}' exited with status {}: {}", argv[0], argv[1], output->exit_code, output->err.substr(0, 200));
+    return std::nullopt;
+  }
+  std::string answer = output->out.substr(0, output->out.find('\n'));
+  return answer.empty() ? std::nullopt : std::optional(answer);
+}
+
+// Those that know names; absent ones just fail to run.
+struct Named {
+  std::string id;
+  pid_t pid = 0;
+};
+std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
+  for (const char* tool : {"docker", "podman", "nerdctl"}) {
+    if (!in_path(tool)) continue;
+    asked += fmt::format("{}{}", asked.empty() ? "" : ", ", tool);
+    const auto answer = answer_of({tool, "inspect", "--type", "container", "--format", "{{.Id}} {{.State.Pid}}", "--", name});
+    if (!answer) continue;
+    const auto words = split(*answer, ' ');
+    if (words.size() != 2 || !is_hex(words[0])) continue;
+    Named named{words[0], 0};
+    std::from_chars(words[1].data(), words[1].data() + words[1].size(), named.pid);
+    return named;
+  }
+  if (in_path("crictl")) {
+    asked += fmt::format("{}crictl", asked.empty() ? "" : ", ");
+    // Its names are regular expressions: a name that holds none of their characters is meant whole.
+    if (name.find_first_of("^$.*+?()[]{}|\\") == std::string::npos)
+      if (const auto answer = answer_of({"crictl", "ps", "--quiet", "--no-trunc", "--name", "^" + name + "$"});
+          answer && is_hex(*answer))
+        return Named{*answer, 0};
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> properties(const std::string& text) {
+  std::map<std::string, std::string> found;
+  for (const std::string& line : split(text, '\n'))
+    if (const auto equals = line.find('='); equals != std::string::npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+  return found;
+}
+
+}  // namespace
+
+std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string_view above = path.substr(0, slash);
+  std::string_view name = path.substr(slash + 1);
+  if (take_end(name, ".slice")) {
+    // kubepods-burstable-pod6f1d_....slice; podman: machine-libpod_pod_ID.slice
+    if (const auto at = name.find("libpod_pod_"); at != std::string_view::npos && is_hex(name.substr(at + 11)))
+      return CgroupOwner{std::string(name.substr(at + 11)), true};
+    const auto at = name.rfind("-pod");
+    if (!name.starts_with("kubepods") && name.find("-kubepods") == std::string_view::npos) return std::nullopt;
+    if (at == std::string_view::npos || at + 4 == name.size()) return std::nullopt;
+    std::string uid(name.substr(at + 4));
+    std::replace(uid.begin(), uid.end(), '_', '-');
+    return CgroupOwner{std::move(uid), true};
+  }
+  if (take_end(name, ".scope")) {
+    // docker-ID, libpod-ID, cri-containerd-ID, crio-ID, nerdctl-ID; conmon is podman's and CRI-O's own helper.
+    const auto dash = name.rfind('-');
+    if (dash == std::string_view::npos || name.substr(0, dash).ends_with("conmon")) return std::nullopt;
+    const auto id = name.substr(dash + 1);
+    if (id.size() == 64 && is_hex(id)) return CgroupOwner{std::string(id), false};
+    return std::nullopt;
+  }
+  // The cgroupfs driver: /docker/ID, /kubepods/burstable/podUID/ID, /libpod_parent/libpod-ID, /k8s.io/ID, /default/ID.
+  if (above.find("/kubepods") != std::string_view::npos && name.starts_with("pod") && name.size() > 3)
+    return CgroupOwner{std::string(name.substr(3)), true};
+  for (const std::string_view prefix : {"libpod-", "crio-"})
+    if (name.starts_with(prefix) && name.size() == prefix.size() + 64) name.remove_prefix(prefix.size());
+  if (name.size() == 64 && is_hex(name)) return CgroupOwner{std::string(name), false};
+  // containerd lets its clients choose ids.
+  if (above == "/k8s.io" || above == "/default") return CgroupOwner{std::string(name), false};
+  return std::nullopt;
+}
+
+Result<Located> locate_container(const std::string& what, const std::filesystem::path& top) {
+  if (what.starts_with("pod:")) {
+    const std::string uid = what.substr(4);
+    const auto pods = owned(top, true);
+    ROSE_TRY(const auto folder, by_id(pods, uid, "pod"));
+    if (folder && !uid.empty()) return Located{*folder, 0};
+    std::vector<std::string> ids;
+    for (const auto& [id, unused] : pods) ids.push_back(id);
+    return fail(ErrorKind::inconclusive, fmt::format("there is no pod with the uid '{}' on this host", uid),
+                ids.empty() ? fmt::format("no cgroup below {} is a pod's", top.string())
+                            : fmt::format("the pods here: {}", list(ids)));
+  }
+  const auto containers = owned(top, false);
+  if (!what.empty()) {
+    ROSE_TRY(const auto folder, by_id(containers, what, "container"));
+    if (folder) return Located{*folder, 0};
+  }
+  std::string asked;
+  if (const auto named = ask_tools(what, asked)) {
+    if (const auto it = containers.find(named->id); it != containers.end()) return Located{it->second, named->pid};
+    if (named->pid > 0) return Located{{}, named->pid};
+    return fail(ErrorKind::inconclusive, fmt::format("container {} is not running", what));
+  }
+  std::vector<std::string> ids;
+  for (const auto& [id, unused] : containers) ids.push_back(id.substr(0, 12));
+  const std::string here = ids.empty() ? fmt::format("no cgroup below {} is a container's", top.string())
+                                       : fmt::format("the containers here: {}", list(ids));
+  if (asked.empty())
+    return fail(ErrorKind::inconclusive,
+                fmt::format("no container's id begins with '{}', and names cannot be looked up: neither docker, podman, "
+                            "nerdctl nor crictl is here", what),
+                fmt::format("give the container's id; {}", here));
+  return fail(ErrorKind::inconclusive, fmt::format("there is no container '{}': no id begins so, and {} does not know it", what, asked), here);
+}
+
+std::filesystem::path slice_path(std::string_view slice) {
+  if (slice.empty() || slice == "-.slice") return {};
+  std::filesystem::path path;
+  std::string_view name = slice;
+  if (!take_end(name, ".slice")) return std::filesystem::path(slice);
+  for (auto dash = name.find('-'); dash != std::string_view::npos; dash = name.find('-', dash + 1))
+    path /= std::string(name.substr(0, dash)) + ".slice";
+  return path / std::string(slice);
+}
+
+Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top) {
+  const auto output = run_command({"systemctl", "show", "--property=Id,LoadState,ControlGroup,Slice,MainPID", "--", unit}, {}, kAskTimeout);
+  if (output && output->exit_code == 0) {
+    auto answer = properties(output->out);
+    pid_t main = 0;
+    const std::string pid = answer["MainPID"];
+    std::from_chars(pid.data(), pid.data() + pid.size(), main);
+    const std::string group = answer["ControlGroup"];
+    if (!group.empty() && group != "/") {
+      const std::filesystem::path folder = top / std::filesystem::path(group).relative_path();
+      std::error_code error;
+      // In the hybrid layout systemd may keep its folders in v1 only.
+      if (!std::filesystem::is_directory(folder, error) && main > 0) return Located{{}, main};
+      return Located{folder, main};
+    }
+    const std::string id = answer["Id"].empty() ? unit : answer["Id"];
+    const std::string state = answer["LoadState"];
+    if (state != "loaded")
+      return fail(ErrorKind::input, fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd says nothing of it" : state),
+                  "'systemctl list-unit-files' names those that are installed");
+    return Located{top / slice_path(answer["Slice"].empty() ? "system.slice" : answer["Slice"]) / id, 0};
+  }
+  const std::string name = unit.find('.') == std::string::npos ? unit + ".service" : unit;
+  std::vector<std::string> fit;
+  for (const auto& folder : all_cgroups(top))
+    if (folder.filename() == name) fit.push_back(folder.string());
+  if (fit.size() == 1) return Located{fit.front(), 0};
+  if (!fit.empty())
+    return fail(ErrorKind::inconclusive, fmt::format("there are {} cgroups of a unit {}", fit.size(), name),
+                fmt::format("name one with --cgroup: {}", list(fit)));
+  const std::string why = output ? output->err.substr(0, output->err.find('\n')) : output.error().message;
+  return fail(ErrorKind::inconclusive,
+              fmt::format("cannot find unit {}: systemctl does not tell ({}), and no cgroup below {} has its name", name, why, top.string()),
+              "name its folder with --cgroup");
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,39 @@
+// Units, containers and pods by the folders that systemd, docker, podman, containerd, CRI-O and the kubelet make for
+// them in the cgroup hierarchy, whichever of both cgroup drivers they use. Asking their tools comes last.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace rose::deploy {
+
+// Whom a folder belongs to, told from its path below the hierarchy's top.
+struct CgroupOwner {
+  std::string id;    // of the container or pod, as its tools say it
+  bool pod = false;
+};
+[[nodiscard]] std::optional<CgroupOwner> owner_of_cgroup(std::string_view path);
+
+// Its folder and, where the folder does not tell, its main process.
+struct Located {
+  std::filesystem::path cgroup;  // of a unit that does not run: where it will be; "" when it has none of its own
+  pid_t pid = 0;
+};
+
+// `what`: a full id, the unique beginning of one, "pod:UID" for a whole pod, or a name that docker, podman, nerdctl or
+// crictl knows. ErrorKind::inconclusive when it is not there (now), with the candidates when several fit.
+[[nodiscard]] Result<Located> locate_container(const std::string& what, const std::filesystem::path& top);
+
+// A systemd unit ("x", "x.service"). Without a running systemd, what the folders tell.
+[[nodiscard]] Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top);
+
+// "system-postgresql.slice" is at "system.slice/system-postgresql.slice".
+[[nodiscard]] std::filesystem::path slice_path(std::string_view slice);
+
+}  // namespace rose::deploy

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# kill -9 of the tracer: nothing stays attached or loaded, nothing is left but the socket, and the next start takes that.
+. "$(dirname "$0")/common.bash"
+. "$(dirname "$0")/tracing.bash"
+cd "$work"
+make_cgroup "rose-killed-$$"
+
+# The kernel's ids of the programs, maps and links that a process holds, and which of them are there.
+held() { sed -nE 's/^(prog_id|map_id|link_id):\s*([0-9]+)$/\1 \2/p' /proc/"$1"/fdinfo/* 2>/dev/null | sort -u; }
+cat > there.py <<'PY'
+import ctypes, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+commands = {"prog_id": 13, "map_id": 14, "link_id": 30}  # BPF_*_GET_FD_BY_ID
+for line in sys.stdin:
+    kind, number = line.split()
+    attr = ctypes.create_string_buffer(struct.pack("=IIII", int(number), 0, 0, 0) + bytes(112))
+    if libc.syscall(321, commands[kind], attr, 128) >= 0 or ctypes.get_errno() != 2:
+        print(kind, number)
+PY
+nothing_there() { [ -z "$(python3 there.py < held)" ]; }
+
+start_trace --cgroup "$cgroup2/rose-killed-$$"
+held $tracer > held
+[ "$(wc -l < held)" -gt 20 ] || fail "the tracer holds only $(wc -l < held) programs, maps and links"
+[ -n "$(python3 there.py < held)" ] || fail "this test would not see programs that stay"
+before=$(ls -A "$work")
+kill -KILL $tracer
+wait $tracer 2>/dev/null || true
+until_true 20 nothing_there || true
+[ -S "$work/control.sock" ] || fail "the socket is gone"
+after=$(ls -A "$work")
+[ "$after" = "$before" ] || fail "files came or went: $after, before: $before"
+
+start_trace --cgroup "$cgroup2/rose-killed-$$"
+fail_in "rose-killed-$$" /rose-after
+expect 0 "$rose" dump --control "$work/control.sock" -o now.bin
+stop_trace
+has "$(hostname)" /rose-after

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# rose trace finds units, containers and pods by their cgroups, follows them through restarts, and waits for them.
+. "$(dirname "$0")/common.bash"
+. "$(dirname "$0")/tracing.bash"
+cd "$work"
+[ -n "$cgroup2" ] || skip "cgroup v2 is not mounted"
+id() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
+mkdir tools
+export PATH=$work/tools:/usr/sbin:/usr/bin:/sbin:/bin
+
+docker=$(id) dockerfs=$(id) podman=$(id) cri=$(id) crio=$(id) nerd=$(id)
+uid=6f1d0c1e-8f5e-4a58-9d0c-$(id | cut -c1-12)
+slice=kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${uid//-/_}.slice
+folders=(
+  "system.slice/docker-$docker.scope" "docker/$dockerfs" "machine.slice/libpod-$podman.scope" "k8s.io/rose-test-$$"
+  "$slice/cri-containerd-$cri.scope" "$slice/cri-containerd-$(id).scope" "kubepods/pod$uid-b/$crio" "default/$nerd"
+)
+for folder in "${folders[@]}"; do make_cgroup "$folder"; done
+start_trace --node "docker=container:$docker" --node "dockerfs=container:${dockerfs:0:12}" \
+  --node "podman=container:${podman:0:20}" --node "ctr=container:rose-test-$$" \
+  --node "pod=container:pod:$uid" --node "crio=container:$crio" --node "podb=container:pod:$uid-b" --node "nerd=container:$nerd"
+fail_in "${folders[0]}" /rose-docker
+fail_in "${folders[1]}" /rose-dockerfs
+fail_in "${folders[2]}" /rose-podman
+fail_in "${folders[3]}" /rose-ctr
+fail_in "${folders[4]}" /rose-pod-1
+fail_in "${folders[5]}" /rose-pod-2
+fail_in "${folders[6]}" /rose-crio
+fail_in "${folders[7]}" /rose-nerd
+# A container of the pod that comes later.
+late=$slice/cri-containerd-$(id).scope
+make_cgroup "$late"
+fail_in "$late" /rose-pod-3
+stop_trace
+has docker /rose-docker
+has dockerfs /rose-dockerfs
+has podman /rose-podman
+has ctr /rose-ctr
+has crio /rose-crio
+has nerd /rose-nerd
+for n in 1 2 3; do has pod /rose-pod-$n; done
+
+# Several fit: they are named. None fits: what would help is said.
+twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
+make_cgroup "system.slice/docker-$twin.scope"
+expect 2 "$rose" trace --container "${docker:0:60}" -o d.bin
+says err "2 containers"
+says err "$docker"
+says err "$twin"
+expect 2 "$rose" trace --container rose-no-such-one -o d.bin
+says err "neither docker, podman, nerdctl nor crictl"
+expect 2 "$rose" trace --container pod:rose-no-such-pod -o d.bin
+says err "$uid"
+
+# A name is what a tool says it is; it is run without a shell.
+cat > tools/docker <<TOOL
+#!/bin/sh
+[ "\$1 \$2 \$3" = "inspect --type container" ] || exit 1
+[ "\$7" = 'my database; touch x' ] && echo "$dockerfs 0"
+TOOL
+chmod +x tools/docker
+start_trace --node "db=container:my database; touch x"
+fail_in "${folders[1]}" /rose-by-name
+stop_trace
+has db /rose-by-name
+[ ! -e x ] || fail "a container's name was executed"
+expect 2 "$rose" trace --container rose-no-such-one -o d.bin
+says err "docker does not know it"
+
+# A unit that does not run yet, starts, and is restarted.
+cat > tools/systemctl <<TOOL
+#!/bin/sh
+for unit; do :; done
+case \$unit in
+  rose-test-*) printf 'Id=%s.service\nLoadState=loaded\nControlGroup=\nSlice=system-rose.slice\nMainPID=0\n' "\$unit" ;;
+  *) printf 'Id=%s\nLoadState=not-found\nControlGroup=\nSlice=\nMainPID=0\n' "\$unit" ;;
+esac
+TOOL
+chmod +x tools/systemctl
+unit=system.slice/system-rose.slice/rose-test-$$.service
+start_trace --unit rose-test-$$ --node "other=unit:rose-test-other-$$"
+says trace.err "rose-test-$$.service does not run: traced from its start"
+for n in 1 2 3; do
+  make_cgroup "$unit"
+  fail_in "$unit" /rose-unit-$n
+  remove_cgroup "$unit"
+done
+make_cgroup "system.slice/system-rose.slice/rose-test-other-$$.service"
+fail_in "system.slice/system-rose.slice/rose-test-other-$$.service" /rose-other
+stop_trace
+for n in 1 2 3; do has "$(hostname)" /rose-unit-$n; done
+has other /rose-other
+expect 2 "$rose" trace --unit rose-unknown.service -o d.bin
+says err "there is no unit rose-unknown.service"
+
+# Without systemd to ask, the folder's name tells.
+printf '#!/bin/sh\nexit 1\n' > tools/systemctl
+start_trace --unit "rose-test-other-$$"
+fail_in "system.slice/system-rose.slice/rose-test-other-$$.service" /rose-by-folder
+stop_trace
+has "$(hostname)" /rose-by-folder
+expect 2 "$rose" trace --unit "rose-test-none-$$" -o d.bin
+says err "no cgroup below"

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The Debian package: what is in it, what it depends on, that its program runs; its units and the DaemonSet checked.
+# Usage: package.sh BUILD_FOLDER
+set -euo pipefail
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
+for tool in cpack dpkg-deb dpkg-shlibdeps; do
+  command -v $tool >/dev/null || { echo "SKIPPED: package: $tool is missing"; exit 77; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
+
+(cd "$build" && cpack -G DEB -B "$work/out" >"$work/cpack.log" 2>&1) || { tail -20 "$work/cpack.log" >&2; fail "cpack"; exit 1; }
+deb=$(ls "$work"/out/rose_*.deb)
+dpkg-deb -x "$deb" "$work/tree"
+dpkg-deb --info "$deb" > "$work/info"
+for wanted in 'Package: rose' 'Architecture: amd64' 'Section: admin'; do
+  grep -q "^ $wanted\$" "$work/info" || fail "its control file lacks '$wanted'"
+done
+# Found by what the program really links to.
+for library in libbpf libc6 libelf1 libdw1 libfmt libstdc++6 zlib1g; do
+  grep -qE "^ Depends:.*\b$library" "$work/info" || fail "it does not depend on $library"
+done
+[ "$(stat -c %a "$work/tree/usr/bin/rose")" = 755 ] || fail "/usr/bin/rose is not executable for all"
+for file in lib/systemd/system/rose-trace.service lib/systemd/system/rose-trace@.service share/doc/rose/copyright \
+    share/doc/rose/examples/rose.toml share/doc/rose/examples/schedule.toml share/doc/rose/examples/rose-trace.daemonset.yaml; do
+  [ "$(stat -c %a "$work/tree/usr/$file" 2>/dev/null)" = 644 ] || fail "/usr/$file is not there, or not 0644"
+done
+[ "$(find "$work/tree" -type f | wc -l)" -le 12 ] || fail "it holds more than what it should: $(find "$work/tree" -type f | head -30)"
+"$work/tree/usr/bin/rose" --version | grep -qE '^rose [0-9]+\.[0-9]+\.[0-9]+$' || fail "its program does not run"
+
+if command -v systemd-analyze >/dev/null; then
+  for unit in rose-trace.service rose-trace@.service; do
+    # The program is not installed here: a copy that names this build's stands in.
+    sed "s|/usr/bin/rose|$work/tree/usr/bin/rose|" "$source/configs/$unit" > "$work/$unit"
+    said=$(systemd-analyze verify "$work/$unit" 2>&1) || fail "systemd-analyze verify $unit: $said"
+    ! grep -q "$work/$unit\|${unit%.service}" <<<"$said" || fail "systemd-analyze verify $unit: $said"
+    # 10 is a service that may do anything, 0 one that may do nothing.
+    said=$(systemd-analyze security --offline=true --threshold=25 "$work/$unit" 2>&1) ||
+      fail "systemd-analyze security $unit: $(tail -1 <<<"$said")"
+  done
+else
+  echo "package: systemd-analyze is missing, the units were not verified"
+fi
+
+if python3 -c 'import yaml' 2>/dev/null; then
+  python3 - "$source/configs/rose-trace.daemonset.yaml" <<'PY' || fail "the DaemonSet"
+import sys, yaml
+documents = {d["kind"]: d for d in yaml.safe_load_all(open(sys.argv[1]))}
+daemons = documents["DaemonSet"]
+assert daemons["apiVersion"] == "apps/v1" and daemons["metadata"]["namespace"] == documents["Namespace"]["metadata"]["name"]
+labels = daemons["spec"]["template"]["metadata"]["labels"]
+assert daemons["spec"]["selector"]["matchLabels"].items() <= labels.items()
+pod = daemons["spec"]["template"]["spec"]
+assert pod["hostPID"] is True
+volumes = {v["name"] for v in pod["volumes"]}
+for container in pod["containers"]:
+    security = container["securityContext"]
+    assert security["privileged"] is False and security["allowPrivilegeEscalation"] is False
+    assert security["capabilities"] == {"drop": ["ALL"], "add": ["BPF", "PERFMON", "NET_ADMIN"]}
+    assert security["readOnlyRootFilesystem"] is True
+    assert {m["name"] for m in container["volumeMounts"]} == volumes
+    assert container["resources"]["limits"]["memory"]
+    assert all(isinstance(a, str) for a in container["command"] + container["args"])
+PY
+else
+  echo "package: python3-yaml is missing, the DaemonSet was not read"
+fi
+[ $failures -eq 0 ] && echo "package: ok"
+exit $((failures > 0))
