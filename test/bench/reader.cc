@@ -1,5 +1,6 @@
 // From the ring to the window: how many events a second the reader takes while threads fail calls as fast as they can.
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

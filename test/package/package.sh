@@ -20,8 +20,8 @@ for wanted in 'Package: rose' 'Architecture: amd64' 'Section: admin'; do
   grep -q "^ $wanted\$" "$work/info" || fail "its control file lacks '$wanted'"
 done
 # Found by what the program really links to.
-for library in libbpf libc6 libelf1 libdw1 libfmt libstdc++6 zlib1g; do
-  grep -qE "^ Depends:.*\b$library" "$work/info" || fail "it does not depend on $library"
+for library in libbpf libc6 libelf1 libdw1 libfmt libstdc zlib1g; do
+  grep -qE "^ Depends:.* $library" "$work/info" || fail "it does not depend on $library"
 done
 [ "$(stat -c %a "$work/tree/usr/bin/rose")" = 755 ] || fail "/usr/bin/rose is not executable for all"
 for file in lib/systemd/system/rose-trace.service lib/systemd/system/rose-trace@.service share/doc/rose/copyright \
