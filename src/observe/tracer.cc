@@ -822,10 +822,11 @@ TracerStats KernelTracer::stats() {
 kernel::Capabilities KernelTracer::still_needed() {
   kernel::Capabilities needed;
   // A cgroup that is made again has its sockets watched anew.
-  if (!places_.empty() && options_.interfaces.empty()) needed.add({CAP_BPF, CAP_NET_ADMIN});
+  if (!places_.empty() && options_.interfaces.empty()) needed.add({CAP_NET_ADMIN});
   // Functions that were hot are watched again after a while.
   if (functions_.size() != 0) needed.add({CAP_PERFMON, CAP_DAC_READ_SEARCH});
-  // Since Linux 5.19 maps can be read without privilege by who holds them. Tried in a thread that ends.
+  // Of BPF's commands, Linux 5.19 and later ask for privilege to load and to make maps only; before, for all.
+  // Tried in a thread that ends.
   bool readable = false;
   std::thread([&] {
     std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));
