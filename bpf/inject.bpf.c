@@ -1,7 +1,7 @@
 /*
- * Conditions that are met inside the kernel: returns of syscalls that the seccomp supervisor matched at their entry, and
- * entries of probed functions or offsets in them. They advance the schedule's state (inject.h) on the thread that meets them, and
- * act there and then on the process that runs: a crash does not wait for userspace to wake up.
+ * Conditions that are met inside the kernel: returns of syscalls that were matched at their entry (by the seccomp supervisor or by
+ * rose_call, the override backend), and entries of probed functions or offsets in them. They advance the schedule's state (inject.h)
+ * on the thread that meets them, and act there and then on the process that runs: a crash does not wait for userspace to wake up.
  */
 #include "rose_core.h"
 #include "inject.h"
@@ -93,7 +93,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
+	__type(key, __u64);		/* ROSE_PENDING_KEY */
 	__type(value, struct rose_pending);
 } rose_pending SEC(".maps");
 
@@ -164,14 +164,49 @@ static long open_one(__u32 i, void *data)
 	return 0;
 }
 
+/* Fires a chain for this thread, and opens what comes after it. */
+static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now)
+{
+	__u64 pid_tid = bpf_get_current_pid_tgid();
+	struct opening opening = { .now = now };
+	struct rose_word *group = 0;
+	__u32 key;
+
+	if (chain->group) {
+		key = chain->group;
+		group = bpf_map_lookup_elem(&rose_groups, &key);
+	}
+	if (!rose_fire(chain, index, group ? &group->value : 0, pid_tid >> 32, (__u32)pid_tid, now))
+		return 0;
+	opening.first = chain->first_edge;
+	bpf_loop(chain->edges, open_one, &opening, 0);
+	return 1;
+}
+
+/* Is the current process among those that the crash or pause is about? */
+static __always_inline int is_meant(const struct rose_chain *chain)
+{
+	__u32 key = rose_chain_node(chain) - 1;
+	struct rose_node_state *state;
+
+	if (!(chain->flags & (ROSE_MAIN_ONLY | ROSE_MAIN_SPARED)))
+		return 1;
+	state = bpf_map_lookup_elem(&rose_nodes, &key);
+	return state && (state->main_pid == bpf_get_current_pid_tgid() >> 32) == !!(chain->flags & ROSE_MAIN_ONLY);
+}
+
+static __always_inline int signal_current(struct rose_chain *chain, __u32 number)
+{
+	if (bpf_send_signal(number))
+		return 0;
+	ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
+	__sync_fetch_and_add(&chain->injected, 1);
+	return 1;
+}
+
 /* The chain's last condition was met by this thread. */
 static __always_inline void complete(struct rose_chain *chain, __u32 index, __u32 node, __u64 now)
 {
-	__u64 pid_tid = bpf_get_current_pid_tgid();
-	__u32 tgid = pid_tid >> 32;
-	struct opening opening = { .now = now };
-	struct rose_node_state *state;
-	struct rose_word *group = 0;
 	__u32 key;
 
 	key = chain->node - ROSE_ROLE_NODES;
@@ -184,27 +219,14 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 		ring(index, 2, now);
 		return;
 	}
-	if (chain->group) {
-		key = chain->group;
-		group = bpf_map_lookup_elem(&rose_groups, &key);
-	}
-	if (!rose_fire(chain, index, group ? &group->value : 0, tgid, (__u32)pid_tid, now)) {
+	if (!fire(chain, index, now)) {
 		ring(index, 1, now);
 		return;
 	}
 	if ((chain->kind == ROSE_CHAIN_CRASH || chain->kind == ROSE_CHAIN_PAUSE) &&
 	    rose_chain_node(chain) == node + 1) {
-		int mine = 1;
-
-		if (chain->flags & (ROSE_MAIN_ONLY | ROSE_MAIN_SPARED)) {
-			key = node;
-			state = bpf_map_lookup_elem(&rose_nodes, &key);
-			mine = state && (state->main_pid == tgid) == !!(chain->flags & ROSE_MAIN_ONLY);
-		}
-		if (mine && !bpf_send_signal(chain->signal)) {
-			ROSE_WRITE(chain->signalled, tgid);
-			__sync_fetch_and_add(&chain->injected, 1);
-		}
+		if (is_meant(chain))
+			signal_current(chain, chain->signal);
 	} else if (chain->kind == ROSE_CHAIN_END) {
 		struct rose_chain *target;
 
@@ -213,25 +235,16 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 		if (target && ROSE_READ(target->until_ns) > now)
 			ROSE_WRITE(target->until_ns, now);
 	}
-	opening.first = chain->first_edge;
-	bpf_loop(chain->edges, open_one, &opening, 0);
 	ring(index, 3, now);
 }
 
-/*
- * One call or entry may stand for several conditions, also of one chain, and must count once in it, and not at all in chains
- * that it opens itself: so first all are asked whether they are current, then those that were are counted.
- */
 struct visit {
-	__u64 current;		/* bit i: the i-th of the list */
 	__u64 now;
 	__s64 result;
 	__u32 first;		/* site: where its list begins */
 	__u32 tid;
 	__u32 node;
-	__u32 pass;
 	__u32 roles;		/* the thread's node took one */
-	__u32 reserved;
 };
 
 static __always_inline int is_there(__u32 where, __u32 node)
@@ -254,36 +267,42 @@ static __always_inline int is_there(__u32 where, __u32 node)
 	return role && ROSE_READ(role->holder) == node + 1;
 }
 
-static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 id)
+static __always_inline void visit_condition(struct visit *visit, __u32 id)
 {
-	struct rose_condition *condition;
+	struct rose_condition *condition, *before;
 	struct rose_chain *chain;
 	struct rose_settings *set;
 	__u32 key = id;
 	int step;
 
 	condition = bpf_map_lookup_elem(&rose_conds, &key);
-	if (!condition || (!visit->pass && !is_there(condition->node, visit->node)))
+	if (!condition || !is_there(condition->node, visit->node))
 		return;
 	key = condition->chain;
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
 		return;
-	if (!visit->pass) {
-		/* -EINPROGRESS: a connect that does not block has begun, which the tracer tells as a change. */
-		if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 &&
-		    visit->result != -115)
+	/* -EINPROGRESS: a connect that does not block has begun, which the tracer tells as a change. */
+	if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 && visit->result != -115)
+		return;
+	if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
+		return;
+	if (condition->result_kind == ROSE_RESULT_VALUE && visit->result != condition->result)
+		return;
+	if (!rose_is_current(chain, condition, visit->tid))
+		return;
+	/*
+	 * One call or entry may stand for several conditions, also of one chain, and must count once in it, and not at all in chains
+	 * that it opens itself: what it has just made current bears its own stamp.
+	 */
+	if (condition->position) {
+		key = id - 1;
+		before = bpf_map_lookup_elem(&rose_conds, &key);
+		if (before && ROSE_READ(before->met_ns) == visit->now)
 			return;
-		if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
-			return;
-		if (condition->result_kind == ROSE_RESULT_VALUE && visit->result != condition->result)
-			return;
-		if (rose_is_current(chain, condition, visit->tid))
-			visit->current |= 1ULL << (i & 63);
+	} else if (ROSE_READ(chain->opened_ns) == visit->now) {
 		return;
 	}
-	if (!(visit->current & (1ULL << (i & 63))))
-		return;
 	set = settings();
 	if (!set)
 		return;
@@ -299,12 +318,12 @@ static __always_inline void visit_condition(struct visit *visit, __u32 i, __u32 
 static long visit_pending(__u32 i, void *data)
 {
 	struct visit *visit = data;
-	__u32 tid = visit->tid;
-	struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &tid);
+	__u64 key = ROSE_PENDING_KEY(visit->tid, i / ROSE_MAX_PENDING);
+	struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &key);
 
-	if (!pending || i >= ROSE_MAX_LIST)
+	if (!pending)
 		return 1;
-	visit_condition(visit, i, pending->conditions[i]);
+	visit_condition(visit, pending->conditions[i % ROSE_MAX_PENDING]);
 	return 0;
 }
 
@@ -320,7 +339,7 @@ static long visit_site(__u32 i, void *data)
 		__u32 index = id->value & ~ROSE_SITE_ROLE;
 		struct rose_role *role = bpf_map_lookup_elem(&rose_roles, &index);
 
-		if (!role || visit->pass)
+		if (!role)
 			return 0;
 		role->since_ns = visit->now;
 		__sync_fetch_and_add(&role->entries, 1);
@@ -328,8 +347,27 @@ static long visit_site(__u32 i, void *data)
 		visit->roles = 1;
 		return 0;
 	}
-	visit_condition(visit, i, id->value);
+	visit_condition(visit, id->value);
 	return 0;
+}
+
+static long forget_further(__u32 i, void *data)
+{
+	__u64 key = ROSE_PENDING_KEY(*(__u32 *)data, i + 1);
+
+	bpf_map_delete_elem(&rose_pending, &key);
+	return 0;
+}
+
+/* The thread's call has returned, or is another one: of `count` conditions. */
+static __always_inline void forget_pending(struct rose_settings *set, __u32 tid, __u32 count)
+{
+	__u64 key = ROSE_PENDING_KEY(tid, 0);
+
+	if (count > ROSE_MAX_PENDING)
+		bpf_loop((count - 1) / ROSE_MAX_PENDING, forget_further, &tid, 0);
+	if (!bpf_map_delete_elem(&rose_pending, &key))
+		__sync_fetch_and_add(&set->pending, -1);
 }
 
 static __always_inline void forget_restart(struct rose_settings *set, __u32 tid)
@@ -353,8 +391,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	struct visit visit = {};
 	int interrupted, number;
 	__u32 count;
+	__u64 ip, key;
 	long node;
-	__u64 ip;
 
 	if (!set)
 		return 0;
@@ -367,6 +405,10 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	ip = BPF_CORE_READ(regs, ip);
 	if (interrupted) {
 		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
+			return 0;
+		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
+		/* The override backend has it made again; it was never counted. */
+		if (known && known->since_ns && known->ip == ip && known->syscall == (__u32)number)
 			return 0;
 		fresh.ip = ip;
 		fresh.syscall = number;
@@ -393,7 +435,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 			forget_restart(set, visit.tid);
 		}
 	}
-	pending = bpf_map_lookup_elem(&rose_pending, &visit.tid);
+	key = ROSE_PENDING_KEY(visit.tid, 0);
+	pending = bpf_map_lookup_elem(&rose_pending, &key);
 	if (!pending || number == NR_NONE)
 		return 0;
 	count = pending->count;
@@ -404,11 +447,7 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	visit.node = node;
 	visit.now = bpf_ktime_get_ns();
 	bpf_loop(count, visit_pending, &visit, 0);
-	visit.pass = 1;
-	if (visit.current)
-		bpf_loop(count, visit_pending, &visit, 0);
-	if (!bpf_map_delete_elem(&rose_pending, &visit.tid))
-		__sync_fetch_and_add(&set->pending, -1);
+	forget_pending(set, visit.tid, count);
 	return 0;
 }
 
@@ -436,10 +475,9 @@ int rose_probe(void *ctx)
 	visit.node = node;
 	visit.now = bpf_ktime_get_ns();
 	bpf_loop(count, visit_site, &visit, 0);
-	visit.pass = 1;
-	if (visit.current)
-		bpf_loop(count, visit_site, &visit, 0);
 	if (visit.roles)
 		ring(0, 4, visit.now);
 	return 0;
 }
+
+#include "inject/calls.h"

@@ -14,7 +14,12 @@ enum {
 	ROSE_MAX_EDGES = 16384,		/* "`after` names it" */
 	ROSE_MAX_NODES = 256,
 	ROSE_MAX_SITES = 65536,		/* probed addresses */
-	ROSE_MAX_LIST = 64,		/* conditions that one call or one function entry may count for */
+	ROSE_MAX_LIST = 4096,		/* conditions that one call or one function entry may count for */
+	ROSE_MAX_PENDING = 64,		/* of them, in one element of rose_pending */
+	ROSE_MAX_CALLS = 8192,		/* conditions and faults that one call may be matched against */
+	ROSE_SYSCALLS = 512,
+	ROSE_GLOB_BYTES = 252,
+	ROSE_FIRING_BYTES = 496,
 	ROSE_MAX_RULES = 2048,		/* partitions */
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_ROLES = 64,
@@ -128,14 +133,18 @@ struct rose_condition {
 struct rose_node_state {
 	__u64 cgroup_id;
 	__u32 main_pid;
-	__u32 reserved;
+	__u32 counting;			/* a lock: one call of the node is being counted by the override backend */
 };
 
-/* A thread inside a call that the supervisor matched at its entry; sys_exit takes it away. */
+/*
+ * A thread inside a call that was matched at its entry; sys_exit takes it away. More conditions than fit are in further elements,
+ * which ROSE_PENDING_KEY numbers; `count`, in the first, is of all.
+ */
+#define ROSE_PENDING_KEY(tid, element) ((__u64)(__u32)(tid) | (__u64)(element) << 32)
 struct rose_pending {
 	__u32 syscall;
 	__u32 count;
-	__u16 conditions[ROSE_MAX_LIST];
+	__u16 conditions[ROSE_MAX_PENDING];
 };
 
 /*
@@ -144,6 +153,8 @@ struct rose_pending {
  */
 struct rose_restart {
 	__u64 ip;			/* behind the call's instruction */
+	__u64 since_ns;			/* not 0: made again by the override backend, which has not looked at it yet */
+	__u64 rung_ns;
 	__u32 syscall;
 	__u32 reserved;
 };
@@ -164,9 +175,11 @@ struct rose_word {
 /* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
 struct rose_bell {
 	__u32 chain;
-	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken */
+	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken; 5 see below */
 	__u64 ns;
 };
+/* `what` of a bell that asks for a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
+#define ROSE_PAGE_IN 5u
 
 struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0 unused */
@@ -174,6 +187,69 @@ struct rose_settings {
 	__u32 contended;		/* steps given up after too many lost races: must stay 0 */
 	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;
+	__u32 own_pid;			/* rose: its children are not the node yet before their execve */
+	__u32 unread;			/* calls whose arguments could not be read, and which went by unmatched */
+};
+
+/* ---- the override backend: what rose_call matches a call against, and what it does ---- */
+
+/* `*` any text, `?` any byte. */
+struct rose_glob {
+	__u32 length;
+	__u8 text[ROSE_GLOB_BYTES];
+};
+
+enum rose_call_kind { ROSE_CALL_CONDITION = 1, ROSE_CALL_FAULT = 2 };
+enum rose_call_action {
+	ROSE_DO_NOTHING = 0,		/* the call happens as ever; it counts */
+	ROSE_DO_ANSWER = 1,		/* it does not happen, the caller is told `answer` */
+	ROSE_DO_CRASH = 2,		/* it does not happen, the caller is signalled */
+	ROSE_DO_PAUSE = 3,		/* the caller is stopped ahead of it */
+};
+enum rose_call_flags {
+	ROSE_PEER_PORT = 1,		/* the glob is for what stands behind the last colon, the colon included */
+	ROSE_LOCAL_PORT = 2,
+	ROSE_SPARED_ANYWAY = 4,		/* crash: a caller that is not meant goes on with its call */
+};
+
+struct rose_call {
+	__u32 kind;
+	__u32 index;			/* of the condition or chain */
+	__u32 action;
+	__u32 flags;
+	__u32 signal;
+	__u32 arguments;		/* bit n: argument n is compared */
+	__s64 answer;
+	__u64 count;			/* the nth matching call */
+	__s64 times;			/* -1: forever */
+	/* globs, as index + 1; 0: anything */
+	__u16 path;
+	__u16 peer;
+	__u16 local;
+	__u16 process;
+	__u64 value[6];
+	__u64 mask[6];
+};
+
+/* What a syscall's arguments refer to; -1: nothing. */
+struct rose_call_arguments {
+	__s8 path;
+	__s8 dirfd;
+	__s8 path2;
+	__s8 dirfd2;
+	__s8 fd;
+	__s8 sockaddr;
+	__u8 binds;			/* the address is the socket's own */
+	__u8 message;			/* the address is in the msghdr that argument 1 points to */
+};
+
+/* The call at which a fault fired, for people. */
+struct rose_firing {
+	__u32 syscall;
+	__u32 length;
+	__u32 what;			/* 0 nothing, 1 paths (NUL between two), 2 peer, 3 local */
+	__u32 ready;			/* written last */
+	__u8 text[ROSE_FIRING_BYTES];
 };
 
 enum rose_direction { ROSE_BOTH = 0, ROSE_IN = 1, ROSE_OUT = 2 };
@@ -237,11 +313,15 @@ ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
 ROSE_SIZE(rose_node_state, 16);
 ROSE_SIZE(rose_pending, 136);
-ROSE_SIZE(rose_restart, 16);
+ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 16);
-ROSE_SIZE(rose_settings, 32);
+ROSE_SIZE(rose_settings, 40);
+ROSE_SIZE(rose_glob, 256);
+ROSE_SIZE(rose_call, 152);
+ROSE_SIZE(rose_call_arguments, 8);
+ROSE_SIZE(rose_firing, 512);
 ROSE_SIZE(rose_rule, 96);
 ROSE_SIZE(rose_rule_port, 8);
 ROSE_SIZE(rose_net, 24);

@@ -143,9 +143,11 @@ enum {
 	TASK_NOLOAD = 0x400, /* a kernel thread that is idle */
 	PF_KTHREAD = 0x00200000, /* task_struct.flags */
 	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: to be frozen, by itself or by an ancestor */
+	PF_FORKNOEXEC = 0x40,  /* task_struct.flags */
 	TS_COMPAT = 2,         /* thread_info.status: a 32-bit syscall */
 	PIPEFS_MAGIC = 0x50495045,
 	ANON_INODE_FS_MAGIC = 0x09041934,
+	SOCKFS_MAGIC = 0x534f434b,
 	S_IFMT = 0170000,
 	S_IFSOCK = 0140000,
 	S_IFIFO = 0010000,
@@ -286,15 +288,32 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 struct completion;
+struct mm_struct {
+	struct file *exe_file;
+};
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;
 	unsigned int flags;
 };
+typedef void (*__sighandler_t)(int);
+struct sigaction {
+	__sighandler_t sa_handler;
+	unsigned long sa_flags;
+};
+struct k_sigaction {
+	struct sigaction sa;
+};
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
+	char comm[16];
+	struct mm_struct *mm;
+	struct sighand_struct *sighand;
 	int exit_code;
 	pid_t pid;
 	pid_t tgid;
@@ -332,14 +351,6 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
-};
-typedef void (*__sighandler_t)(int);
-struct sigaction {
-	__sighandler_t sa_handler;
-	unsigned long sa_flags;
-};
-struct k_sigaction {
-	struct sigaction sa;
 };
 
 #pragma clang attribute pop

@@ -88,7 +88,8 @@ struct Follow {
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
-  std::string detail;                // under Shared::mutex
+  std::string call;                  // where it fired; these under mutex_
+  std::string detail;
   std::string trouble;
 };
 
@@ -104,7 +105,7 @@ class ScheduleInjector final : public Injector, private Hands {
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
-      supervisors_.push_back(plan_->notified[i].empty()
+      supervisors_.push_back(in_kernel() || plan_->notified[i].empty()
                                  ? nullptr
                                  : std::make_unique<Supervisor>(
                                        *plan_, *state_, plan_->needs_returns() ? programs_.get() : nullptr, i,
@@ -188,11 +189,13 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
   std::string backend() const override {
-    return plan_->notifies() ? "seccomp: user notification, the only backend of this version of rose" : "";
+    return describe(plan_->backend);
   }
 
   // ---- deploy::NodeObserver ----
-  std::vector<int> notified_syscalls(std::size_t node) override { return plan_->notified[node]; }
+  std::vector<int> notified_syscalls(std::size_t node) override {
+    return in_kernel() ? std::vector<int>() : plan_->notified[node];
+  }
 
   void on_listener(std::size_t node, pid_t pid, Fd listener) override {
     if (supervisors_[node]) supervisors_[node]->add_listener(pid, std::move(listener));
@@ -209,8 +212,7 @@ class ScheduleInjector final : public Injector, private Hands {
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
     if (!armed_ || disarmed_) return;
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
-      const auto& chain = plan_->chains[i];
-      if (chain.data.kind != ROSE_CHAIN_CRASH || chain.call || state_->state(i) != ROSE_FIRED || node_of(i) != node) continue;
+      if (!crashes_from_here(i) || state_->state(i) != ROSE_FIRED || node_of(i) != node) continue;
       follow_[i].acted = true;
       crash_once(i);
     }
@@ -218,6 +220,16 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
  private:
+  // Calls are decided by the kernel's program; what it cannot do itself is left to us.
+  [[nodiscard]] bool in_kernel() const { return plan_->backend.backend == CallBackend::override_return; }
+
+  // The node is killed by us once the fault has fired; else by the supervisor, before it answers the call.
+  [[nodiscard]] bool crashes_from_here(std::size_t i) const {
+    const auto& chain = plan_->chains[i];
+    if (chain.data.kind == ROSE_CHAIN_CRASH) return !chain.call || in_kernel();
+    return in_kernel() && chain.data.kind == ROSE_CHAIN_SYSCALL && chain.fault->then_do == schedule::ThenDo::crash;
+  }
+
   void ring() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
@@ -392,13 +404,13 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto fired = state_->fired_ns(i);
     switch (chain.data.kind) {
       case ROSE_CHAIN_CRASH:
-        // What fires at a call is carried out by that call's supervisor, before it answers.
-        if (!chain.call && !follow.acted.exchange(true)) {
+      case ROSE_CHAIN_SYSCALL:
+        if (crashes_from_here(i) && !follow.acted.exchange(true)) {
           workers_[node_of(i)]->add([this, i] { crash_once(i); });
         }
         return kNever;
       case ROSE_CHAIN_PAUSE:
-        if (!chain.call && !follow.acted.exchange(true)) {
+        if ((!chain.call || in_kernel()) && !follow.acted.exchange(true)) {
           workers_[node_of(i)]->add([this, i] { pause(i); });
         }
         if (follow.ending || chain.fault->duration_ns == 0) return kNever;
@@ -432,13 +444,11 @@ class ScheduleInjector final : public Injector, private Hands {
   // rest of the node must be gone before it starts again, and the new start be spared.
   void crash_once(std::size_t i) {
     const std::lock_guard lock(crashing_);
-    if (!std::exchange(follow_[i].crashed, true)) crash(i, plan_->chains[i].fault->signal);
+    const auto& chain = plan_->chains[i];
+    if (std::exchange(follow_[i].crashed, true)) return;
+    crash(i, chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL);
   }
 
-  void say(std::size_t i, std::string detail) {
-    const std::lock_guard lock(mutex_);
-    follow_[i].detail = std::move(detail);
-  }
   void trouble(std::size_t i, const Error& error) {
     log::warning("fault '{}': {}", plan_->chains[i].fault->id, error.message);
     const std::lock_guard lock(mutex_);
@@ -496,8 +506,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void add_detail(std::size_t i, std::string text) {
     const std::lock_guard lock(mutex_);
-    auto& detail = follow_[i].detail;
-    detail = detail.empty() ? std::move(text) : fmt::format("{} at {}", text, detail);
+    follow_[i].detail = std::move(text);
   }
 
   void pause(std::size_t i) {
@@ -573,7 +582,10 @@ class ScheduleInjector final : public Injector, private Hands {
     return mine;
   }
 
-  void fired_at(std::size_t i, const std::string& call) override { say(i, call); }
+  void fired_at(std::size_t i, const std::string& call) override {
+    const std::lock_guard lock(mutex_);
+    follow_[i].call = call;
+  }
 
   [[nodiscard]] const deploy::NodeInfo& nodes_of(std::size_t node) const { return deployment_->nodes()[node]; }
 
@@ -608,7 +620,10 @@ class ScheduleInjector final : public Injector, private Hands {
         out.node = name_of(i);
       }
       out.ended_ns = since_workload(follow_[i].ended_ns);
-      out.detail = follow_[i].detail;
+      const auto at = follow_[i].call.empty() && now_state == ROSE_FIRED ? programs_->fired_at(i) : follow_[i].call;
+      out.detail = follow_[i].detail.empty() ? at
+                   : at.empty()              ? follow_[i].detail
+                                             : fmt::format("{} at {}", follow_[i].detail, at);
       if (out.fired && chain.data.kind == ROSE_CHAIN_PARTITION) {
         std::vector<std::string> side{name_of(i)};
         side.insert(side.end(), fault.side.begin(), fault.side.end());

@@ -52,6 +52,12 @@ class CallMatcher {
   // "openat(*/log.*)"
   [[nodiscard]] std::string describe() const;
 
+  [[nodiscard]] const std::optional<std::string>& path() const { return path_; }
+  [[nodiscard]] const std::optional<std::string>& peer() const { return peer_; }
+  [[nodiscard]] const std::optional<std::string>& local() const { return local_; }
+  [[nodiscard]] const std::optional<std::string>& process() const { return process_; }
+  [[nodiscard]] const std::vector<ArgumentMatch>& arguments() const { return arguments_; }
+
  private:
   std::bitset<kernel::kMostSyscalls> numbers_;
   std::string syscall_;

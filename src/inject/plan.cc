@@ -169,7 +169,7 @@ std::vector<std::size_t> Planner::nodes_at(std::uint32_t where) const {
 Result<void> Planner::make() {
   const auto& faults = plan_.schedule.faults;
   if (config_.nodes.size() > ROSE_MAX_NODES) {
-    return fail(ErrorKind::environment, fmt::format("{} nodes: faults can be injected into {} at most",
+    return fail(ErrorKind::input, fmt::format("{} nodes: faults can be injected into {} at most",
                                                     config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
@@ -185,7 +185,7 @@ Result<void> Planner::make() {
   if (plan_.chains.size() > ROSE_MAX_CHAINS || plan_.conditions.size() > ROSE_MAX_CONDITIONS ||
       plan_.edges.size() > ROSE_MAX_EDGES || plan_.rules.size() > ROSE_MAX_RULES ||
       plan_.sites.size() > ROSE_MAX_SITES) {
-    return fail(ErrorKind::environment,
+    return fail(ErrorKind::input,
                 fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} partitions, {} probes",
                             plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(),
                             plan_.sites.size()),
@@ -229,9 +229,8 @@ Result<void> Planner::fault(std::size_t index) {
     PlannedChain& chain = plan_.chains[index];
     for (const std::size_t node : nodes_at(chain.data.node)) {
       if (!chain.call || !config_.nodes[node].attach) continue;
-      return refuse(fault, ErrorKind::environment,
-                    fmt::format("node '{}' was not started by rose, so its syscalls cannot be changed", config_.nodes[node].name),
-                    "start it with `command`, or use crash, pause and partition with function conditions");
+      plan_.unsupervised = fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed",
+                                       fault.id, config_.nodes[node].name);
     }
     if (fault.when.empty() && fault.after.empty() && !(chain.data.flags & ROSE_WAITS_FOR_CALL)) {
       chain.data.flags |= ROSE_AT_WORKLOAD;
@@ -264,7 +263,7 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
     return refuse(fault, ErrorKind::input, "it changes nothing", "give an `error`, a `result`, a `delay` or an `effect`");
   }
   if (fault.delay_ns > 0 && fault.then_do == schedule::ThenDo::crash) {
-    return refuse(fault, ErrorKind::environment, "`delay` together with then = \"crash\" is not possible in this version of rose",
+    return refuse(fault, ErrorKind::input, "`delay` together with then = \"crash\" is not possible in this version of rose",
                   "leave one of them out");
   }
   if (fault.error < 0 || fault.error > 4095) {
@@ -280,7 +279,7 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
     const bool can = fault.effect == Effect::full ? can_carry_out(number) : can_carry_out_partly(number);
     if (can) continue;
     if (fault.effect == Effect::full && !answered && fault.then_do == schedule::ThenDo::nothing) continue;
-    return refuse(fault, ErrorKind::environment,
+    return refuse(fault, ErrorKind::input,
                   fmt::format("effect = {} is not possible for '{}' in this version of rose",
                               fault.effect == Effect::full ? "\"full\"" : "{ bytes = n }",
                               kernel::syscall_name(number)),
@@ -403,7 +402,7 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
 
 Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::Condition>& list) {
   if (list.size() > ROSE_MAX_CHAIN_CONDITIONS) {
-    return refuse(*plan_.chains[chain].fault, ErrorKind::environment, fmt::format("{} conditions", list.size()),
+    return refuse(*plan_.chains[chain].fault, ErrorKind::input, fmt::format("{} conditions", list.size()),
                   fmt::format("at most {} a fault", static_cast<int>(ROSE_MAX_CHAIN_CONDITIONS)));
   }
   plan_.chains[chain].data.first_condition = static_cast<__u32>(plan_.conditions.size());
@@ -471,10 +470,8 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
       for (const std::size_t one : nodes) {
         if (!config_.nodes[one].attach) continue;
-        return refuse(fault, ErrorKind::environment,
-                      fmt::format("{}: node '{}' was not started by rose, so its syscalls cannot be watched", where,
-                                  config_.nodes[one].name),
-                      "use function, role or elapsed conditions");
+        plan_.unsupervised = fmt::format("fault '{}': {}: node '{}' was not started by rose, so its syscalls cannot be watched",
+                                         fault.id, where, config_.nodes[one].name);
       }
       if (!source.result) break;
       if (*source.result == "ok") {
@@ -659,7 +656,7 @@ Result<void> Planner::edges() {
     if (faults[i].group.empty()) continue;
     const auto [at, fresh] = groups.try_emplace(faults[i].group, static_cast<std::uint32_t>(groups.size() + 1));
     plan_.chains[i].data.group = at->second;
-    if (at->second >= ROSE_MAX_CHAINS) return refuse(faults[i], ErrorKind::environment, "too many groups");
+    if (at->second >= ROSE_MAX_CHAINS) return refuse(faults[i], ErrorKind::input, "too many groups");
   }
   return {};
 }
@@ -710,19 +707,14 @@ Result<void> Planner::lists() {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     plan_.notified[i].assign(numbers[i].begin(), numbers[i].end());
     if (watched[i] > ROSE_MAX_LIST) {
-      return fail(ErrorKind::environment,
+      return fail(ErrorKind::input,
                   fmt::format("{} syscall conditions on node '{}'", watched[i], config_.nodes[i].name),
                   fmt::format("at most {} on one node", static_cast<int>(ROSE_MAX_LIST)));
     }
   }
-  if (config_.inject.syscall == config::Backend::override_return && plan_.notifies()) {
-    return fail(ErrorKind::environment,
-                "the override backend for syscall faults and conditions is not available in this version of rose",
-                "set [inject] syscall = \"auto\" or \"seccomp\"");
-  }
   for (const auto& site : plan_.sites) {
     if (site.conditions.size() > ROSE_MAX_LIST) {
-      return fail(ErrorKind::environment,
+      return fail(ErrorKind::input,
                   fmt::format("{} conditions on the function at {:#x} of '{}'", site.conditions.size(), site.offset,
                               site.binary.string()),
                   fmt::format("at most {}", static_cast<int>(ROSE_MAX_LIST)));
@@ -777,6 +769,7 @@ Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, cons
   auto plan = std::make_unique<Plan>();
   plan->schedule = schedule;
   ROSE_CHECK(Planner(config, allow_attached, *plan).make());
+  ROSE_TRY(plan->backend, choose_backend(*plan, config.inject.syscall));
   return plan;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "config/config.h"
+#include "inject/backend.h"
 #include "inject/match.h"
 #include "inject/shared.h"
 #include "schedule/schedule.h"
@@ -54,7 +55,9 @@ struct Plan {
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
   std::vector<std::size_t> cut;  // nodes that are on the side of a partition
-  std::vector<std::vector<int>> notified;  // by node: syscalls the supervisor must see
+  std::vector<std::vector<int>> notified;  // by node: syscalls that faults and conditions are about
+  std::string unsupervised;  // a node that rose did not start has some of them: only the override backend can do it
+  BackendChoice backend;
 
   Plan() = default;
   Plan(const Plan&) = delete;

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "deploy/network.h"
+#include "inject/override.h"
 #include "kernel/attach.h"
 #include "kernel/net_attach.h"
 #include "skel/inject.skel.h"
@@ -56,7 +57,13 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-int on_bell(void*, void*, std::size_t) { return 0; }
+int on_bell(void*, void* data, std::size_t size) {
+  rose_bell bell{};
+  if (size < sizeof bell) return 0;
+  std::memcpy(&bell, data, sizeof bell);
+  if (bell.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(bell.chain), bell.ns);
+  return 0;
+}
 
 std::uint32_t depth_below(const std::filesystem::path& root, const std::filesystem::path& folder) {
   std::uint32_t depth = 0;
@@ -86,6 +93,7 @@ class LoadedPrograms final : public Programs {
     // What is not used is not loaded either: a kernel without uprobes can still do the rest.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
+    prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
     if (const int err = rose_inject__load(inject_); err != 0) {
       return kernel::bpf_failure("cannot load the injection programs", -err);
@@ -107,6 +115,7 @@ class LoadedPrograms final : public Programs {
       sites_.as<rose_site>()[i] = {first, narrow(list.size())};
       for (const auto id : list) site_conditions_.as<rose_word>()[first++].value = id;
     }
+    ROSE_CHECK(fill_calls());
     if (plan_.rules.empty()) return {};
 
     network_ = rose_network__open();
@@ -147,6 +156,7 @@ class LoadedPrograms final : public Programs {
       if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
       sys_exit_ = Fd(fd);
     }
+    ROSE_CHECK(entries_.attach(inject_->progs.rose_call, calls_.numbers));
     std::map<std::string, std::vector<kernel::ProbePoint>> points;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
       points[plan_.sites[i].binary.string()].push_back({.offset = plan_.sites[i].offset, .cookie = i});
@@ -191,23 +201,30 @@ class LoadedPrograms final : public Programs {
   }
 
   void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) override {
-    rose_pending pending{};
-    pending.syscall = static_cast<__u32>(syscall);
-    pending.count = static_cast<__u32>(std::min<std::size_t>(conditions.size(), ROSE_MAX_LIST));
-    for (std::uint32_t i = 0; i < pending.count; ++i) pending.conditions[i] = static_cast<__u16>(conditions[i]);
     const int map = bpf_map__fd(inject_->maps.rose_pending);
     auto& waiting = settings_.as<rose_settings>()->pending;
-    __sync_fetch_and_add(&waiting, 1);
-    if (bpf_map_update_elem(map, &tid, &pending, BPF_NOEXIST) == 0) return;
-    // Left by a thread that was killed inside its call, and had this id before.
-    __sync_fetch_and_sub(&waiting, 1);
-    if (bpf_map_update_elem(map, &tid, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
+    rose_pending pending{};
+    pending.syscall = static_cast<__u32>(syscall);
+    pending.count = narrow(conditions.size());
+    // From the last element to the first, which tells how many there are.
+    for (std::size_t element = (conditions.size() - 1) / ROSE_MAX_PENDING + 1; element-- > 0;) {
+      const auto first = element * ROSE_MAX_PENDING;
+      const auto count = std::min<std::size_t>(conditions.size() - first, ROSE_MAX_PENDING);
+      for (std::size_t i = 0; i < count; ++i) pending.conditions[i] = static_cast<__u16>(conditions[first + i]);
+      const std::uint64_t key = ROSE_PENDING_KEY(tid, element);
+      if (element == 0) __sync_fetch_and_add(&waiting, 1);
+      if (bpf_map_update_elem(map, &key, &pending, BPF_NOEXIST) == 0) continue;
+      // Left by a thread that was killed inside its call, and had this id before.
+      if (element == 0) __sync_fetch_and_sub(&waiting, 1);
+      if (bpf_map_update_elem(map, &key, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
+    }
   }
 
   void untag(pid_t tid) override {
     auto& waiting = settings_.as<rose_settings>()->pending;
     if (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0) return;
-    if (bpf_map_delete_elem(bpf_map__fd(inject_->maps.rose_pending), &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
+    const std::uint64_t key = ROSE_PENDING_KEY(tid, 0);
+    if (bpf_map_delete_elem(bpf_map__fd(inject_->maps.rose_pending), &key) == 0) __sync_fetch_and_sub(&waiting, 1);
   }
 
   bool take_restart(pid_t tid, int syscall, std::uint64_t ip) override {
@@ -220,6 +237,10 @@ class LoadedPrograms final : public Programs {
     if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
     if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
     return true;
+  }
+
+  std::string fired_at(std::size_t chain) const override {
+    return overriding() ? describe(firings_.as<rose_firing>()[chain]) : "";
   }
 
   Stopped stopped(std::size_t chain) const override {
@@ -236,7 +257,13 @@ class LoadedPrograms final : public Programs {
   void detach() override {
     const std::lock_guard lock(mutex_);
     detached_ = true;
+    entries_.detach();
     probes_.clear();
+    if (inject_ != nullptr && settings_.as<rose_settings>() != nullptr) {
+      if (const auto unread = settings_.as<rose_settings>()->unread; unread > 0) {
+        log::warning("{} calls went by unmatched: their arguments could not be read at their entry", unread);
+      }
+    }
     sys_exit_.reset();
     cgroup_links_.clear();
     loopback_.reset();
@@ -246,6 +273,46 @@ class LoadedPrograms final : public Programs {
   }
 
  private:
+  [[nodiscard]] bool overriding() const { return plan_.backend.backend == CallBackend::override_return; }
+
+  // Before loading: the override backend's program, its maps sized to the schedule; or none of it.
+  void prepare_calls() {
+    auto& maps = inject_->maps;
+    bpf_program__set_autoload(inject_->progs.rose_call, overriding());
+    if (!overriding()) {
+      for (auto* map : {maps.rose_globs, maps.rose_calls, maps.rose_call_lists, maps.rose_call_items, maps.rose_firings,
+                        maps.rose_look}) {
+        bpf_map__set_autocreate(map, false);
+      }
+      return;
+    }
+    calls_ = compile_calls(plan_);
+    const auto size = [](std::size_t n) { return std::max<std::uint32_t>(1, narrow(n)); };
+    bpf_map__set_max_entries(maps.rose_globs, size(calls_.globs.size()));
+    bpf_map__set_max_entries(maps.rose_calls, size(calls_.calls.size()));
+    bpf_map__set_max_entries(maps.rose_call_lists, size(calls_.lists.size()));
+    bpf_map__set_max_entries(maps.rose_call_items, size(calls_.items.size()));
+    bpf_map__set_max_entries(maps.rose_firings, size(plan_.chains.size()));
+    for (int number = 0; number < ROSE_SYSCALLS; ++number) inject_->rodata->rose_shapes[number] = arguments_of(number);
+  }
+
+  Result<void> fill_calls() {
+    if (!overriding()) return {};
+    const auto put = [](const bpf_map* map, const auto& key, const auto& value) {
+      return bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY) == 0;
+    };
+    bool ok = true;
+    for (std::uint32_t i = 0; i < calls_.globs.size(); ++i) ok = ok && put(inject_->maps.rose_globs, i, calls_.globs[i]);
+    for (std::uint32_t i = 0; i < calls_.calls.size(); ++i) ok = ok && put(inject_->maps.rose_calls, i, calls_.calls[i]);
+    for (std::uint32_t i = 0; i < calls_.items.size(); ++i) {
+      ok = ok && put(inject_->maps.rose_call_items, i, rose_word{calls_.items[i], 0});
+    }
+    for (const auto& [key, list] : calls_.lists) ok = ok && put(inject_->maps.rose_call_lists, key, list);
+    if (!ok) return kernel::bpf_failure("cannot hand the schedule's calls to the kernel", errno);
+    settings_.as<rose_settings>()->own_pid = static_cast<__u32>(::getpid());
+    return firings_.map(inject_->maps.rose_firings);
+  }
+
   static std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
   template <typename Key>
@@ -313,12 +380,14 @@ class LoadedPrograms final : public Programs {
   rose_inject* inject_ = nullptr;
   rose_network* network_ = nullptr;
   ring_buffer* ring_ = nullptr;
-  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_;
+  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_;
   std::filesystem::path cgroup_root_;
   bool netns_ = false;
   Fd client_netns_;
   std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
   bool detached_ = false;
+  CallTables calls_;
+  EntryProbes entries_;
   std::vector<kernel::FunctionLink> probes_;
   Fd sys_exit_;
   std::vector<Fd> cgroup_links_;

@@ -35,6 +35,8 @@ class Programs {
   // The thread makes a call again that a signal had interrupted: `ip` behind its instruction. Answers yes once.
   virtual bool take_restart(pid_t tid, int syscall, std::uint64_t ip) = 0;
 
+  // The call at which the override backend fired a fault, in words; "" when it did not.
+  [[nodiscard]] virtual std::string fired_at(std::size_t chain) const = 0;
   // Packets that a partition has stopped so far, and how many of them were answered.
   struct Stopped {
     std::uint64_t packets = 0;

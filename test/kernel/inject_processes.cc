@@ -123,6 +123,7 @@ TEST_CASE("a crash at a function's entry and at an offset between two calls insi
 
 TEST_CASE("then = crash leaves a torn write behind") {
   Rig rig;
+  rig.leave_to_seccomp();
   rig.add({"append", "data", "write", "first\n", "write", "second\n", "print", "survived"});
   rig.start(R"(
 [[fault]]
@@ -273,6 +274,7 @@ before = { syscall = "openat", path = "*/n1/c" }
 
 TEST_CASE("disarming resumes what is paused and lets held calls go") {
   Rig rig;
+  rig.leave_to_seccomp();
   rig.add({"create", "a", "print", "done"});
   rig.add({"repeat", "100000", "print", "tick", "sleep", "1", ";"});
   rig.start(R"(

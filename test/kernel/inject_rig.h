@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "base/text.h"
 #include "deploy/deployment.h"
 #include "inject/injector.h"
+#include "kernel/probe.h"
 
 namespace rose::test {
 
@@ -53,7 +55,20 @@ class Rig {
     config.name = "inject-test";
     config.deployment.network = network;
     config.deployment.subnet = "10.251.9.0/24";
+    // All tests run with either backend: ROSE_TEST_BACKEND=override.
+    config.inject.syscall = overriding() ? config::Backend::override_return : config::Backend::seccomp;
+    if (!overriding()) return;
+    if (const auto found = kernel::probe("override_return"); !found.ok) {
+      std::printf("SKIPPED: needs bpf_override_return: %s\n", found.detail.c_str());
+      std::exit(77);
+    }
   }
+  [[nodiscard]] static bool overriding() {
+    const char* backend = std::getenv("ROSE_TEST_BACKEND");
+    return backend != nullptr && std::string(backend) == "override";
+  }
+  // The schedule has what only the seccomp backend does: "auto" must see that.
+  void leave_to_seccomp() { config.inject.syscall = config::Backend::automatic; }
   ~Rig() {
     if (injector) injector->disarm();
     if (deployment) deployment->stop();

@@ -11,16 +11,20 @@
 //   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
 //   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
+//   cold F                 opens F, whose name stands in memory that nothing has touched yet
+//   unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT   to ::1
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +153,34 @@ void run(const Steps& steps, int fd) {
       say("openat " + path, got < 0 ? -1 : 0);
       ::close(dir);
       if (got >= 0) fd = static_cast<int>(got);
+    } else if (step == "cold") {
+      const auto& path = next();
+      const int names = ::open("names", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+      [[maybe_unused]] const auto put = ::write(names, path.c_str(), path.size() + 1);
+      void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, names, 0);
+      ::close(names);
+      ::madvise(page, 4096, MADV_RANDOM);
+      const long got = ::syscall(SYS_openat, AT_FDCWD, page, O_RDWR | O_CREAT, 0644);
+      say("cold " + path, got < 0 ? -1 : 0);
+      if (got >= 0) fd = static_cast<int>(got);
+    } else if (step == "unix" || step == "uconnect") {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::strncpy(address.sun_path, next().c_str(), sizeof address.sun_path - 1);
+      fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (step == "uconnect") {
+        say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
+      } else {
+        const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
+        say(step, bound < 0 ? -1 : ::listen(fd, 16));
+      }
+    } else if (step == "connect6") {
+      sockaddr_in6 address{};
+      address.sin6_family = AF_INET6;
+      address.sin6_port = htons(static_cast<std::uint16_t>(number()));
+      address.sin6_addr = in6addr_loopback;
+      fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
     } else if (step == "dup") {
       fd = ::dup(fd);
       say(step, fd < 0 ? -1 : 0);

@@ -185,11 +185,11 @@ TEST_CASE("what cannot be done is refused, with a way out") {
       {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"n2\", \"n3\"]", ErrorKind::input, "no other node", ""},
       {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"rename\"\nerror = \"EIO\"\neffect = \"full\"",
-       ErrorKind::environment, "effect = \"full\" is not possible for 'rename'", "fsync"},
+       ErrorKind::input, "effect = \"full\" is not possible for 'rename'", "fsync"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"fsync\"\nresult = 0\neffect = { bytes = 3 }",
-       ErrorKind::environment, "{ bytes = n } is not possible for 'fsync'", "pwrite64"},
+       ErrorKind::input, "{ bytes = n } is not possible for 'fsync'", "pwrite64"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ndelay = \"1s\"\nthen = \"crash\"",
-       ErrorKind::environment, "`delay` together with", "leave one"},
+       ErrorKind::input, "`delay` together with", "leave one"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
        "no function 'no_such_function_here'", ""},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"step_functoin\" } ]", ErrorKind::input,
@@ -232,6 +232,7 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
   CHECK(refused.error().kind == ErrorKind::environment);
   CHECK(refused.error().hint.find("--allow-attached") != std::string::npos);
   CHECK(plan_of(crash, config, true));
+  config.inject.syscall = config::Backend::seccomp;  // the override backend could
   const auto syscall =
       plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
   REQUIRE_FALSE(syscall);

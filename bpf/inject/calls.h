@@ -1,0 +1,653 @@
+/* The override backend: at a syscall's entry, finds out whether it is one that a condition or fault means, counts it, and answers it
+ * in the kernel's stead (bpf_override_return). The same steps in the same order as Supervisor::decide in src/inject/supervisor.cc.
+ */
+#ifndef ROSE_INJECT_CALLS_H
+#define ROSE_INJECT_CALLS_H
+
+#include "inject/look.h"
+
+/* Sized to the schedule before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_glob);
+} rose_globs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_call);
+} rose_calls SEC(".maps");
+
+/* By node << 16 | syscall: a part of rose_call_items, which are indices of rose_calls. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_site);
+} rose_call_lists SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_word);
+} rose_call_items SEC(".maps");
+
+/* By chain. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_firing);
+} rose_firings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct look);
+} rose_look SEC(".maps");
+
+enum {
+	GLOB_STEPS = 1 << 20,		/* a path of 4,096 bytes against 252 is not more */
+	LOCK_TRIES = 1 << 22,
+	NO_STAR = ~0u,
+	EINTR__ = 4,
+	ERESTARTNOINTR_ = 513,
+	SIGCONT_ = 18,
+	SIGSTOP_ = 19,
+	MISSING_LIMIT_NS = 300 * 1000 * 1000,
+	MISSING_BELL_NS = 5 * 1000 * 1000,
+};
+
+/* ---- globs ---- */
+
+struct globbing {
+	struct look *look;
+	struct rose_glob *glob;
+};
+
+static long glob_step(__u32 i, struct globbing *g)
+{
+	struct look *look = g->look;
+	struct rose_glob *glob = g->glob;
+	__u32 p = look->p, t = look->t, at = look->text.at + t;
+	__u8 want = 0, c;
+
+	if (p < glob->length && p < ROSE_GLOB_BYTES)
+		want = glob->text[p];
+	else
+		p = ROSE_GLOB_BYTES;
+	if (t >= look->text.length) {
+		if (p < ROSE_GLOB_BYTES && want == '*') {
+			look->p = p + 1;
+			return 0;
+		}
+		return 1;
+	}
+	if (at >= ARENA)
+		return 1;
+	c = look->bytes[at];
+	if (p < ROSE_GLOB_BYTES && want == '*') {
+		look->star = p;
+		look->p = p + 1;
+		look->retry = t;
+	} else if (p < ROSE_GLOB_BYTES && (want == '?' || want == c)) {
+		look->p = p + 1;
+		look->t = t + 1;
+	} else if (look->star != NO_STAR) {
+		look->p = look->star + 1;
+		look->retry = look->retry + 1;
+		look->t = look->retry;
+	} else {
+		return 1;
+	}
+	return 0;
+}
+
+__noinline int rose_glob_matches(struct look *look, __u32 at, __u32 length, __u32 number)
+{
+	struct globbing g = {.look = look};
+	__u32 key = number - 1, p, last;
+
+	if (!look)
+		return 0;
+	g.glob = bpf_map_lookup_elem(&rose_globs, &key);
+	if (!g.glob)
+		return 0;
+	/* Most are told apart by their last byte. */
+	p = g.glob->length - 1;
+	if (p < ROSE_GLOB_BYTES && g.glob->text[p] != '*' && g.glob->text[p] != '?') {
+		last = at + length - 1;
+		if (!length || last >= ARENA || look->bytes[last] != g.glob->text[p])
+			return 0;
+	}
+	look->text.at = at;
+	look->text.length = length;
+	look->t = look->p = look->retry = 0;
+	look->star = NO_STAR;
+	bpf_loop(GLOB_STEPS, glob_step, &g, 0);
+	return look->t >= length && look->p >= g.glob->length;
+}
+
+static long colon_step(__u32 i, struct look **context)
+{
+	struct look *look = *context;
+	__u32 at = look->text.at + look->text.length - 1 - i;
+
+	return i >= look->text.length || at >= ARENA || look->bytes[at] == ':';
+}
+
+/* `port_only`: what stands behind the last colon counts, the colon included. */
+__noinline int rose_address_matches(struct look *look, __u32 at, __u32 length, __u32 number, __u32 port_only)
+{
+	struct look *context = look;
+	long n;
+
+	if (!look || !length)
+		return 0;
+	if (port_only) {
+		look->text.at = at;
+		look->text.length = length;
+		n = bpf_loop(ADDRESS_ROOM, colon_step, &context, 0);
+		if (n <= 0 || n > length)
+			return 0;
+		at += length - n;
+		length = n;
+	}
+	return rose_glob_matches(look, at, length, number);
+}
+
+__noinline int rose_call_matches(struct look *look, __u32 index)
+{
+	struct rose_call *call = bpf_map_lookup_elem(&rose_calls, &index);
+
+	if (!look || !call)
+		return 0;
+	if (call->arguments) {
+		for (__u32 i = 0; i < 6; i++) {
+			if ((call->arguments & (1u << i)) && (look->arguments[i] & call->mask[i]) != call->value[i])
+				return 0;
+		}
+	}
+	if (call->process) {
+		look_at_process(look);
+		if (!rose_glob_matches(look, look->process.at, look->process.length, call->process))
+			return 0;
+	}
+	if (call->path) {
+		int any = 0;
+
+		rose_look_at_paths(look);
+		if (look->path_count > 0)
+			any = rose_glob_matches(look, look->paths[0].at, look->paths[0].length, call->path);
+		if (!any && look->path_count > 1)
+			any = rose_glob_matches(look, look->paths[1].at, look->paths[1].length, call->path);
+		if (!any)
+			return 0;
+	}
+	if (call->peer) {
+		rose_look_at_socket(look);
+		if (!rose_address_matches(look, look->peer.at, look->peer.length, call->peer,
+					  call->flags & ROSE_PEER_PORT))
+			return 0;
+	}
+	if (call->local) {
+		rose_look_at_socket(look);
+		if (!rose_address_matches(look, look->local.at, look->local.length, call->local,
+					  call->flags & ROSE_LOCAL_PORT))
+			return 0;
+	}
+	return 1;
+}
+
+/* ---- deciding ---- */
+
+struct deciding {
+	struct look *look;
+	struct rose_settings *set;
+	__u64 now;
+	__u32 first;
+	__u32 tid;
+	__u32 node;
+};
+
+static __always_inline struct rose_call *item(struct deciding *d, __u32 i, __u32 *index)
+{
+	__u32 key = d->first + i;
+	struct rose_word *word = bpf_map_lookup_elem(&rose_call_items, &key);
+
+	if (!word || i >= ROSE_MAX_CALLS)
+		return 0;
+	*index = word->value;
+	return bpf_map_lookup_elem(&rose_calls, index);
+}
+
+static __always_inline bool was_matched(struct look *look, __u32 i)
+{
+	return look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] & (1ULL << (i & 63));
+}
+
+static __always_inline bool is_over(const struct rose_chain *chain, const struct rose_call *call)
+{
+	if (ROSE_READ(chain->state) != ROSE_FIRED)
+		return false;
+	if (chain->kind != ROSE_CHAIN_SYSCALL)
+		return true;
+	return call->times >= 0 && ROSE_READ(chain->injected) >= (__u64)call->times;
+}
+
+/* Looks whether the call is meant by a condition that is still ahead, or by a fault that is not over. */
+static long look_item(__u32 i, struct deciding *d)
+{
+	struct look *look = d->look;
+	struct rose_chain *chain;
+	struct rose_call *call;
+	__u32 index, key;
+
+	call = item(d, i, &index);
+	if (!call)
+		return 1;
+	if (call->kind == ROSE_CALL_CONDITION) {
+		struct rose_condition *condition;
+		__u32 position;
+
+		key = call->index;
+		condition = bpf_map_lookup_elem(&rose_conds, &key);
+		if (!condition)
+			return 0;
+		key = condition->chain;
+		chain = bpf_map_lookup_elem(&rose_chains, &key);
+		if (!chain || ROSE_READ(chain->state) != ROSE_WAITING)
+			return 0;
+		position = ROSE_POSITION(ROSE_READ(chain->progress));
+		if (position != ROSE_CLOSED && position > condition->position)
+			return 0;
+	} else {
+		key = call->index;
+		chain = bpf_map_lookup_elem(&rose_chains, &key);
+		if (!chain || ROSE_READ(chain->state) == ROSE_WITHDRAWN || is_over(chain, call))
+			return 0;
+	}
+	if (!rose_call_matches(look, index))
+		return 0;
+	look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] |= 1ULL << (i & 63);
+	if (call->kind == ROSE_CALL_CONDITION)
+		d->look->conditions++;
+	else
+		d->look->faults++;
+	return 0;
+}
+
+static __always_inline void store_pending(struct deciding *d, __u32 element)
+{
+	__u64 key = ROSE_PENDING_KEY(d->tid, element);
+	struct rose_pending *pending = &d->look->pending;
+
+	pending->count = d->look->conditions;
+	if (!element) {
+		__sync_fetch_and_add(&d->set->pending, 1);
+		if (!bpf_map_update_elem(&rose_pending, &key, pending, BPF_NOEXIST))
+			return;
+		/* Left by a thread that was killed inside its call, and had this id before; or the call is made again. */
+		__sync_fetch_and_add(&d->set->pending, -1);
+	}
+	bpf_map_update_elem(&rose_pending, &key, pending, BPF_ANY);
+}
+
+/* Writes down what the call counts for when it returns. */
+static long tag_item(__u32 i, struct deciding *d)
+{
+	struct look *look = d->look;
+	struct rose_call *call;
+	__u32 index;
+
+	if (!was_matched(look, i))
+		return 0;
+	call = item(d, i, &index);
+	if (!call || call->kind != ROSE_CALL_CONDITION)
+		return 0;
+	look->pending.conditions[d->look->stored % ROSE_MAX_PENDING] = call->index;
+	d->look->stored++;
+	if (d->look->stored % ROSE_MAX_PENDING == 0 || d->look->stored == d->look->conditions)
+		store_pending(d, (d->look->stored - 1) / ROSE_MAX_PENDING);
+	return 0;
+}
+
+/* What is armed is decided for all before the first fires: one call never opens a fault and meets it too. */
+static long armed_item(__u32 i, struct deciding *d)
+{
+	struct rose_chain *chain;
+	struct rose_call *call;
+	__u32 index, key, state;
+
+	if (!was_matched(d->look, i))
+		return 0;
+	call = item(d, i, &index);
+	if (!call || call->kind != ROSE_CALL_FAULT)
+		return 0;
+	key = call->index;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	state = chain ? ROSE_READ(chain->state) : ROSE_WAITING;
+	if ((state != ROSE_ARMED && state != ROSE_FIRED) || rose_chain_node(chain) != d->node + 1)
+		d->look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] &= ~(1ULL << (i & 63));
+	return 0;
+}
+
+static long count_item(__u32 i, struct deciding *d)
+{
+	struct rose_chain *chain;
+	struct rose_call *call;
+	struct rose_word *group;
+	__u32 index, key;
+	__u64 seen;
+
+	if (!was_matched(d->look, i))
+		return 0;
+	call = item(d, i, &index);
+	if (!call || call->kind != ROSE_CALL_FAULT)
+		return 0;
+	key = call->index;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain)
+		return 0;
+	if (chain->group) {
+		__u32 at = chain->group;
+
+		group = bpf_map_lookup_elem(&rose_groups, &at);
+		if (group && ROSE_READ(group->value) && ROSE_READ(group->value) != key + 1)
+			return 0;
+	}
+	if (is_over(chain, call))
+		return 0;
+	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
+	/* A call is changed by one fault; another that wanted it too takes the next. */
+	if (seen < call->count || d->look->decision)
+		return 0;
+	if (ROSE_READ(chain->state) == ROSE_ARMED) {
+		if (!fire(chain, key, d->now))
+			return 0;
+		d->look->fired = 1;
+	}
+	if (chain->kind == ROSE_CHAIN_SYSCALL)
+		__sync_fetch_and_add(&chain->injected, 1);
+	d->look->decision = index + 1;
+	return 0;
+}
+
+struct locking {
+	__u32 *lock;
+	__u32 mine;
+};
+
+static long lock_step(__u32 i, struct locking *locking)
+{
+	locking->mine = ROSE_CAS(locking->lock, 0, 1) == 0;
+	return locking->mine;
+}
+
+/* A call that a signal interrupted and that is made again was counted, and let go, the first time. Answers yes once. */
+static __always_inline bool take_restart(struct rose_settings *set, __u32 tid, __u32 number, __u64 ip)
+{
+	struct rose_restart *known;
+
+	if (!ROSE_READ(set->restarts))
+		return false;
+	known = bpf_map_lookup_elem(&rose_restarts, &tid);
+	if (!known || known->syscall != number || known->ip != ip)
+		return false;
+	forget_restart(set, tid);
+	return true;
+}
+
+static __always_inline void put_restart(struct rose_settings *set, __u32 tid, struct rose_restart *restart)
+{
+	__sync_fetch_and_add(&set->restarts, 1);
+	if (!bpf_map_update_elem(&rose_restarts, &tid, restart, BPF_NOEXIST))
+		return;
+	__sync_fetch_and_add(&set->restarts, -1);
+	bpf_map_update_elem(&rose_restarts, &tid, restart, BPF_EXIST);
+}
+
+/*
+ * Programs at a call's entry cannot wait for a page, and a path that the program never touched itself may not be in memory yet: it
+ * is the kernel that would fetch it, too late for us. So the call is made again, and rose meanwhile reads the memory, which fetches it.
+ * The kernel restarts a call when a signal is pending: a stop that is taken back at once leaves nothing but that mark.
+ * 1: the call is made again.
+ */
+static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32 tid, __u32 number, __u64 ip)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct rose_restart fresh = {.ip = ip, .syscall = number}, *known;
+	__u64 now = bpf_ktime_get_ns();
+
+	/* 0 ignored or not handled; 1 ignored: nobody would hear of the SIGCONT. */
+	if ((unsigned long)BPF_CORE_READ(task, sighand, action[SIGCONT_ - 1].sa.sa_handler) > 1)
+		return 0;
+	known = bpf_map_lookup_elem(&rose_restarts, &tid);
+	if (known && known->since_ns && known->ip == ip && known->syscall == number) {
+		if (now - known->since_ns > MISSING_LIMIT_NS)
+			return 0;
+		if (now - known->rung_ns > MISSING_BELL_NS) {
+			known->rung_ns = now;
+			ring(tid, ROSE_PAGE_IN, missing);
+		}
+	} else {
+		fresh.since_ns = fresh.rung_ns = now;
+		put_restart(set, tid, &fresh);
+		ring(tid, ROSE_PAGE_IN, missing);
+	}
+	if (bpf_send_signal_thread(SIGSTOP_))
+		return 0;
+	bpf_send_signal(SIGCONT_);
+	return 1;
+}
+
+static __noinline int copy_text(struct rose_firing *firing, struct look *look, const struct text *text)
+{
+	__u32 at = text->at, length = text->length, to = firing->length;
+
+	if (to >= ROSE_FIRING_BYTES / 2)
+		return 0;
+	/* Of a long path the end says more. */
+	if (length > ROSE_FIRING_BYTES / 2 - 1) {
+		at += length - (ROSE_FIRING_BYTES / 2 - 1);
+		length = ROSE_FIRING_BYTES / 2 - 1;
+	}
+	if (at >= ARENA)
+		return 0;
+	bpf_probe_read_kernel(&firing->text[to], length & 255, &look->bytes[at]);
+	firing->length = to + length;
+	return 0;
+}
+
+__noinline int rose_describe(struct look *look, __u32 chain, __u32 number)
+{
+	struct rose_firing *firing = bpf_map_lookup_elem(&rose_firings, &chain);
+	__u32 to;
+
+	if (!firing || !look)
+		return 0;
+	rose_look_at_paths(look);
+	firing->syscall = number;
+	firing->length = 0;
+	rose_look_at_socket(look);
+	if (look->path_count && !(look->bytes[look->paths[0].at & (PATH_ROOM - 1)] == 's' && (look->peer.length || look->local.length))) {
+		firing->what = 1;
+		copy_text(firing, look, &look->paths[0]);
+		to = firing->length;
+		if (look->path_count > 1 && to < ROSE_FIRING_BYTES / 2) {
+			firing->text[to] = 0;
+			firing->length = to + 1;
+			copy_text(firing, look, &look->paths[1]);
+		}
+	} else if (look->peer.length) {
+		firing->what = 2;
+		copy_text(firing, look, &look->peer);
+	} else if (look->local.length) {
+		firing->what = 3;
+		copy_text(firing, look, &look->local);
+	}
+	ROSE_WRITE(firing->ready, 1);
+	return 0;
+}
+
+/* Between its fork and its execve a child of rose is not the node yet. */
+static __always_inline bool is_launching(struct rose_settings *set)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *parent;
+
+	if (!(BPF_CORE_READ(task, flags) & PF_FORKNOEXEC))
+		return false;
+	parent = BPF_CORE_READ(task, real_parent);
+	return (__u32)BPF_CORE_READ(parent, tgid) == set->own_pid &&
+	       BPF_CORE_READ(parent, mm, exe_file, f_inode) == BPF_CORE_READ(task, mm, exe_file, f_inode);
+}
+
+static __noinline long clear_look(struct look *look)
+{
+	look->path_count = 0;
+	look->conditions = look->faults = look->stored = look->decision = look->fired = 0;
+	look->have_paths = look->have_socket = look->have_process = look->unread = 0;
+	look->peer.length = look->local.length = look->process.length = 0;
+	return 0;
+}
+
+SEC("kprobe")
+int rose_call(struct pt_regs *ctx)
+{
+	struct pt_regs *regs = (void *)ctx->di;
+	struct rose_settings *set = settings();
+	struct locking locking = {};
+	struct deciding d = {};
+	struct rose_node_state *state;
+	struct rose_chain *chain;
+	struct rose_site *list;
+	struct rose_call *call;
+	struct look *look;
+	__u32 key, number, count;
+	__u64 ip;
+	long node;
+
+	if (!set)
+		return 0;
+	node = current_node(set);
+	if (node < 0 || is_launching(set))
+		return 0;
+	number = BPF_CORE_READ(regs, orig_ax);
+	if (number >= ROSE_SYSCALLS)	/* x32 */
+		return 0;
+	d.node = node;
+	key = d.node << 16 | number;
+	list = bpf_map_lookup_elem(&rose_call_lists, &key);
+	key = 0;
+	look = bpf_map_lookup_elem(&rose_look, &key);
+	if (!list || !look)
+		return 0;
+	d.tid = (__u32)bpf_get_current_pid_tgid();
+	d.look = look;
+	d.set = set;
+	d.first = list->first;
+	count = list->count;
+	clear_look(look);
+	for (int i = 0; i < 6; i++)
+		look->arguments[i] = rose_argument(regs, i);
+	look->shape = *(const struct rose_call_arguments *)&rose_shapes[number & (ROSE_SYSCALLS - 1)];
+	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
+		if (i * 64 >= count)
+			break;
+		look->matched[i] = 0;
+	}
+	bpf_loop(count, look_item, &d, 0);
+
+	ip = BPF_CORE_READ(regs, ip);
+	if (look->unread) {
+		if (make_again(set, look->missing, d.tid, number, ip)) {
+			bpf_override_return(ctx, -ERESTARTNOINTR_);
+			return 0;
+		}
+		__sync_fetch_and_add(&set->unread, 1);
+	}
+	/* A look that succeeded at last, or was given up, is a call like any other. */
+	if (ROSE_READ(set->restarts)) {
+		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d.tid);
+
+		if (known && known->since_ns)
+			forget_restart(set, d.tid);
+	}
+	if (!look->conditions && ROSE_READ(set->pending)) {
+		__u64 pending_key = ROSE_PENDING_KEY(d.tid, 0);
+		struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &pending_key);
+
+		if (pending)
+			forget_pending(set, d.tid, pending->count);
+	}
+	if (!look->conditions && !look->faults)
+		return 0;
+	if (look->conditions) {
+		look->pending.syscall = number;
+		bpf_loop(count, tag_item, &d, 0);
+	}
+	if (take_restart(set, d.tid, number, ip) || !look->faults)
+		return 0;
+
+	key = d.node;
+	state = bpf_map_lookup_elem(&rose_nodes, &key);
+	if (!state)
+		return 0;
+	/* Held for the few steps below by a thread that cannot be preempted. */
+	locking.lock = &state->counting;
+	bpf_loop(LOCK_TRIES, lock_step, &locking, 0);
+	if (!locking.mine)
+		__sync_fetch_and_add(&set->contended, 1);
+	d.now = bpf_ktime_get_ns();
+	bpf_loop(count, armed_item, &d, 0);
+	bpf_loop(count, count_item, &d, 0);
+	if (locking.mine)
+		ROSE_CAS(&state->counting, 1, 0);
+	if (!look->decision)
+		return 0;
+
+	key = look->decision - 1;
+	call = bpf_map_lookup_elem(&rose_calls, &key);
+	if (!call)
+		return 0;
+	key = call->index;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain)
+		return 0;
+	if (look->fired)
+		rose_describe(look, call->index, number);
+	if (call->action == ROSE_DO_ANSWER) {
+		bpf_override_return(ctx, call->answer);
+	} else if (call->action == ROSE_DO_CRASH) {
+		int hit = is_meant(chain);
+
+		if (hit && !bpf_send_signal(call->signal)) {
+			ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
+			if (chain->kind == ROSE_CHAIN_CRASH)
+				__sync_fetch_and_add(&chain->injected, 1);
+		}
+		/* The signal is taken before the call returns to the program; should that handle it, the call has failed. */
+		if (hit || !(call->flags & ROSE_SPARED_ANYWAY))
+			bpf_override_return(ctx, -EINTR__);
+	} else if (call->action == ROSE_DO_PAUSE && is_meant(chain)) {
+		struct rose_restart restart = {.ip = ip, .syscall = number};
+
+		/* It stops before it gets back to the program, which then makes the call: the same one. */
+		if (signal_current(chain, SIGSTOP_)) {
+			put_restart(set, d.tid, &restart);
+			bpf_override_return(ctx, -ERESTARTNOINTR_);
+		}
+	}
+	if (look->fired)
+		ring(call->index, 3, d.now);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,594 @@
+/* What a call that is being made works on, as text: the paths, peer, local address and process that globs are compared with. Found
+ * out once a call, at the first condition or fault that asks. Says the same as NotifiedCall in src/inject/call.cc says of a
+ * seccomp notification: the two backends must not differ.
+ *
+ * All texts stand in one buffer of this CPU, which rose_call has to itself: a kprobe's program is never preempted.
+ */
+#ifndef ROSE_INJECT_LOOK_H
+#define ROSE_INJECT_LOOK_H
+
+#include "paths.h"
+#include "inject.h"
+
+enum {
+	PATH_MAX_ = 4096,
+	/* Paths are written from their end: what is relative comes after the folder that it is relative to. */
+	PATH_ROOM = 8192,
+	NAME_ROOM = 256,
+	ADDRESS_ROOM = 128,
+	AT_PATH = 0,			/* two of them */
+	AT_PEER = 2 * PATH_ROOM,
+	AT_LOCAL = AT_PEER + ADDRESS_ROOM,
+	AT_PROCESS = AT_LOCAL + ADDRESS_ROOM,
+	ARENA = AT_PROCESS + ADDRESS_ROOM,
+	TCP_SYN_SENT = 2,
+	TCP_CLOSE = 7,
+	COMM_BYTES = 16,
+};
+
+struct text {
+	__u32 at;
+	__u32 length;
+};
+
+struct look {
+	__u8 bytes[ARENA + NAME_ROOM];
+	__u8 user[PATH_MAX_ + NAME_ROOM];	/* what the caller's memory holds; also a name on its way */
+	struct text paths[2];
+	struct text peer, local, process;
+	__u32 path_count;
+	__u8 have_paths, have_socket, have_process;
+	__u8 unread;			/* some of the caller's memory is not in memory: at `missing` */
+	__u64 missing;
+	__u64 arguments[6];
+	struct rose_call_arguments shape;
+	/* building a path */
+	__u32 at;			/* the first byte written so far */
+	__u32 part;			/* behind the component that is being written */
+	__u32 up;			/* ".." still to be taken back */
+	__u32 floor;			/* where the room ends */
+	__u32 size;			/* of the text in `user` */
+	struct rose_place place;
+	/* writing an address */
+	__u16 words[8];
+	__u32 run, best, best_length;
+	/* comparing */
+	struct text text;
+	__u32 t, p, star, retry;
+	/* deciding; kept here too, for the same reason as below */
+	__u32 conditions, faults;	/* matched */
+	__u32 stored;			/* conditions in `pending` and before */
+	__u32 decision;			/* index of rose_calls + 1 */
+	__u32 fired;			/* its chain fired just now */
+	__u64 matched[ROSE_MAX_CALLS / 64];
+	struct rose_pending pending;
+};
+
+/* Filled before loading. */
+const volatile struct rose_call_arguments rose_shapes[ROSE_SYSCALLS] = {};
+
+static __always_inline void push(struct look *look, __u8 c)
+{
+	__u32 at = look->at;
+
+	if (at <= look->floor || at > ARENA)
+		return;
+	look->at = --at;
+	look->bytes[at] = c;
+}
+
+/* One byte of the text, from its end; a last one more ends the first component. */
+static long text_step(__u32 i, struct look **context)
+{
+	struct look *look = *context;
+	__u32 size = look->size, length;
+	__u32 at = look->at;
+	__u8 c = '/';
+
+	if (i < size)
+		c = look->user[(size - 1 - i) & (PATH_MAX_ - 1)];
+	if (c != '/') {
+		push(look, c);
+		return 0;
+	}
+	length = look->part - at;
+	if (length == 0 || at >= ARENA)
+		return 0;
+	if (look->bytes[at] == '.' && (length == 1 || (length == 2 && look->bytes[at + 1] == '.'))) {
+		look->up += length - 1;
+		look->at = look->part;
+	} else if (look->up) {
+		look->up--;
+		look->at = look->part;
+	} else {
+		push(look, '/');
+	}
+	look->part = look->at;
+	return 0;
+}
+
+static long place_step(__u32 i, struct look **context)
+{
+	struct look *look = *context;
+	struct rose_place place = look->place;
+	const unsigned char *name;
+	__u32 at = look->at, length;
+	long n;
+
+	if (!rose_step_up(&place, &name))
+		return 1;
+	look->place.dentry = place.dentry;
+	look->place.mnt = place.mnt;
+	if (!name)
+		return 0;
+	if (look->up) {
+		look->up--;
+		return 0;
+	}
+	n = bpf_probe_read_kernel_str(look->user, NAME_ROOM, name);
+	if (n <= 1 || n > NAME_ROOM)
+		return 1;
+	length = n - 1;
+	if (at < look->floor + length || at > ARENA)
+		return 1;
+	at -= length;
+	if (at >= ARENA)
+		return 1;
+	bpf_probe_read_kernel(&look->bytes[at], length & (NAME_ROOM - 1), look->user);
+	look->at = at;
+	push(look, '/');
+	return 0;
+}
+
+static __always_inline void begin_path(struct look *look, __u32 which)
+{
+	look->floor = which * PATH_ROOM;
+	look->at = look->part = look->floor + PATH_ROOM;
+	look->up = 0;
+}
+
+static __always_inline void end_path(struct look *look, __u32 which)
+{
+	if (look->at == look->floor + PATH_ROOM)
+		push(look, '/');
+	if (which < 2) {
+		look->paths[which].at = look->at;
+		look->paths[which].length = look->floor + PATH_ROOM - look->at;
+		look->path_count = which + 1;
+	}
+}
+
+__noinline int rose_walk_up(struct look *look, __u64 mnt, __u64 dentry)
+{
+	struct look *context = look;
+
+	if (!look)
+		return 0;
+	look->place.mnt = (void *)mnt;
+	look->place.dentry = (void *)dentry;
+	rose_place_root(&look->place, (void *)bpf_get_current_task());
+	bpf_loop(512, place_step, &context, 0);
+	return 0;
+}
+
+/* "pipe:[4711]" and the like. */
+static __noinline int name_file(struct look *look, struct inode *inode, struct dentry *dentry, __u32 kind)
+{
+	static const char pipe[] = "pipe:[%lu]", socket[] = "socket:[%lu]", anon[] = "anon_inode:%s";
+	__u32 at = look->floor;
+	__u64 value;
+	long n;
+
+	if (at > PATH_ROOM || look->path_count > 1)
+		return 0;
+	value = kind == 3 ? (__u64)BPF_CORE_READ(dentry, d_name.name) : BPF_CORE_READ(inode, i_ino);
+	if (kind == 1)
+		n = bpf_snprintf((char *)&look->bytes[at], 128, pipe, &value, sizeof(value));
+	else if (kind == 2)
+		n = bpf_snprintf((char *)&look->bytes[at], 128, socket, &value, sizeof(value));
+	else
+		n = bpf_snprintf((char *)&look->bytes[at], 128, anon, &value, sizeof(value));
+	if (n <= 1 || n > 128)
+		return 0;
+	look->paths[look->path_count & 1].at = at;
+	look->paths[look->path_count & 1].length = n - 1;
+	look->path_count++;
+	return 0;
+}
+
+__noinline int rose_add_descriptor(struct look *look, __s32 fd, __u32 which)
+{
+	struct file *file = rose_file_of((void *)bpf_get_current_task(), fd);
+	struct dentry *dentry;
+	struct inode *inode;
+	unsigned long magic;
+	__u16 mode;
+
+	if (!look || !file || which > 1)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	dentry = BPF_CORE_READ(file, f_path.dentry);
+	mode = BPF_CORE_READ(inode, i_mode);
+	magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	begin_path(look, which);
+	if ((mode & S_IFMT) == S_IFSOCK && BPF_CORE_READ(file, private_data) && magic == SOCKFS_MAGIC)
+		return name_file(look, inode, dentry, 2);
+	if (magic == PIPEFS_MAGIC)
+		return name_file(look, inode, dentry, 1);
+	if (magic == ANON_INODE_FS_MAGIC)
+		return name_file(look, inode, dentry, 3);
+	rose_walk_up(look, (__u64)BPF_CORE_READ(file, f_path.mnt), (__u64)dentry);
+	end_path(look, which);
+	return 0;
+}
+
+/* A path argument, relative to a descriptor or the working directory. */
+__noinline int rose_add_path(struct look *look, __u64 address, __s32 dirfd)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct look *context = look;
+	__u32 which;
+	long n = 1;
+
+	if (!look)
+		return 0;
+	which = look->path_count;
+	if (which > 1)
+		return 0;
+	if (address) {
+		n = bpf_probe_read_user_str(look->user, PATH_MAX_, (void *)address);
+		if (n <= 0 || n > PATH_MAX_) {
+			look->unread = 1;
+			look->missing = address;
+			return 0;
+		}
+	}
+	if (n == 1) {
+		/* AT_EMPTY_PATH and the like: the descriptor itself is meant. */
+		if (dirfd >= 0)
+			rose_add_descriptor(look, dirfd, which);
+		return 0;
+	}
+	begin_path(look, which);
+	look->size = n - 1;
+	bpf_loop(n, text_step, &context, 0);
+	if (look->user[0] != '/') {
+		if (dirfd >= 0) {
+			struct file *file = rose_file_of(task, dirfd);
+
+			if (!file)
+				return 0;
+			rose_walk_up(look, (__u64)BPF_CORE_READ(file, f_path.mnt), (__u64)BPF_CORE_READ(file, f_path.dentry));
+		} else {
+			rose_walk_up(look, (__u64)BPF_CORE_READ(task, fs, pwd.mnt), (__u64)BPF_CORE_READ(task, fs, pwd.dentry));
+		}
+	}
+	end_path(look, which);
+	return 0;
+}
+
+static __always_inline __u64 argument_of(const struct look *look, __s8 n)
+{
+	return n >= 0 && n < 6 ? look->arguments[n] : 0;
+}
+
+__noinline int rose_look_at_paths(struct look *look)
+{
+	if (!look || look->have_paths)
+		return 0;
+	look->have_paths = 1;
+	if (look->shape.path >= 0)
+		rose_add_path(look, argument_of(look, look->shape.path),
+			 look->shape.dirfd >= 0 ? (__s32)argument_of(look, look->shape.dirfd) : AT_FDCWD);
+	if (look->shape.path2 >= 0)
+		rose_add_path(look, argument_of(look, look->shape.path2),
+			 look->shape.dirfd2 >= 0 ? (__s32)argument_of(look, look->shape.dirfd2) : AT_FDCWD);
+	if (look->shape.path < 0 && look->shape.path2 < 0 && look->shape.fd >= 0)
+		rose_add_descriptor(look, (__s32)argument_of(look, look->shape.fd), 0);
+	return 0;
+}
+
+/* ---- addresses ---- */
+
+struct end {
+	__u16 family;
+	__u16 port;			/* host order */
+	__u32 length;			/* unix */
+	__u8 bytes[16];
+	__u64 name;			/* unix: where the name stands */
+	__u32 user;			/* in the caller's memory */
+	__u32 pad;
+};
+
+/* The steps below keep what they count in `look`, unknown to the verifier, which would else walk each way through each of them. */
+
+static long zeros_step(__u32 i, struct look **context)
+{
+	struct look *look = *context;
+	__u32 run = look->words[i & 7] ? 0 : look->run + 1;
+
+	look->run = run;
+	if (run > look->best_length) {
+		look->best_length = run;
+		look->best = i + 1 - run;
+	}
+	return 0;
+}
+
+static __always_inline void put(struct look *look, __u8 c)
+{
+	__u32 at = look->at;
+
+	if (at >= ARENA)
+		return;
+	look->bytes[at] = c;
+	look->at = at + 1;
+}
+
+static long word_step(__u32 i, struct look **context)
+{
+	struct look *look = *context;
+	__u32 best = look->best, word = look->words[i & 7];
+
+	if (i >= best && i < best + look->best_length) {
+		if (i == best)
+			put(look, ':');
+		return 0;
+	}
+	if (i)
+		put(look, ':');
+	for (int shift = 12; shift >= 0; shift -= 4) {
+		__u8 digit = word >> shift & 15;
+
+		if (shift && !(word >> shift))
+			continue;
+		put(look, digit < 10 ? '0' + digit : 'a' + digit - 10);
+	}
+	return 0;
+}
+
+/* As inet_ntop writes it: the longest run of zeros as "::", no leading zeros. */
+__noinline int rose_put_ipv6(struct look *look, const struct end *end, __u32 at)
+{
+	struct look *context = look;
+
+	if (!look || !end)
+		return 0;
+	for (__u32 i = 0; i < 8; i++)
+		look->words[i] = end->bytes[2 * i] << 8 | end->bytes[2 * i + 1];
+	look->run = 0;
+	look->best = 8;
+	look->best_length = 1;
+	bpf_loop(8, zeros_step, &context, 0);
+	look->at = at;
+	put(look, '[');
+	bpf_loop(8, word_step, &context, 0);
+	if (look->best < 8 && look->best + look->best_length == 8)
+		put(look, ':');
+	put(look, ']');
+	return look->at - at;
+}
+
+struct name_search {
+	struct look *look;
+	__u32 at, size;
+};
+static long name_step(__u32 i, struct name_search *search)
+{
+	__u32 at = search->at + i;
+
+	if (at >= ARENA || i >= search->size || !search->look->bytes[at])
+		return 1;
+	return 0;
+}
+
+__noinline int rose_put_end(struct look *look, const struct end *end, struct text *text, __u32 at)
+{
+	static const char ipv4[] = "%u.%u.%u.%u:%u", port[] = ":%u";
+	__u32 length = 0;
+	long n;
+
+	if (!look || !end || !text || at > ARENA - ADDRESS_ROOM)
+		return 0;
+	text->at = at;
+	text->length = 0;
+	if (end->family == AF_INET) {
+		__u64 parts[5] = {end->bytes[0], end->bytes[1], end->bytes[2], end->bytes[3], end->port};
+
+		n = bpf_snprintf((char *)&look->bytes[at], 32, ipv4, parts, sizeof(parts));
+		if (n > 1)
+			text->length = n - 1;
+	} else if (end->family == AF_INET6) {
+		__u64 number = end->port;
+
+		length = rose_put_ipv6(look, end, at);
+		if (length > 64)
+			return 0;
+		n = bpf_snprintf((char *)&look->bytes[at + length], 16, port, &number, sizeof(number));
+		if (n > 1)
+			text->length = length + n - 1;
+	} else if (end->family == AF_UNIX && end->length && end->name) {
+		__u32 size = end->length > 108 ? 108 : end->length;
+		__u8 *to = &look->bytes[at + 5];
+
+		look->bytes[at] = 'u', look->bytes[at + 1] = 'n', look->bytes[at + 2] = 'i', look->bytes[at + 3] = 'x';
+		look->bytes[at + 4] = ':';
+		if (end->user ? bpf_probe_read_user(to, size, (void *)end->name)
+			      : bpf_probe_read_kernel(to, size, (void *)end->name)) {
+			if (end->user) {
+				look->unread = 1;
+				look->missing = end->name;
+			}
+			return 0;
+		}
+		if (*to == 0) {
+			*to = '@';
+		} else {
+			/* Up to its NUL; a name may fill all of sun_path. */
+			struct name_search search = {.look = look, .at = at + 5, .size = size};
+
+			n = bpf_loop(109, name_step, &search, 0);
+			size = n > 0 && n - 1 < size ? n - 1 : size;
+		}
+		text->length = 5 + size;
+	}
+	return 0;
+}
+
+static __always_inline void end_of_v6(struct end *end)
+{
+	const __u32 *words = (const void *)end->bytes;
+
+	/* IPv4 in IPv6 is told as IPv4. */
+	if (words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff)) {
+		__builtin_memcpy(end->bytes, end->bytes + 12, 4);
+		end->family = AF_INET;
+	}
+}
+
+static __always_inline void unix_end(struct end *end, struct unix_sock *sock)
+{
+	struct unix_address *address = sock ? BPF_CORE_READ(sock, addr) : NULL;
+	int length = address ? BPF_CORE_READ(address, len) : 0;
+
+	end->length = length > 2 ? length - 2 : 0;
+	end->name = (__u64)((void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
+}
+
+static __noinline int look_at_open_socket(struct look *look, struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	struct end end = {.family = family};
+
+	if (family == AF_UNIX) {
+		unix_end(&end, (void *)sk);
+		rose_put_end(look, &end, &look->local, AT_LOCAL);
+		unix_end(&end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
+		rose_put_end(look, &end, &look->peer, AT_PEER);
+		return 0;
+	}
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	end.port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	if (family == AF_INET) {
+		BPF_CORE_READ_INTO((__be32 *)end.bytes, sk, __sk_common.skc_rcv_saddr);
+	} else {
+		BPF_CORE_READ_INTO((struct in6_addr *)end.bytes, sk, __sk_common.skc_v6_rcv_saddr);
+		end_of_v6(&end);
+	}
+	rose_put_end(look, &end, &look->local, AT_LOCAL);
+	end.family = family;
+	end.port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	/* Not connected, or not yet. */
+	if (!end.port || state == TCP_CLOSE || state == TCP_SYN_SENT)
+		return 0;
+	if (family == AF_INET) {
+		BPF_CORE_READ_INTO((__be32 *)end.bytes, sk, __sk_common.skc_daddr);
+	} else {
+		BPF_CORE_READ_INTO((struct in6_addr *)end.bytes, sk, __sk_common.skc_v6_daddr);
+		end_of_v6(&end);
+	}
+	rose_put_end(look, &end, &look->peer, AT_PEER);
+	return 0;
+}
+
+/* An address that the caller passes. */
+static __noinline int look_at_address(struct look *look, __u64 address, __u32 length, struct text *text, __u32 at)
+{
+	union {
+		struct rose_sockaddr_in in;
+		struct rose_sockaddr_in6 in6;
+		__u16 family;
+	} given = {};
+	struct end end = {.user = true};
+
+	if (!address || length < 2 || length > 128)
+		return 0;
+	if (bpf_probe_read_user(&given.family, 2, (void *)address)) {
+		look->unread = 1;
+		look->missing = address;
+		return 0;
+	}
+	end.family = given.family;
+	if (end.family == AF_INET && length >= 16) {
+		if (bpf_probe_read_user(&given.in, 8, (void *)address))
+			goto unread;
+		end.port = bpf_ntohs(given.in.port);
+		__builtin_memcpy(end.bytes, &given.in.addr, 4);
+	} else if (end.family == AF_INET6 && length >= 24) {
+		if (bpf_probe_read_user(&given.in6, 24, (void *)address))
+			goto unread;
+		end.port = bpf_ntohs(given.in6.port);
+		__builtin_memcpy(end.bytes, given.in6.addr, 16);
+		end_of_v6(&end);
+	} else if (end.family == AF_UNIX && length > 2) {
+		end.length = length - 2;
+		end.name = address + 2;
+	} else {
+		return 0;
+	}
+	rose_put_end(look, &end, text, at);
+	return 0;
+unread:
+	look->unread = 1;
+	look->missing = address;
+	return 0;
+}
+
+__noinline int rose_look_at_socket(struct look *look)
+{
+	__u64 address = 0, length = 0;
+	struct file *file;
+
+	if (!look || look->have_socket)
+		return 0;
+	look->have_socket = 1;
+	if (look->shape.fd < 0)
+		return 0;
+	file = rose_file_of((void *)bpf_get_current_task(), (__s32)argument_of(look, look->shape.fd));
+	if (file && (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFSOCK &&
+	    BPF_CORE_READ(file, f_inode, i_sb, s_magic) == SOCKFS_MAGIC) {
+		struct socket *socket = BPF_CORE_READ(file, private_data);
+
+		look_at_open_socket(look, BPF_CORE_READ(socket, sk));
+	}
+	if (look->shape.sockaddr >= 0) {
+		address = argument_of(look, look->shape.sockaddr);
+		length = look->shape.sockaddr < 5 ? argument_of(look, look->shape.sockaddr + 1) : 0;
+	} else if (look->shape.message) {
+		struct rose_user_msghdr message = {};
+
+		if (bpf_probe_read_user(&message, 16, (void *)argument_of(look, 1))) {
+			look->unread = 1;
+			look->missing = argument_of(look, 1);
+			return 0;
+		}
+		address = message.name;
+		length = message.namelen;
+	}
+	if (!address)
+		return 0;
+	if (look->shape.binds)
+		look_at_address(look, address, length, &look->local, AT_LOCAL);
+	else
+		look_at_address(look, address, length, &look->peer, AT_PEER);
+	return 0;
+}
+
+/* The name of the process, which is its first thread's. */
+static __always_inline void look_at_process(struct look *look)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	long n;
+
+	if (look->have_process)
+		return;
+	look->have_process = 1;
+	n = bpf_probe_read_kernel_str(&look->bytes[AT_PROCESS], COMM_BYTES, &leader->comm);
+	look->process.at = AT_PROCESS;
+	look->process.length = n > 1 ? n - 1 : 0;
+}
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/sh
+# Runs test programs on the kernel that build-kernel.sh builds: in a virtual machine whose root is the host's, shared read-only, with
+# everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
+#
+#   run.sh [--build DIR] [--timeout SECONDS] [--memory MB] [TEST...]
+#
+# A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection with each backend.
+# The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77 (skipped), 3 when the machine did not start
+# or did not end in time.
+set -eu
+
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm
+build=$here/../../build/release
+timeout=1800
+memory=3072
+while [ $# -gt 0 ]; do
+  case $1 in
+    --build) build=$2; shift 2 ;;
+    --timeout) timeout=$2; shift 2 ;;
+    --memory) memory=$2; shift 2 ;;
+    -*) sed -n '2,10p' "$0" >&2; exit 2 ;;
+    *) break ;;
+  esac
+done
+build=$(CDPATH= cd -- "$build" && pwd)
+[ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" "./kernel_inject" "./kernel_kernel"
+[ -f "$cache/bzImage" ] || "$here/build-kernel.sh"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/rose-vm-XXXXXX")
+qemu=
+finish() {
+  [ -z "$qemu" ] || kill "$qemu" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# What the guest does: one line for each test.
+mkdir -p "$work/out" "$work/root/bin"
+{
+  echo "cd '$build/test'"
+  echo 'export ROSE_TEST_NEEDS_ROOT=1 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+  echo 'worst=0'
+  for test in "$@"; do
+    quoted=$(printf '%s' "$test" | sed "s/'/'\\\\''/g")
+    printf "echo '== %s'\n" "$quoted"
+    printf "sh -c '%s' </dev/null; status=\$?\n" "$quoted"
+    echo 'echo "== ended with $status"; [ $status -eq 0 ] || [ $status -eq 77 ] || worst=$status'
+  done
+  echo 'echo $worst >/tmp/rose-vm/status'
+} >"$work/out/tests.sh"
+
+cp /bin/busybox "$work/root/bin/busybox"
+cat >"$work/root/init" <<'INIT'
+#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /host /writable /root
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000 host /host || exec /bin/busybox poweroff -f
+/bin/busybox mount -t tmpfs -o mode=755 tmpfs /writable
+/bin/busybox mkdir /writable/upper /writable/work
+/bin/busybox mount -t overlay -o lowerdir=/host,upperdir=/writable/upper,workdir=/writable/work overlay /root ||
+  exec /bin/busybox poweroff -f
+cd /root
+/bin/busybox mount -t proc proc proc
+/bin/busybox mount -t sysfs sysfs sys
+/bin/busybox mount -t devtmpfs devtmpfs dev
+/bin/busybox mkdir -p dev/pts dev/shm
+/bin/busybox mount -t devpts devpts dev/pts
+/bin/busybox mount -t tmpfs tmpfs dev/shm
+/bin/busybox mount -t tmpfs tmpfs run
+/bin/busybox mount -t tmpfs tmpfs tmp
+/bin/busybox mount -t cgroup2 cgroup2 sys/fs/cgroup
+/bin/busybox mount -t bpf bpf sys/fs/bpf
+/bin/busybox mount -t tracefs tracefs sys/kernel/tracing
+/bin/busybox mount -t debugfs debugfs sys/kernel/debug
+/bin/busybox mkdir -p run/netns tmp/rose-vm
+/bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L out tmp/rose-vm
+# So that paths are what they are on the host: the guest's root is the overlay, not a folder of the initramfs.
+exec /bin/busybox switch_root /root /bin/busybox sh -c '
+  /bin/busybox ip link set lo up
+  /bin/busybox hostname rose-vm
+  /bin/busybox sh /tmp/rose-vm/tests.sh 2>&1
+  /bin/busybox sync
+  exec /bin/busybox poweroff -f'
+INIT
+chmod +x "$work/root/init"
+(cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
+
+qemu-system-x86_64 -accel kvm -accel tcg,thread=multi -cpu max -smp 2 -m "$memory" -nographic -no-reboot -nodefaults \
+  -serial file:"$work/console" -kernel "$cache/bzImage" -initrd "$work/initramfs" \
+  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' \
+  -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+  -virtfs local,path="$work/out",mount_tag=out,security_model=none >"$work/qemu" 2>&1 &
+qemu=$!
+touch "$work/console"
+tail -n +1 -f --pid=$qemu "$work/console" &
+tail=$!
+waited=0
+while kill -0 $qemu 2>/dev/null; do
+  if [ $waited -ge "$timeout" ]; then
+    echo "vm: not done after $timeout s" >&2
+    break
+  fi
+  sleep 1
+  waited=$((waited + 1))
+done
+kill $qemu 2>/dev/null || true
+wait $tail 2>/dev/null || true
+if [ ! -s "$work/out/status" ]; then
+  cat "$work/qemu" >&2
+  echo "vm: the tests did not come to their end" >&2
+  exit 3
+fi
+exit "$(cat "$work/out/status")"
