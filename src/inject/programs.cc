@@ -293,7 +293,9 @@ class LoadedPrograms final : public Programs {
     bpf_map__set_max_entries(maps.rose_call_lists, size(calls_.lists.size()));
     bpf_map__set_max_entries(maps.rose_call_items, size(calls_.items.size()));
     bpf_map__set_max_entries(maps.rose_firings, size(plan_.chains.size()));
-    for (int number = 0; number < ROSE_SYSCALLS; ++number) inject_->rodata->rose_shapes[number] = arguments_of(number);
+    for (int number = 0; number < static_cast<int>(ROSE_SYSCALLS); ++number) {
+      inject_->rodata->rose_shapes[number] = arguments_of(number);
+    }
   }
 
   Result<void> fill_calls() {
