@@ -37,6 +37,7 @@ void add_replay(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_heal(CLI::App& app, Action& action);
 void add_node(CLI::App& app, Action& action);
+void add_exec(CLI::App& app, Action& action);
 
 // A subcommand with --verbose, --quiet, --json and --version; `examples` end its help.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,

@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   rose::cli::add_doctor(app, action);
   rose::cli::add_heal(app, action);
   rose::cli::add_node(app, action);
+  rose::cli::add_exec(app, action);
 
   try {
     app.parse(argc, argv);

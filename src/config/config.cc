@@ -361,6 +361,7 @@ void Reader::read_attach(toml::Table& table, Node& node) {
   attach_table->string("container", attach.container);
   attach_table->string("unit", attach.unit);
   attach_table->string("cgroup", attach.cgroup);
+  attach_table->boolean("exec", attach.exec);
   attach_table->finish();
   std::vector<std::string_view> found;
   for (const std::string_view key : {"pid_file", "container", "unit", "cgroup"})

@@ -40,6 +40,7 @@ struct Attach {
   std::optional<std::string> container;
   std::optional<std::string> unit;
   std::optional<std::string> cgroup;
+  bool exec = false;           // its processes come in through `rose exec`: syscalls can be watched and changed
 };
 
 struct Node {

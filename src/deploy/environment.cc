@@ -110,6 +110,7 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
   }
   variables["ROSE_NODES"] = names;
   variables["ROSE_RUN_DIR"] = facts.run_dir.string();
+  variables["ROSE_EXEC_SOCKET"] = (facts.run_dir / kExecSocket).string();
   variables["ROSE_RUN"] = std::to_string(facts.run_number);
   if (node != nullptr) {
     variables["ROSE_NODE"] = node->name;

@@ -13,6 +13,9 @@
 
 namespace rose::deploy {
 
+// In the run's folder: where `rose exec` finds the run. There only while a schedule wants something of such a node.
+inline constexpr const char* kExecSocket = "rose.exec.sock";
+
 using Variables = std::map<std::string, std::string>;
 
 // What a run's commands are told.

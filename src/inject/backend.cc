@@ -80,7 +80,7 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   }
   if (!plan.unsupervised.empty()) {
     return fail(ErrorKind::environment, fmt::format("{}: {}", plan.unsupervised, *lacks),
-                "start it with `command`, or use crash, pause and partition with function conditions");
+                "start it with `command`, or through `rose exec` and say so with attach = { ..., exec = true }");
   }
   return BackendChoice{CallBackend::seccomp, *lacks};
 }

@@ -20,6 +20,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "deploy/environment.h"
+#include "inject/door.h"
 #include "inject/log_tail.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
@@ -96,7 +98,7 @@ struct Follow {
 class ScheduleInjector final : public Injector, private Hands {
  public:
   explicit ScheduleInjector(std::unique_ptr<Plan> plan)
-      : plan_(std::move(plan)), follow_(plan_->chains.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : plan_(std::move(plan)), follow_(plan_->chains.size()), entered_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~ScheduleInjector() override { disarm(); }
 
@@ -125,6 +127,7 @@ class ScheduleInjector final : public Injector, private Hands {
       tails_.emplace_back(std::vector<std::filesystem::path>{nodes_[i].dir / "stdout.log", nodes_[i].dir / "stderr.log"});
     }
     ROSE_CHECK(programs_->attach(deployment));
+    ROSE_CHECK(open_door(deployment.run_dir()));
     armed_ = true;
     thread_ = std::thread([this] { run(); });
     return {};
@@ -137,6 +140,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void disarm() override {
     if (disarmed_.exchange(true) || !state_) return;
+    if (door_) door_->close();
     for (auto& supervisor : supervisors_) {
       if (supervisor) supervisor->disarm();
     }
@@ -233,6 +237,24 @@ class ScheduleInjector final : public Injector, private Hands {
   void ring() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  // For nodes that come in through `rose exec`: before setup starts them.
+  Result<void> open_door(const std::filesystem::path& run_dir) {
+    Door::Host host{plan_->nodes, std::vector<std::vector<int>>(plan_->nodes.size()), {}};
+    bool wanted = false;
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+      if (!plan_->enters[i] || !supervisors_[i]) continue;
+      host.syscalls[i] = plan_->notified[i];
+      wanted = wanted || !plan_->notified[i].empty();
+    }
+    if (!wanted) return {};
+    host.on_listener = [this](std::size_t node, pid_t pid, Fd listener) {
+      entered_[node] = true;
+      supervisors_[node]->add_listener(pid, std::move(listener));
+    };
+    ROSE_TRY(door_, Door::open(run_dir / deploy::kExecSocket, std::move(host)));
+    return {};
   }
 
   // Conditions met by userspace are counted as the kernel does: all that are current first, then each of them once.
@@ -699,6 +721,9 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     if (chain.call) {
       const auto seen = state_->seen(i);
+      if (plan_->enters[node_of(i)] && supervisors_[node_of(i)] && !entered_[node_of(i)]) {
+        return fmt::format("no process of {} was started through `rose exec`", name_of(i));
+      }
       if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), name_of(i));
       return fmt::format("{} matching calls of {} were seen on {} of the {} asked for", seen, chain.call->describe(),
                          name_of(i), chain.call_count);
@@ -708,6 +733,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   std::unique_ptr<Plan> plan_;
   std::vector<Follow> follow_;
+  std::vector<std::atomic<bool>> entered_;  // by node: somebody came through the door
   Fd wake_;
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<State> state_;
@@ -723,6 +749,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::optional<std::vector<schedule::FaultOutcome>> final_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
+  std::unique_ptr<Door> door_;  // outlives the listeners that came through it: then it tells them that rose goes
   // Last: their threads use all of the above until they have ended.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };

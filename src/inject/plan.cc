@@ -173,6 +173,7 @@ Result<void> Planner::make() {
                                                     config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
+  for (const auto& node : config_.nodes) plan_.enters.push_back(node.attach && node.attach->exec);
   plan_.chains.resize(faults.size());
   std::set<std::string> ids;
   for (const auto& one : faults) {
@@ -228,7 +229,7 @@ Result<void> Planner::fault(std::size_t index) {
   {
     PlannedChain& chain = plan_.chains[index];
     for (const std::size_t node : nodes_at(chain.data.node)) {
-      if (!chain.call || !config_.nodes[node].attach) continue;
+      if (!chain.call || !config_.nodes[node].attach || config_.nodes[node].attach->exec) continue;
       plan_.unsupervised = fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed",
                                        fault.id, config_.nodes[node].name);
     }
@@ -469,7 +470,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       condition.call = std::move(*matcher);
       condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
       for (const std::size_t one : nodes) {
-        if (!config_.nodes[one].attach) continue;
+        if (!config_.nodes[one].attach || config_.nodes[one].attach->exec) continue;
         plan_.unsupervised = fmt::format("fault '{}': {}: node '{}' was not started by rose, so its syscalls cannot be watched",
                                          fault.id, where, config_.nodes[one].name);
       }

@@ -47,6 +47,7 @@ inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_vic
 class Rig {
  public:
   config::Config config;
+  bool allow_attached = false;
 
   explicit Rig(config::Network network = config::Network::host) {
     if (std::getenv("ROSE_TEST_VERBOSE") != nullptr) log::set_level(log::Level::verbose);
@@ -94,7 +95,7 @@ class Rig {
   void prepare(const std::string& schedule_text) {
     auto schedule = schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml");
     if (!schedule) FAIL(schedule.error().message << " / " << schedule.error().hint);
-    auto made = inject::Injector::create(*schedule, config);
+    auto made = inject::Injector::create(*schedule, config, allow_attached);
     if (!made) FAIL(made.error().message << " / " << made.error().hint);
     injector = std::move(*made);
     auto deployed = deploy::Deployment::create(config, folder.path, 1, injector.get());

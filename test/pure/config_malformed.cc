@@ -315,7 +315,7 @@ name = "n1"
 attach = { units = "kv" }
 )",
      "3:12: node.attach: unknown key 'units'",
-     "did you mean 'unit'? accepted here: pid_file, container, unit, cgroup"},
+     "did you mean 'unit'? accepted here: pid_file, container, unit, cgroup, exec"},
     {R"([[node]]
 name = "n1"
 attach = { unit = "kv" }

@@ -65,6 +65,7 @@ TEST_CASE("commands are told about the run", "[deploy]") {
   CHECK(variables == Variables{{"HOME", "/root"},
                                {"ROSE_RUN_DIR", "/run-dir"},
                                {"ROSE_RUN", "7"},
+                               {"ROSE_EXEC_SOCKET", "/run-dir/rose.exec.sock"},
                                {"ROSE_NODES", "n-1 n2"},
                                {"ROSE_IP_n_1", "10.1.2.1"},
                                {"ROSE_IP_n2", "127.0.0.1"},

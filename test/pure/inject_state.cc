@@ -237,6 +237,9 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
       plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
   REQUIRE_FALSE(syscall);
   CHECK(syscall.error().kind == ErrorKind::environment);
+  CHECK(syscall.error().hint.find("rose exec") != std::string::npos);
+  config.nodes[0].attach->exec = true;
+  CHECK(plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true));
 }
 
 TEST_CASE("a fault on a role is bound to who has it when its conditions are met, once") {

@@ -1,0 +1,381 @@
+#include "inject/door.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <list>
+#include <thread>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "deploy/environment.h"
+#include "deploy/launch.h"
+#include "kernel/syscalls.h"
+
+namespace rose::inject {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x78736f72;  // "rosx"
+constexpr std::uint32_t kVersion = 1;
+
+struct Request {
+  std::uint32_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  char node[72] = {};
+};
+
+enum class Answer : std::uint32_t { filter, nothing, refused };
+
+struct Reply {
+  std::uint32_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  Answer answer = Answer::refused;
+  std::uint32_t count = 0;
+  std::uint16_t syscalls[kernel::kMostSyscalls] = {};
+  char text[256] = {};
+};
+
+// Paths may be longer than a socket's address holds: then by the folder's descriptor.
+struct Address {
+  sockaddr_un name{};
+  Fd folder;
+};
+Result<Address> address_of(const std::filesystem::path& path) {
+  Address address;
+  address.name.sun_family = AF_UNIX;
+  std::string text = path.string();
+  if (text.size() >= sizeof address.name.sun_path) {
+    address.folder = Fd(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!address.folder) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path.parent_path().string()), errno);
+    text = fmt::format("/proc/self/fd/{}/{}", address.folder.get(), path.filename().string());
+  }
+  if (text.size() >= sizeof address.name.sun_path) {
+    return fail(ErrorKind::input, fmt::format("the name of socket {} is too long", path.string()));
+  }
+  std::memcpy(address.name.sun_path, text.c_str(), text.size() + 1);
+  return address;
+}
+
+template <typename T>
+bool send_packet(int socket, const T& packet) {
+  return ::send(socket, &packet, sizeof packet, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof packet);
+}
+
+template <typename T>
+bool receive_packet(int socket, T& packet) {
+  ssize_t got = 0;
+  do got = ::recv(socket, &packet, sizeof packet, 0);
+  while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(sizeof packet) && packet.magic == kMagic;
+}
+
+void limit_waiting(int socket) {
+  const timeval limit{10, 0};
+  (void)::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+bool send_descriptor(int socket, int fd) {
+  std::uint32_t magic = kMagic;
+  iovec part{&magic, sizeof magic};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof magic;
+}
+
+Fd receive_descriptor(int socket) {
+  std::uint32_t magic = 0;
+  iovec part{&magic, sizeof magic};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return {};
+  const cmsghdr* head = CMSG_FIRSTHDR(&message);
+  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int))) return {};
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+  return Fd(fd);
+}
+
+// ---- the run's side ----
+
+class OpenDoor final : public Door {
+ public:
+  OpenDoor(std::filesystem::path path, Fd socket, Host host)
+      : path_(std::move(path)), socket_(std::move(socket)), stop_(::eventfd(0, EFD_CLOEXEC)), host_(std::move(host)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~OpenDoor() override { close(); }
+
+  void close() override {
+    if (!thread_.joinable()) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof one);
+    thread_.join();
+    socket_.reset();
+    ::unlink(path_.c_str());
+  }
+
+ private:
+  void run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    for (;;) {
+      pollfd watched[2] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+      if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
+      if (watched[1].revents != 0) return;
+      if (watched[0].revents == 0) continue;
+      Fd visitor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (visitor && let_in(visitor.get())) inside_.push_back(std::move(visitor));
+    }
+  }
+
+  bool let_in(int visitor) {
+    limit_waiting(visitor);
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    Request request;
+    if (::getsockopt(visitor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !receive_packet(visitor, request)) return false;
+    request.node[sizeof request.node - 1] = '\0';
+    const std::string name = request.node;
+    const auto at = std::find(host_.nodes.begin(), host_.nodes.end(), name);
+    const auto node = static_cast<std::size_t>(at - host_.nodes.begin());
+    Reply reply;
+    if (request.version != kVersion) {
+      say(reply, fmt::format("'rose exec' speaks version {}, this run {}", request.version, kVersion));
+    } else if (at == host_.nodes.end()) {
+      auto hint = did_you_mean(name, host_.nodes);
+      say(reply, fmt::format("the deployment has no node '{}'{}{}", name, hint.empty() ? "" : ", ", hint));
+    } else if (host_.syscalls[node].empty()) {
+      reply.answer = Answer::nothing;
+    } else {
+      reply.answer = Answer::filter;
+      for (const int number : host_.syscalls[node]) reply.syscalls[reply.count++] = static_cast<std::uint16_t>(number);
+    }
+    if (!send_packet(visitor, reply) || reply.answer != Answer::filter) return false;
+    Fd listener = receive_descriptor(visitor);
+    if (!listener) {
+      log::warning("'rose exec --node {}' (process {}) went away without its filter", name, peer.pid);
+      return false;
+    }
+    host_.on_listener(node, peer.pid, std::move(listener));
+    log::debug("process {} of node '{}' has come in through 'rose exec'", peer.pid, name);
+    return send_packet(visitor, reply);
+  }
+
+  static void say(Reply& reply, const std::string& text) {
+    reply.answer = Answer::refused;
+    std::strncpy(reply.text, text.c_str(), sizeof reply.text - 1);
+  }
+
+  std::filesystem::path path_;
+  Fd socket_, stop_;
+  Host host_;
+  std::list<Fd> inside_;  // open for as long as their calls are answered
+  std::thread thread_;
+};
+
+// ---- the other side ----
+
+// Between the filter and the execve no call may be made: any could be a notified one.
+struct Meeting {
+  std::uint32_t state;
+  std::int32_t listener;
+};
+constexpr std::uint32_t kNone = 0, kHave = 1, kGo = 2, kGone = 3;
+
+void let_go(int listener, std::uint64_t id) {
+  seccomp_notif_resp response{};
+  response.id = id;
+  response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  while (::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
+  }
+}
+
+// Rose is gone: everything goes on. What it had received and not answered when it was killed has one of the ids just before the next
+// one (the kernel counts them up: seccomp_next_notify_id).
+void let_everything_go(int listener) {
+  bool first = true;
+  for (;;) {
+    pollfd watched{listener, POLLIN, 0};
+    if (::poll(&watched, 1, -1) < 0 && errno != EINTR) return;
+    if ((watched.revents & POLLIN) == 0) {
+      if ((watched.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return;
+      continue;
+    }
+    seccomp_notif request{};
+    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
+    for (std::uint64_t back = 1; first && back <= 4096; ++back) let_go(listener, request.id - back);
+    first = false;
+    let_go(listener, request.id);
+  }
+}
+
+[[noreturn]] void keep(Meeting* meeting, int socket, pid_t entering) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
+  ::setsid();
+  ::prctl(PR_SET_NAME, "rose-exec");
+  while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kNone) {
+    if (::kill(entering, 0) != 0) ::_exit(0);
+    ::usleep(200);
+  }
+  if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
+  const int listener = meeting->listener;
+  // Until here the descriptors were shared, which is how the listener came. Nothing of the command's may be held open.
+  ::unshare(CLONE_FILES);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+  const int low = std::min(socket, listener), high = std::max(socket, listener);
+  if (low > 3) ::syscall(SYS_close_range, 3U, static_cast<unsigned>(low - 1), 0U);
+  if (high > low + 1) ::syscall(SYS_close_range, static_cast<unsigned>(low + 1), static_cast<unsigned>(high - 1), 0U);
+  ::syscall(SYS_close_range, static_cast<unsigned>(high + 1), ~0U, 0U);
+  (void)::chdir("/");
+  Reply reply;
+  const bool handed = send_descriptor(socket, listener) && receive_packet(socket, reply) && reply.answer == Answer::filter;
+  __atomic_store_n(&meeting->state, kGo, __ATOMIC_RELEASE);
+  while (handed) {
+    pollfd watched[2] = {{socket, POLLIN, 0}, {listener, 0, 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+    if ((watched[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) ::_exit(0);
+    char byte;
+    if (watched[0].revents != 0 && ::recv(socket, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN) break;
+  }
+  let_everything_go(listener);
+  ::_exit(0);
+}
+
+long install(const std::vector<int>& syscalls) {
+  std::vector<sock_filter> program = deploy::notify_filter(syscalls);
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+  long listener = -1;
+  for (const bool unprivileged : {false, true}) {
+    // A container without CAP_SYS_ADMIN: then the command cannot gain privileges by set-user-id programs either.
+    if (unprivileged && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) break;
+    listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
+    if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+    if (listener >= 0 || errno != EACCES) break;
+  }
+  return listener;
+}
+
+Error errno_error(ErrorKind kind, std::string_view what, int err) {
+  return Error{kind, fmt::format("{}: {}", what, std::strerror(err)), ""};
+}
+
+Error execute(const std::string& file, const std::vector<std::string>& argv) {
+  std::vector<char*> words;
+  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execve(file.c_str(), words.data(), environ);
+  return errno_error(ErrorKind::input, fmt::format("cannot execute {}", file), errno);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Door>> Door::open(const std::filesystem::path& socket, Host host) {
+  ROSE_TRY(const Address address, address_of(socket));
+  Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  // The file gets the socket's mode at once.
+  if (!fd || ::fchmod(fd.get(), 0600) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name) != 0 ||
+      ::listen(fd.get(), 64) != 0) {
+    return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
+  }
+  return std::make_unique<OpenDoor>(socket, std::move(fd), std::move(host));
+}
+
+Error enter(const std::filesystem::path& path, const std::string& node, const std::vector<std::string>& argv) {
+  std::error_code ignored;
+  auto file = deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
+  if (!file) return std::move(file).error();
+  if (path.empty()) return execute(*file, argv);
+  auto address = address_of(path);
+  if (!address) return std::move(address).error();
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error(ErrorKind::environment, "cannot make a socket", errno);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address->name), sizeof address->name) != 0) {
+    // No run, or one that has ended: nothing is wanted.
+    if (errno == ENOENT || errno == ECONNREFUSED) return execute(*file, argv);
+    return errno_error(ErrorKind::environment, fmt::format("cannot reach the run at {}", path.string()), errno);
+  }
+  limit_waiting(socket.get());
+  Request request;
+  if (node.size() >= sizeof request.node) return Error{ErrorKind::usage, fmt::format("'{}' is not a node's name", node), ""};
+  std::memcpy(request.node, node.c_str(), node.size());
+  auto reply = std::make_unique<Reply>();
+  if (!send_packet(socket.get(), request) || !receive_packet(socket.get(), *reply)) {
+    return errno_error(ErrorKind::environment, fmt::format("the run at {} does not answer", path.string()), errno);
+  }
+  if (reply->answer == Answer::refused) {
+    reply->text[sizeof reply->text - 1] = '\0';
+    return Error{ErrorKind::input, reply->text, ""};
+  }
+  if (reply->answer == Answer::nothing) {
+    socket.reset();
+    return execute(*file, argv);
+  }
+  const auto count = std::min<std::size_t>(reply->count, std::size(reply->syscalls));
+  const std::vector<int> syscalls(reply->syscalls, reply->syscalls + count);
+
+  void* page = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return errno_error(ErrorKind::environment, "cannot map memory", errno);
+  auto* meeting = static_cast<Meeting*>(page);
+  const pid_t self = ::getpid();
+  // Twice, so that the command has no child that it did not start.
+  const long between = ::syscall(SYS_clone, CLONE_FILES | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (between == 0) {
+    const long keeper = ::syscall(SYS_clone, CLONE_FILES, nullptr, nullptr, nullptr, nullptr);
+    if (keeper == 0) keep(meeting, socket.get(), self);
+    ::_exit(keeper < 0 ? 1 : 0);
+  }
+  int status = 0;
+  if (between < 0 || ::waitpid(static_cast<pid_t>(between), &status, 0) < 0 || status != 0) {
+    return errno_error(ErrorKind::environment, "cannot start the keeper of the filter", errno);
+  }
+  const long listener = install(syscalls);
+  if (listener < 0) {
+    const int err = errno;
+    __atomic_store_n(&meeting->state, kGone, __ATOMIC_RELEASE);
+    return errno_error(ErrorKind::environment, "cannot install a seccomp filter with a listener", err);
+  }
+  meeting->listener = static_cast<std::int32_t>(listener);
+  __atomic_store_n(&meeting->state, kHave, __ATOMIC_RELEASE);
+  // Some minutes, counted in instructions so that a frozen process loses nothing. Without a keeper nobody would answer.
+  for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
+    __builtin_ia32_pause();
+    if (--spins == 0) __builtin_trap();
+  }
+  return execute(*file, argv);
+}
+
+}  // namespace rose::inject

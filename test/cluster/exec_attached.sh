@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Nodes that rose did not start, in cgroups of their own: crash, pause, partition and functions as they are, syscall faults through
+# `rose exec`; which without a run is the command and nothing else, and whose command outlives rose.
+. "$(dirname "$0")/common.bash"
+command -v gcc >/dev/null || skip "no gcc"
+cd "$work"
+cat > victim.c <<'C'
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+__attribute__((noinline)) void beat(int n) {
+  char name[32], line[96];
+  snprintf(name, sizeof name, "made.%d", n);
+  int err = mkdir(name, 0755) ? errno : 0;
+  int size = snprintf(line, sizeof line, "mkdir %d = %s\n", n, err ? strerror(err) : "ok");
+  if (write(1, line, (size_t)size) < 0) _exit(1);
+}
+int main(void) {
+  setvbuf(stdout, 0, _IONBF, 0);
+  for (int n = 1;; n++) { beat(n); usleep(20000); }
+}
+C
+gcc -g -O1 -o victim victim.c
+
+cat > setup.sh <<'SH'
+#!/bin/sh
+mkdir -p one two
+cd one
+setsid "$ROSE_EXE" exec --node n1 -- "$HERE/victim" > out 2>&1 &
+echo $! > pid
+cd ../two
+setsid "$HERE/victim" > out 2>&1 &
+echo $! > pid
+SH
+cat > workload.sh <<'SH'
+#!/bin/sh
+# Long enough for what is planned, by what the victims have said.
+while [ "$(grep -c mkdir one/out)" -lt 60 ]; do sleep 0.05; done
+SH
+chmod +x setup.sh workload.sh
+cat > rose.toml <<'TOML'
+name = "attached"
+[deployment]
+network = "host"
+setup = ["./setup.sh"]
+[[node]]
+name = "n1"
+attach = { pid_file = "one/pid", exec = true }
+[[node]]
+name = "n2"
+attach = { pid_file = "two/pid" }
+binary = "./victim"
+[workload]
+command = ["./workload.sh"]
+timeout = "60s"
+[oracle]
+command = ["grep", "-q", "mkdir 7 = Input/output error", "one/out"]
+TOML
+export HERE=$work
+cat > syscall.toml <<'TOML'
+version = 1
+[[fault]]
+id = "eio"
+kind = "syscall"
+node = "n1"
+syscall = "mkdir"
+path = "*/made.*"
+count = 7
+error = "EIO"
+[[fault]]
+id = "stall"
+kind = "pause"
+node = "n2"
+duration = "300ms"
+when = [ { syscall = "mkdir", path = "*/made.12", node = "n1" }, { function = "beat", count = 3 } ]
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n2"
+after = ["stall"]
+when = [ { elapsed = "400ms" } ]
+TOML
+# Not without leave; and a node that does not come in through rose exec gets no syscall faults.
+expect 3 "$rose" replay syscall.toml -c rose.toml --runs 1
+says err allow-attached
+sed 's/node = "n1"/node = "n2"/' syscall.toml > wrong.toml
+expect 3 "$rose" replay wrong.toml -c rose.toml --runs 1 --allow-attached
+says err 'rose exec'
+
+expect 0 "$rose" replay syscall.toml -c rose.toml --runs 1 --allow-attached --keep --json
+json_is '[f["fired"] for f in j["faults"]]' '[1, 1, 1]'
+run=$(json 'j["run_results"][0]["directory"]')
+[ "$(grep -c 'Input/output' "$run/one/out")" = 1 ] || fail "more or fewer than one call failed"
+grep -q '^mkdir 6 = ok' "$run/one/out" && grep -q '^mkdir 8 = ok' "$run/one/out" || fail "its neighbours failed too"
+[ ! -e "$run/one/made.7" ] && [ -e "$run/one/made.8" ] || fail "the failed call was made"
+[ "$(stat -c %a "$run/rose.exec.sock" 2>/dev/null || echo gone)" = gone ] || fail "the socket was left"
+
+# No run: the command and nothing else, and no filter.
+expect 0 "$rose" exec --node n1 -- grep Seccomp: /proc/self/status
+says out 'Seccomp:[[:space:]]*0'
+expect 0 env ROSE_EXEC_SOCKET=/nonexistent/socket "$rose" exec --node n1 -- sh -c 'echo "$0 $1"' a "b c"
+says out '^a b c$'
+expect 2 "$rose" exec --node n1 -- /no/such/command
+
+# Rose is killed: what came in through rose exec goes on.
+sed -i 's/-lt 60/-lt 1000000/' workload.sh
+sed -i 's/^count = 7/count = 1000000/' syscall.toml
+"$rose" replay syscall.toml -c rose.toml --runs 1 --allow-attached --report report >out2 2>err2 &
+pid=$!
+victim=report/runs/run-0001/one
+until_true 30 grep -q 'mkdir 20 = ok' $victim/out || { cat err2 >&2; exit 1; }
+[ "$(stat -c %a report/runs/run-0001/rose.exec.sock)" = 600 ] || fail "the socket is open to others"
+kill -9 $pid
+wait $pid 2>/dev/null || true
+lines=$(wc -l < $victim/out)
+more() { [ "$(wc -l < $victim/out)" -gt $((lines + 20)) ]; }
+until_true 20 more || fail "the victim stood still when rose was gone"
+grep -q 'not implemented' $victim/out && fail "calls failed when rose was gone"
+kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
+expect 0 "$rose" heal

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file, and those with native
+# functions die at the 3rd entry of one.
+. "$(dirname "$0")/common.bash"
+sources=$here/../programs/languages
+cd "$work"
+printf 'twelve bytes' > story.txt
+nodes=()      # name, how it is run
+functions=()  # name, function, where it is looked up
+missing=()
+
+# victim NAME COMPILER...: makes ./NAME, or notes that the compiler is not here.
+make() {
+  local victim=$1 tool=$2
+  if ! command -v "$tool" >/dev/null; then missing+=("$victim: no $tool"); return 1; fi
+  shift
+  "$@" >"$victim.log" 2>&1 || { fail "cannot make $victim"; tail -5 "$victim.log" >&2; return 1; }
+}
+native() { nodes+=("$1|\"./$1\""); functions+=("$1|$2|$3"); }
+
+make c-pie gcc -g -O1 -fPIE -pie -o c-pie "$sources/victim.c" && native c-pie victim_step ./c-pie
+make c-static gcc -g -O1 -static -o c-static "$sources/victim.c" && native c-static victim_step ./c-static
+make libvictim.so gcc -g -O1 -shared -fPIC -DSHARED_LIBRARY -o libvictim.so "$sources/victim.c" &&
+  make c-shared gcc -g -O1 -DSHARED_STEP -o c-shared "$sources/victim.c" -L. -lvictim "-Wl,-rpath,$work" &&
+  native c-shared victim_step ./libvictim.so
+make c-stripped gcc -g -O1 -o c-stripped "$sources/victim.c" &&
+  objcopy --only-keep-debug c-stripped c-stripped.debug && strip c-stripped &&
+  objcopy --add-gnu-debuglink=c-stripped.debug c-stripped && native c-stripped victim_step ./c-stripped
+make cc-pie g++ -g -O1 -o cc-pie "$sources/victim.cc" && native cc-pie tale::Victim::step ./cc-pie
+make cc-static g++ -g -O1 -static -o cc-static "$sources/victim.cc" && native cc-static tale::Victim::step ./cc-static
+make go-static go env GOROOT && CGO_ENABLED=0 GOCACHE=$work/gocache make go-static go build -o go-static "$sources/victim.go" &&
+  native go-static main.step ./go-static
+make rust rustc -g -O -o rust "$sources/victim.rs" && native rust victim::Victim::step ./rust
+make java javac -d . "$sources/Victim.java" && nodes+=("java|\"java\", \"-cp\", \"$work\", \"Victim\"")
+if command -v python3 >/dev/null; then
+  nodes+=("python|\"python3\", \"$sources/victim.py\"")
+else
+  missing+=("python: no python3")
+fi
+[ ${#nodes[@]} -gt 0 ] || skip "no compiler of any kind: ${missing[*]}"
+
+{
+  echo 'name = "languages"'
+  echo '[deployment]'
+  echo 'network = "host"'
+  for node in "${nodes[@]}"; do
+    echo "[[node]]"
+    echo "name = \"${node%%|*}\""
+    echo "command = [${node#*|}, \"$work/story.txt\", \"\${run_dir}/go\"]"
+    for one in "${functions[@]}"; do
+      [ "${one%%|*}" = "${node%%|*}" ] && echo "binary = \"${one##*|}\""
+    done
+  done
+  cat <<'TOML'
+[workload]
+command = ["./workload.sh"]
+timeout = "60s"
+[oracle]
+command = ["/bin/true"]
+TOML
+} > rose.toml
+# Until each has said what it had to say, or is gone.
+cat > workload.sh <<'SH'
+#!/bin/sh
+touch go
+for n in $ROSE_NODES; do
+  while ! grep -q done "$n/stdout.log"; do
+    "$ROSE_EXE" node status "$n" | grep -q down && break
+    sleep 0.1
+  done
+done
+SH
+chmod +x workload.sh
+for node in "${nodes[@]}"; do
+  printf '[[fault]]\nid = "%s"\nkind = "syscall"\nnode = "%s"\nsyscall = "read"\npath = "*/story.txt"\ncount = 3\nerror = "EIO"\n' \
+    "${node%%|*}" "${node%%|*}"
+done | { echo 'version = 1'; cat; } > read.toml
+
+expect 0 "$rose" replay read.toml -c rose.toml --runs 1 --keep --json
+run=$(json 'j["run_results"][0]["directory"]')
+printf 'read 1 = ok\nread 2 = ok\nread 3 = Input/output error\nread 4 = ok\nread 5 = ok\ndone\n' > wanted
+for node in "${nodes[@]}"; do
+  cmp -s wanted "$run/${node%%|*}/stdout.log" || { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
+done
+json_is 'all(f["fired"] == 1 for f in j["faults"])' True
+
+for one in "${functions[@]}"; do
+  IFS='|' read -r node function _ <<<"$one"
+  printf '[[fault]]\nid = "%s"\nkind = "crash"\nnode = "%s"\nwhen = [ { function = "%s", count = 3 } ]\n' "$node" "$node" "$function"
+done | { echo 'version = 1'; cat; } > functions.toml
+expect 0 "$rose" replay functions.toml -c rose.toml --runs 1 --keep --json
+run=$(json 'j["run_results"][0]["directory"]')
+printf 'read 1 = ok\nread 2 = ok\n' > wanted
+for one in "${functions[@]}"; do
+  cmp -s wanted "$run/${one%%|*}/stdout.log" || { fail "${one%%|*} went elsewhere:"; cat "$run/${one%%|*}/stdout.log" >&2; }
+done
+json_is 'all(f["fired"] == 1 for f in j["faults"])' True
+echo "checked: $(printf '%s ' "${nodes[@]%%|*}")"
+[ ${#missing[@]} -eq 0 ] || echo "not checked: ${missing[*]}"
