@@ -275,25 +275,21 @@ enum rose_call_flag {
 	ROSE_FLAGS_HOW = 8,  /* ... in the struct open_how of argument 2 */
 	ROSE_NEW_SOCKET = 16, /* succeeds with a descriptor whose peer matters */
 	ROSE_MESSAGE = 32,   /* argument 1 is a struct msghdr that may hold an address */
+	ROSE_AGAIN_NONBLOCK = 64, /* EAGAIN is noise on non-blocking descriptors: else it is a timeout */
 };
-enum rose_noise {
-	ROSE_NOISE_AGAIN = 1,          /* EAGAIN always */
-	ROSE_NOISE_AGAIN_NONBLOCK = 2, /* EAGAIN on non-blocking descriptors: else it is a timeout */
-	ROSE_NOISE_PROGRESS = 4,       /* EINPROGRESS, EALREADY */
-	ROSE_NOISE_INTR = 8,
-	ROSE_NOISE_TIMEOUT = 16,
-};
+/* Expected failures: a bit an errno, for each call. */
+enum { ROSE_NOISE_ERRNOS = 256, ROSE_NOISE_WORDS = 4 };
 struct rose_call_shape {
 	rose_s8 path, dirfd, path2, dirfd2;
 	rose_s8 fd, sockaddr;
 	rose_s8 message_flags; /* argument that may hold MSG_DONTWAIT */
-	rose_u8 noise;
+	rose_u8 pad0;
 	rose_u16 flags;
 	rose_u16 pad[3];
 };
 ROSE_SIZE(struct rose_call_shape, 16);
 
-/* Value of rose_procs. */
+/* Value of rose_procs: the node, ROSE_PROC_NODE when the process is nobody's though its cgroup is a node's. */
 enum { ROSE_PROC_MAIN = 0x80000000u, ROSE_PROC_NODE = 0x7fffffffu };
 
 struct rose_node {

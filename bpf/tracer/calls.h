@@ -7,45 +7,46 @@
 #include "tracer/storms.h"
 
 enum {
-	EINTR_ = 4,
 	EAGAIN_ = 11,
-	ETIMEDOUT_ = 110,
 	EALREADY_ = 114,
 	EINPROGRESS_ = 115,
 	O_CREAT_OR_TRUNC = 0100 | 01000,
 	MSG_DONTWAIT_ = 0x40,
 };
 
-static __always_inline bool is_noise(const volatile struct rose_call_shape *shape, struct task_struct *task,
-				     const struct pt_regs *regs, int err)
+static __always_inline bool is_noise(const volatile struct rose_call_shape *shape, __u32 nr, struct task_struct *task,
+				     const struct pt_regs *regs, __u32 err)
 {
-	__u8 noise = shape->noise;
-
-	if (!noise)
+	if (err >= ROSE_NOISE_ERRNOS)
 		return false;
-	switch (err) {
-	case EAGAIN_:
-		if (noise & ROSE_NOISE_AGAIN)
-			return true;
-		if (!(noise & ROSE_NOISE_AGAIN_NONBLOCK))
-			return false;
-		if (shape->message_flags >= 0 && (rose_argument(regs, shape->message_flags) & MSG_DONTWAIT_))
-			return true;
-		if (shape->fd >= 0) {
-			struct file *file = rose_file_of(task, (__s32)rose_argument(regs, shape->fd));
-
-			return file && (BPF_CORE_READ(file, f_flags) & O_NONBLOCK);
-		}
+	if (rose_noise[(nr & (ROSE_SYSCALLS - 1)) * ROSE_NOISE_WORDS + ((err >> 6) & (ROSE_NOISE_WORDS - 1))] >> (err & 63) & 1)
+		return true;
+	if (err != EAGAIN_ || !(shape->flags & ROSE_AGAIN_NONBLOCK))
 		return false;
-	case EINTR_:
-		return noise & ROSE_NOISE_INTR;
-	case ETIMEDOUT_:
-		return noise & ROSE_NOISE_TIMEOUT;
-	case EALREADY_:
-	case EINPROGRESS_:
-		return noise & ROSE_NOISE_PROGRESS;
+	if (shape->message_flags >= 0 && (rose_argument(regs, shape->message_flags) & MSG_DONTWAIT_))
+		return true;
+	if (shape->fd >= 0) {
+		struct file *file = rose_file_of(task, (__s32)rose_argument(regs, shape->fd));
+
+		return file && (BPF_CORE_READ(file, f_flags) & O_NONBLOCK);
 	}
 	return false;
+}
+
+static __noinline int count_noise(__u32 node, __u32 nr, __u32 err)
+{
+	struct rose_stats *stats = stats_of(node);
+	__u32 key = nr << 16 | err;
+	__u64 one = 1, *count = bpf_map_lookup_elem(&rose_quiet, &key);
+
+	if (stats)
+		__sync_fetch_and_add(&stats->suppressed, 1);
+	/* When the table is full, a kind is in the total only. */
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		bpf_map_update_elem(&rose_quiet, &key, &one, BPF_NOEXIST);
+	return 0;
 }
 
 enum { ROSE_OPEN_FLAGS = ROSE_FLAGS_1 | ROSE_FLAGS_2 | ROSE_FLAGS_HOW };
@@ -97,11 +98,8 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	if (result == -EINPROGRESS_ && is_changing(nr))
 		failed = false;
 	if (failed) {
-		if (is_noise(shape, task, regs, -result)) {
-			struct rose_stats *stats = stats_of(node);
-
-			if (stats)
-				__sync_fetch_and_add(&stats->suppressed, 1);
+		if (is_noise(shape, nr, task, regs, -result)) {
+			count_noise(node, nr, -result);
 			return 0;
 		}
 	} else if (shape->flags & ROSE_OPEN_FLAGS) {
@@ -199,10 +197,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	/* Timeouts that ran out, cancelled waits, and "not yet": how a ring is used. */
 	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
 	    result == -EALREADY_) {
-		struct rose_stats *stats = stats_of(node);
-
-		if (stats)
-			__sync_fetch_and_add(&stats->suppressed, 1);
+		count_noise(node, IO_URING_ENTER, -result);
 		return 0;
 	}
 	s = take_scratch(node);

@@ -11,6 +11,7 @@
 /* ---- set before loading ---- */
 const volatile __u64 rose_changing[ROSE_SYSCALLS / 64]; /* calls whose success can be an event */
 const volatile struct rose_call_shape rose_shapes[ROSE_SYSCALLS];
+const volatile __u64 rose_noise[ROSE_SYSCALLS * ROSE_NOISE_WORDS]; /* expected failures */
 const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgroups, deepest first */
 const volatile __u32 rose_level_count;
 const volatile __u32 rose_node_count;
@@ -119,6 +120,14 @@ struct {
 	__type(value, __u64);
 } rose_entries SEC(".maps");
 
+/* Expected failures by call << 16 | errno. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} rose_quiet SEC(".maps");
+
 struct scratch {
 	__u32 busy;
 	__u32 size;
@@ -192,9 +201,13 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
 
 	if (value) {
+		__u32 node = *value & ROSE_PROC_NODE;
+
+		if (node == ROSE_PROC_NODE)
+			return -1; /* a helper of rose's own */
 		if (is_main)
 			*is_main = *value & ROSE_PROC_MAIN;
-		return *value & ROSE_PROC_NODE;
+		return node;
 	}
 	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
 		if (i >= rose_level_count)

@@ -152,8 +152,12 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		return 0; /* other threads go on */
 	tgid = task->tgid;
 	node = node_of_current(tgid, &is_main);
-	if (node < 0)
+	if (node < 0) {
+		/* One of rose's helpers: its number comes again. */
+		if (bpf_map_lookup_elem(&rose_procs, &tgid))
+			bpf_map_delete_elem(&rose_procs, &tgid);
 		return 0;
+	}
 	/* Of threads that end at once on several CPUs, each may see that none is left: one tells it. */
 	identity.start_ns = task->group_leader->start_time;
 	identity.tgid = tgid;

@@ -5,6 +5,7 @@
 #include "observe/control.h"
 #include "report/perfetto.h"
 #include "report/show.h"
+#include "report/summary.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/merge.h"
@@ -28,6 +29,8 @@ struct ShowOptions {
   std::string since;
   std::string until;
   bool summary = false;
+  std::string profile;
+  bool format_given = false;
 };
 
 struct MergeOptions {
@@ -63,7 +66,12 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
 }
 
 Result<int> show(const ShowOptions& options, const Common& common) {
+  if (!options.profile.empty() && !options.summary)
+    return fail(ErrorKind::usage, "--profile needs --summary: it says what is new against the profile");
+  if (options.summary && options.format_given)
+    return fail(ErrorKind::usage, "--summary does not go with --format: it has a text form and, with --json, a JSON form");
   ROSE_TRY(const trace::ReadDump read, trace::read_dump(options.file));
+  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   report::ShowFilter filter;
   if (!options.node.empty()) filter.node = options.node;
   for (const std::string& name : options.types)
@@ -78,8 +86,11 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   }
   ROSE_CHECK(report::check_filter(filter, read.trace));
   const std::string format = common.json ? "jsonl" : options.format;
-  if (options.summary)
-    report::show_summary(read.trace, filter, print);
+  const profile::Profile* normal = profile ? &*profile : nullptr;
+  if (options.summary && common.json)
+    report::show_summary_json(read.trace, filter, normal, print);
+  else if (options.summary)
+    report::show_summary(read.trace, filter, normal, print);
   else if (format == "jsonl")
     report::show_jsonl(read.trace, filter, print);
   else if (format == "perfetto")
@@ -124,7 +135,7 @@ void add_dump(CLI::App& app, Action& action) {
 
   auto show_options = std::make_shared<ShowOptions>();
   CLI::App* show_command = add_command(*command, "show", "Print the events of a dump",
-                                       "  rose dump show dump.bin\n  rose dump show dump.bin --format perfetto > trace.json");
+                                       "  rose dump show dump.bin --summary --profile profile.json\n  rose dump show dump.bin --format perfetto > trace.json");
   show_command->add_option("file", show_options->file, "The dump")->required()->type_name("FILE");
   show_command->add_option("--format", show_options->format, "How to print it")->capture_default_str()
       ->check(CLI::IsMember({"text", "jsonl", "perfetto"}));
@@ -134,7 +145,12 @@ void add_dump(CLI::App& app, Action& action) {
   show_command->add_option("--since", show_options->since, "From here on: 2.5s after the first event, -10s before the last, or nanoseconds")->type_name("T");
   show_command->add_option("--until", show_options->until, "Up to here: as --since")->type_name("T");
   show_command->add_flag("--summary", show_options->summary, "What failed, how often, where, instead of single events");
-  show_command->callback([show_options, &action] { action = [show_options](const Common& c) { return show(*show_options, c); }; });
+  show_command->add_option("--profile", show_options->profile, "With --summary: what is new against this profile, what happens more often than there, what is usual")
+      ->type_name("FILE");
+  show_command->callback([show_options, show_command, &action] {
+    show_options->format_given = show_command->count("--format") > 0;
+    action = [show_options](const Common& c) { return show(*show_options, c); };
+  });
 
   auto merge_options = std::make_shared<MergeOptions>();
   CLI::App* merge_command = add_command(*command, "merge", "Merge dumps of several hosts by timestamp",

@@ -1,4 +1,5 @@
 // rose: reads the command line, runs one command, prints errors once.
+#include <algorithm>
 #include <exception>
 
 #include "base/log.h"
@@ -15,14 +16,34 @@ int report(const rose::Error& error) {
   return rose::exit_code(error.kind);
 }
 
+// "bogus" in `rose dump bogus`: a word where a command's own commands stand; else nullptr.
+const char* unknown_inner(const CLI::App* command, int argc, char** argv) {
+  if (argc < 3 || argv[2][0] == '-' || argv[2][0] == '\0') return nullptr;
+  const std::vector<const CLI::App*> inner = command->get_subcommands([](const CLI::App*) { return true; });
+  const bool known = std::any_of(inner.begin(), inner.end(), [&](const CLI::App* app) { return app->get_name() == argv[2]; });
+  return inner.empty() || known ? nullptr : argv[2];
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  return names;
+}
+
 // What the user typed when CLI11 says that it expected something else.
 std::string suggestion(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const std::vector<std::string> names = names_of(app);
   if (argc < 2) return "one of: " + fmt::format("{}", fmt::join(names, ", "));
   std::string hint = rose::did_you_mean(argv[1], names);
-  for (const std::string& name : names)
-    if (name == argv[1]) return fmt::format("see 'rose {} --help'", name);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() != argv[1]) continue;
+    if (const char* inner = unknown_inner(command, argc, argv)) {
+      const std::vector<std::string> inner_names = names_of(*command);
+      const std::string near = rose::did_you_mean(inner, inner_names);
+      return near.empty() ? fmt::format("the commands of 'rose {}' are: {}", argv[1], fmt::join(inner_names, ", ")) : near;
+    }
+    return fmt::format("see 'rose {} --help'", command->get_name());
+  }
   return hint.empty() ? fmt::format("the commands are: {}", fmt::join(names, ", ")) : hint;
 }
 
@@ -31,7 +52,10 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error, int arg
   const std::string first = argc > 1 ? argv[1] : "-";
   if (first.empty() || first.front() == '-') return error.what();
   for (const CLI::App* command : app.get_subcommands({}))
-    if (command->get_name() == first) return error.what();
+    if (command->get_name() == first) {
+      const char* inner = unknown_inner(command, argc, argv);
+      return inner == nullptr ? error.what() : fmt::format("there is no command '{} {}'", first, inner);
+    }
   return fmt::format("there is no command '{}'", first);
 }
 

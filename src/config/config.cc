@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "kernel/noise.h"
 
 namespace rose::config {
 namespace {
@@ -520,6 +521,10 @@ void Reader::read_options() {
     table->size("memory", trace.memory, std::uint64_t{1} << 20, std::uint64_t{64} << 30);
     table->duration("network_delay", trace.network_delay_ns, 10 * kMs, kHour);
     table->duration("pause", trace.pause_ns, 10 * kMs, kHour);
+    if (table->strings("noise", trace.noise)) {
+      if (const auto noise = kernel::noise_table(trace.noise); !noise)
+        table->wrong("noise", noise.error().message, noise.error().hint);
+    }
     table->finish();
   }
   if (auto table = root_.table("diagnose")) {

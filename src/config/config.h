@@ -86,6 +86,7 @@ struct TraceOptions {
   std::uint64_t memory = std::uint64_t{64} << 20;  // bytes
   std::int64_t network_delay_ns = 5 * kSecond;
   std::int64_t pause_ns = 3 * kSecond;
+  std::vector<std::string> noise;               // rules that change the list of expected failures
 };
 
 struct DiagnoseOptions {

@@ -409,8 +409,8 @@ class ScheduleInjector final : public Injector, private Hands {
       tails_[node].begin(reader, *since);
     }
     bool moved = false;
-    tails_[node].read(reader, [&](const std::string& line) {
-      if (!state_->is_there(condition.data.node, node) || !std::regex_search(line, *condition.log)) return true;
+    LogTail::read(reader, [&](std::string_view line) {
+      if (!state_->is_there(condition.data.node, node) || !std::regex_search(line.begin(), line.end(), *condition.log)) return true;
       state_->count(i, 0, 0, now_ns(), static_cast<std::uint32_t>(node));
       if (is_current(i)) return true;
       moved = true;

@@ -12,7 +12,6 @@ namespace rose::inject {
 namespace {
 
 constexpr std::size_t kSamples = 64;
-constexpr std::size_t kLongestLine = 16 * 1024;  // std::regex recurses over its text
 
 }  // namespace
 
@@ -29,7 +28,8 @@ void LogTail::sample(std::uint64_t now) {
 }
 
 void LogTail::begin(Reader& reader, std::uint64_t since) const {
-  reader.files.assign(files_.size(), {});
+  reader.files.clear();
+  for (const auto& file : files_) reader.files.emplace_back(file);
   reader.begun = true;
   if (since == 0) return;
   const Sample* last = nullptr;
@@ -51,35 +51,14 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
         offset = 0;
       }
     }
-    reader.files[i].offset = offset;
+    reader.files[i].begin_at(offset);
   }
 }
 
-void LogTail::read(Reader& reader, const std::function<bool(const std::string&)>& line) const {
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    auto& [offset, partial] = reader.files[i];
-    const Fd file(::open(files_[i].c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) continue;
-    struct stat status {};
-    if (::fstat(file.get(), &status) != 0) continue;
-    if (static_cast<std::uint64_t>(status.st_size) < offset) {  // truncated
-      offset = 0;
-      partial.clear();
-    }
-    for (;;) {
-      char block[16 * 1024];
-      const auto got = ::pread(file.get(), block, sizeof block, static_cast<off_t>(offset));
-      if (got <= 0) break;
-      offset += static_cast<std::uint64_t>(got);
-      for (ssize_t at = 0; at < got; ++at) {
-        if (block[at] != '\n') {
-          if (partial.size() < kLongestLine) partial += block[at];
-          continue;
-        }
-        const bool more = line(partial);
-        partial.clear();
-        if (!more) return;
-      }
+void LogTail::read(Reader& reader, const std::function<bool(std::string_view)>& line) {
+  bool going = true;
+  for (LogFollower& file : reader.files) {
+    while (going && file.read([&](std::string_view text) { return going = line(text); })) {
     }
   }
 }

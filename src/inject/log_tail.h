@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/log_follow.h"
 
 namespace rose::inject {
 
@@ -19,16 +21,12 @@ class LogTail {
 
   // A reader that begins where the files ended at the last sample before `since` (0: at their beginning).
   struct Reader {
-    struct File {
-      std::uint64_t offset = 0;
-      std::string partial;  // of a line that is not whole yet
-    };
-    std::vector<File> files;
+    std::vector<LogFollower> files;
     bool begun = false;
   };
   void begin(Reader& reader, std::uint64_t since) const;
   // Calls `line` for each whole line that is new; stops when it returns false.
-  void read(Reader& reader, const std::function<bool(const std::string&)>& line) const;
+  static void read(Reader& reader, const std::function<bool(std::string_view)>& line);
 
  private:
   struct Sample {

@@ -7,62 +7,6 @@
 namespace rose::observe {
 namespace {
 
-struct Noise {
-  std::string_view syscall;
-  std::uint8_t kinds;
-};
-
-// Failures that are how the call is used, not that something failed. The one list of them.
-// EAGAIN counts only on non-blocking descriptors (or with MSG_DONTWAIT): on a blocking one it says
-// that a time limit (SO_RCVTIMEO) ran out, which is worth recording.
-constexpr Noise kNoise[] = {
-    {"read", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"write", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"readv", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"writev", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"pread64", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"pwrite64", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"preadv", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"pwritev", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"preadv2", ROSE_NOISE_AGAIN},
-    {"pwritev2", ROSE_NOISE_AGAIN},
-    {"sendfile", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"splice", ROSE_NOISE_AGAIN},
-    {"tee", ROSE_NOISE_AGAIN},
-    {"vmsplice", ROSE_NOISE_AGAIN},
-    {"accept", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"accept4", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"recvfrom", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"recvmsg", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"recvmmsg", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"sendto", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"sendmsg", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"sendmmsg", ROSE_NOISE_AGAIN_NONBLOCK},
-    {"connect", ROSE_NOISE_PROGRESS},
-    {"futex", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"futex_wait", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"futex_waitv", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"poll", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"ppoll", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"select", ROSE_NOISE_INTR},
-    {"pselect6", ROSE_NOISE_INTR},
-    {"epoll_wait", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"epoll_pwait", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"epoll_pwait2", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"nanosleep", ROSE_NOISE_INTR},
-    {"clock_nanosleep", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"pause", ROSE_NOISE_INTR},
-    {"rt_sigsuspend", ROSE_NOISE_INTR},
-    {"rt_sigtimedwait", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR},
-    {"wait4", ROSE_NOISE_INTR},
-    {"waitid", ROSE_NOISE_INTR},
-    {"io_getevents", ROSE_NOISE_INTR},
-    {"io_pgetevents", ROSE_NOISE_INTR},
-    {"io_uring_enter", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-    {"semtimedop", ROSE_NOISE_AGAIN | ROSE_NOISE_INTR},
-    {"mq_timedreceive", ROSE_NOISE_INTR | ROSE_NOISE_TIMEOUT},
-};
-
 struct Extra {
   std::string_view syscall;
   std::uint16_t flags;
@@ -88,7 +32,7 @@ constexpr Extra kExtra[] = {
 
 }  // namespace
 
-CallTables call_tables() {
+CallTables call_tables(const kernel::NoiseTable& noise) {
   CallTables tables;
   for (auto& shape : tables.shapes) {
     shape.path = shape.dirfd = shape.path2 = shape.dirfd2 = shape.fd = shape.sockaddr = shape.message_flags = -1;
@@ -107,16 +51,19 @@ CallTables call_tables() {
     const bool exec = info.name == "execve" || info.name == "execveat";
     if (info.state_changing && !exec) tables.changing[number / 64] |= std::uint64_t{1} << (number % 64);
   }
-  for (const auto& noise : kNoise) {
-    if (const auto* info = kernel::find_syscall(noise.syscall); info != nullptr) {
-      tables.shapes[static_cast<std::size_t>(info->number)].noise = noise.kinds;
-    }
-  }
   for (const auto& extra : kExtra) {
     if (const auto* info = kernel::find_syscall(extra.syscall); info != nullptr) {
       auto& shape = tables.shapes[static_cast<std::size_t>(info->number)];
       shape.flags = extra.flags;
       shape.message_flags = extra.message_flags;
+    }
+  }
+  static_assert(ROSE_NOISE_ERRNOS == kernel::NoiseTable::kErrnos && ROSE_SYSCALLS >= kernel::kMostSyscalls);
+  for (std::size_t number = 0; number < noise.expected.size(); ++number) {
+    if (noise.again_when_nonblocking.test(number)) tables.shapes[number].flags |= ROSE_AGAIN_NONBLOCK;
+    for (std::size_t err = 0; err < kernel::NoiseTable::kErrnos; ++err) {
+      if (noise.expected[number].test(err))
+        tables.noise[number * ROSE_NOISE_WORDS + err / 64] |= std::uint64_t{1} << (err % 64);
     }
   }
   return tables;

@@ -43,6 +43,7 @@
 namespace rose::observe {
 namespace {
 
+constexpr std::size_t kMostEnds = 256;  // of processes, that nobody has taken yet
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 
 // What tracepoints pass changed with kernel versions.
@@ -115,6 +116,9 @@ class KernelTracer final : public Tracer {
   profile::RunCounts counts() override;
   TracerStats stats() override;
   kernel::Capabilities still_needed() override;
+  void leave_out(pid_t pid) override;
+  std::vector<ProcessEnd> take_ends() override;
+  int ends_fd() const override { return ends_fd_.get(); }
 
  private:
   Result<void> check();
@@ -129,6 +133,7 @@ class KernelTracer final : public Tracer {
   void take(std::span<const std::byte> record);
   void take_counted(Decoded& counted);
   void tend_storms(bool all);
+  void note_end(const Decoded& decoded);
   void sample_waits();
   void forget_pauses_that_were_none();
   void note_let_go(std::uint32_t function, std::uint32_t node);
@@ -136,6 +141,7 @@ class KernelTracer final : public Tracer {
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
   [[nodiscard]] std::uint64_t missed_runs() const;
+  [[nodiscard]] std::vector<trace::SuppressedCall> suppressed_calls() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
   // Every block of the window as it is now, oldest first, and one with what goes on still.
   Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
@@ -167,6 +173,10 @@ class KernelTracer final : public Tracer {
   std::uint64_t recorded_ = 0, unreadable_ = 0;
   Waits waits_{options_.pause_ns};
   std::int64_t begin_wall_ns_ = 0, begin_ns_ = 0;
+
+  std::mutex ends_mutex_;  // held for moments only: the reader never waits for whoever takes them
+  std::vector<ProcessEnd> ends_;
+  Fd ends_fd_;
 
   std::atomic<int> waits_link_ = -1;  // the walk over all tasks; of the reader thread
 
@@ -224,7 +234,8 @@ Result<void> KernelTracer::load() {
   auto& progs = skeleton_->progs;
   auto& fixed = *skeleton_->rodata;
 
-  const auto tables = call_tables();
+  const auto tables = call_tables(options_.noise);
+  std::copy(tables.noise.begin(), tables.noise.end(), std::begin(fixed.rose_noise));
   std::copy(tables.shapes.begin(), tables.shapes.end(), std::begin(fixed.rose_shapes));
   std::copy(tables.changing.begin(), tables.changing.end(), std::begin(fixed.rose_changing));
   const auto levels = places_.levels();
@@ -254,7 +265,7 @@ Result<void> KernelTracer::load() {
                                      maps.rose_pairs,    maps.rose_conns,   maps.rose_addresses,  maps.rose_attached,
                                      &fixed.rose_network};
   network_.prepare(network, options_, targets_, places_, surrounding_);
-  kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ +
+  kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
   const bool counting = options_.count_syscalls;
@@ -380,7 +391,8 @@ Result<void> KernelTracer::begin() {
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!wake_ || !epoll_) return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
+  ends_fd_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_ || !epoll_ || !ends_fd_) return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
   for (const int fd : {wake_.get(), bpf_map__fd(skeleton_->maps.rose_ring)}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -462,6 +474,7 @@ void KernelTracer::take(std::span<const std::byte> record) {
       return;
     }
   }
+  if (decoded_.event.type == trace::EventType::ps) note_end(decoded_);
   recorded_ += decoded_.event.count;
   window_->add(decoded_);
 }
@@ -495,6 +508,55 @@ void KernelTracer::tend_storms(bool all) {
   // Their first records are still in the ring.
   drain(ring_.produced());
   for (auto& counted : unknown) take_counted(counted);
+}
+
+void KernelTracer::note_end(const Decoded& decoded) {
+  const auto& event = decoded.event;
+  const bool crashed = event.state == trace::ProcessState::crashed;
+  const bool failed =
+      event.state == trace::ProcessState::exited && (event.flags & trace::kMain) != 0 && event.exit_code > 0;
+  if ((!crashed && !failed) || (event.flags & trace::kPlanned) != 0) return;
+  const std::lock_guard lock(ends_mutex_);
+  if (ends_.size() >= kMostEnds) return;
+  ends_.push_back({targets_[decoded.node].node, event.pid, event.signal, event.exit_code});
+  const std::uint64_t one = 1;
+  if (::write(ends_fd_.get(), &one, sizeof one) < 0) log::debug("the end of a process could not be told");
+}
+
+void KernelTracer::leave_out(pid_t pid) {
+  const auto key = static_cast<std::uint32_t>(pid);
+  const std::uint32_t nobody = ROSE_PROC_NODE;
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rose_procs), &key, &nobody, BPF_ANY) != 0)
+    log::debug("process {} cannot be left out", pid);
+}
+
+// What was expected, by kind; the rarer ones of very many are in the total only.
+std::vector<trace::SuppressedCall> KernelTracer::suppressed_calls() const {
+  constexpr std::size_t kMost = 64;
+  const int map = bpf_map__fd(skeleton_->maps.rose_quiet);
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus_));
+  std::vector<trace::SuppressedCall> calls;
+  std::uint32_t key = 0, next = 0;
+  for (int error = bpf_map_get_next_key(map, nullptr, &next); error == 0 && calls.size() < 4096;
+       error = bpf_map_get_next_key(map, &key, &next)) {
+    key = next;
+    if (bpf_map_lookup_elem(map, &key, values.data()) != 0) continue;
+    trace::SuppressedCall call{static_cast<std::int16_t>(key >> 16), static_cast<std::int16_t>(key & 0xffff), 0};
+    for (const auto value : values) call.count += value;
+    calls.push_back(call);
+  }
+  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return std::tuple(b.count, a.syscall, a.err) < std::tuple(a.count, b.syscall, b.err);
+  });
+  if (calls.size() > kMost) calls.resize(kMost);
+  return calls;
+}
+
+std::vector<ProcessEnd> KernelTracer::take_ends() {
+  const std::lock_guard lock(ends_mutex_);
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t n = ::read(ends_fd_.get(), &count, sizeof count);
+  return std::exchange(ends_, {});
 }
 
 // Reads all that was produced before the call. A record that is being written on another CPU right
@@ -711,6 +773,7 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   const auto sum = stats();
   meta.lost = sum.lost;
   meta.suppressed = sum.suppressed;
+  meta.suppressed_calls = suppressed_calls();
   return meta;
 }
 

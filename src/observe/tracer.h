@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernel/noise.h"
 #include "kernel/privilege.h"
 #include "profile/profile.h"
 #include "trace/dump.h"
@@ -42,6 +43,7 @@ struct TracerOptions {
   bool count_syscalls = false;                     // profile: count every call (costs a map update a call)
   double infrequent_below = 0;                     // profile: > 0 counts functions instead of recording them and lets go of hot ones
   std::string host_node;                           // Meta.node
+  kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
 
 // What a dump that was written holds.
@@ -54,6 +56,14 @@ struct DumpTotals {
 struct TracerStats {
   std::uint64_t recorded = 0, lost = 0, suppressed = 0, stored = 0;
   std::uint64_t memory = 0;  // bytes in use, kernel buffers included
+};
+
+// A process of a target that a signal ended, or a main process that exited with a status other than 0; unplanned.
+struct ProcessEnd {
+  std::string node;
+  pid_t pid = 0;
+  int signal = 0;      // 0: it exited
+  int exit_code = -1;
 };
 
 class Tracer {
@@ -78,6 +88,13 @@ class Tracer {
   // Into a file: beside and renamed, 0600.
   [[nodiscard]] Result<DumpTotals> write_dump(const std::filesystem::path& path,
                                               const std::function<void(trace::Meta&)>& amend = {});
+  // A process of rose's own, with what it starts, is no target's, even inside a target's cgroup.
+  virtual void leave_out(pid_t pid) = 0;
+
+  // Such ends since last asked, told within a fraction of a second; of a flood, the first few hundred.
+  [[nodiscard]] virtual std::vector<ProcessEnd> take_ends() = 0;
+  // Readable while there are any.
+  [[nodiscard]] virtual int ends_fd() const = 0;
   // Only with count_syscalls or infrequent_below.
   [[nodiscard]] virtual profile::RunCounts counts() = 0;
   [[nodiscard]] virtual TracerStats stats() = 0;

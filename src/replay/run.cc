@@ -291,6 +291,7 @@ observe::TracerOptions tracer_options(const config::Config& config) {
   options.memory = config.trace.memory;
   options.network_delay_ns = config.trace.network_delay_ns;
   options.pause_ns = config.trace.pause_ns;
+  if (auto noise = kernel::noise_table(config.trace.noise)) options.noise = std::move(*noise);  // read_config saw that it is right
   return options;
 }
 

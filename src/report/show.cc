@@ -7,13 +7,13 @@
 #include <charconv>
 #include <ctime>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
+#include "report/phrases.h"
 #include "kernel/uring.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
@@ -28,92 +28,8 @@ using trace::Trace;
 
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 16;
 constexpr std::array kTypes = {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys};
 constexpr std::string_view kTypeNames = "scf, af, nd, ps, sys";
-
-// Collects whole lines, so that `out` is not called once a line.
-class Lines {
- public:
-  explicit Lines(const Output& out) : out_(out) {}
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
-  ~Lines() {
-    if (!buffer_.empty()) out_(buffer_);
-  }
-  void add(std::string_view line) {
-    // Columns that happen to be empty leave no blanks at the end.
-    line = line.substr(0, line.find_last_not_of(' ') + 1);
-    buffer_ += line;
-    buffer_ += '\n';
-    if (buffer_.size() < kChunk) return;
-    out_(buffer_);
-    buffer_.clear();
-  }
-
- private:
-  const Output& out_;
-  std::string buffer_;
-};
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return out;
-}
-
-std::string node_of(const Trace& trace, const Event& event) {
-  const std::string_view name = event.node == 0 ? std::string_view(trace.meta.node) : trace.str(event.node);
-  return name.empty() ? "-" : printable(name);
-}
-
-// "+1.234567", seconds after `from`.
-std::string offset_text(std::int64_t ns) {
-  const bool before = ns < 0;
-  const std::uint64_t us = static_cast<std::uint64_t>(before ? -ns : ns) / 1000;
-  return fmt::format("{}{}.{:06}", before ? '-' : '+', us / 1'000'000, us % 1'000'000);
-}
-
-std::string endpoint(const Trace& trace, trace::StringId address, std::uint16_t port) {
-  std::string text = address == 0 ? "?" : printable(trace.str(address));
-  if (port == 0) return text;
-  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
-}
-
-void append_call(std::string& out, const Event& e) {
-  out += e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
-  constexpr int kUringEnter = 426;
-  if (e.type == EventType::scf && e.syscall == kUringEnter && e.result > 0)
-    out += " " + kernel::uring_operation_name(static_cast<int>(std::min<std::int64_t>(e.result, 999)));
-  if (e.type == EventType::scf)
-    out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
-  else
-    out += fmt::format(" = {}", e.result);
-}
-
-// Where a call was made: the paths, else the peer.
-void append_place(std::string& out, const Trace& trace, const Event& e) {
-  if (e.path != 0) {
-    out += ' ';
-    if ((e.flags & trace::kTruncated) != 0) out += "...";
-    out += printable(trace.str(e.path));
-    if ((e.flags & trace::kUnlinked) != 0) out += " (unlinked)";
-  }
-  if (e.path2 != 0) out += " -> " + printable(trace.str(e.path2));
-  if (e.peer != 0) out += " peer " + printable(trace.str(e.peer));
-}
-
-void append_state(std::string& out, const Event& e) {
-  if ((e.flags & trace::kBlocked) != 0 && e.state == ProcessState::paused)
-    out += "blocked in uninterruptible wait";
-  else
-    out += e.state == ProcessState::none ? "changed" : state_name(e.state);
-  if (e.state == ProcessState::crashed || e.signal != 0)
-    out += e.signal == 0 ? "" : " by " + kernel::signal_name(e.signal);
-  if (e.exit_code >= 0) out += fmt::format(" with status {}", e.exit_code);
-  if ((e.flags & trace::kOutOfMemory) != 0) out += ", out of memory";
-}
 
 }  // namespace
 
@@ -283,6 +199,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   counts += fmt::format(", {} lost", meta.lost);
   if (meta.suppressed != 0) counts += fmt::format(", {} expected ones left out", meta.suppressed);
   lines.add(counts);
+  if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (meta.workload_ts != 0)
     lines.add(fmt::format("# the workload began at {}", offset_text(meta.workload_ts - origin)));
   if (shown == 0) return;
@@ -293,100 +210,6 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
     lines.add(fmt::format("{:>{}}  {:<{}}  {:<4}  {:<{}}  {}", offset_text(e.ts_ns - origin), time_width,
                           nodes[e.node], node_width, upper(type_name(e.type)), process(e), process_width,
                           describe(trace, e)));
-  }
-}
-
-void show_summary(const Trace& trace, const ShowFilter& filter, const Output& out) {
-  // Equal events count together; what rose injected stands apart from what happened.
-  struct Group {
-    std::uint64_t count = 0;
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    const Event* example = nullptr;
-  };
-  using Key = std::tuple<int, std::string_view, int, int, int, int, trace::StringId, trace::StringId, trace::StringId,
-                         trace::StringId, trace::StringId, trace::StringId, int>;
-  // Causes of the coarse kind first, as the diagnosis ranks them.
-  const auto rank = [](EventType type) {
-    switch (type) {
-      case EventType::ps: return 0;
-      case EventType::nd: return 1;
-      case EventType::scf: return 2;
-      case EventType::sys: return 3;
-      case EventType::af: return 4;
-    }
-    return 5;
-  };
-  std::map<Key, Group> groups;
-  std::map<EventType, std::uint64_t> totals;
-  for (const Event& e : trace.events) {
-    if (!matches(filter, trace, e)) continue;
-    const std::string_view node = e.node == 0 ? std::string_view(trace.meta.node) : trace.str(e.node);
-    const bool ends = e.type == EventType::ps;
-    Group& group =
-        groups[Key{rank(e.type), node, e.syscall, e.err, static_cast<int>(e.state),
-                   ends ? e.signal * 1000 + e.exit_code : 0, e.path, e.path2, e.peer, e.function, e.src, e.dst,
-                   e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory | trace::kBlocked)}];
-    if (group.count == 0) group.first = e.ts_ns;
-    group.last = e.ts_ns;
-    group.count += e.count;
-    if (group.example == nullptr) group.example = &e;
-    totals[e.type] += e.count;
-  }
-  Lines lines(out);
-  std::string line;
-  for (const EventType type : kTypes) {
-    if (!line.empty()) line += ", ";
-    line += fmt::format("{} {}", totals[type], upper(type_name(type)));
-  }
-  lines.add(fmt::format("# {}; {} lost", line, trace.meta.lost));
-  if (groups.empty()) return;
-
-  struct Row {
-    int rank;
-    const Group* group;
-    std::string node, count, what;
-  };
-  std::vector<Row> rows;
-  std::size_t node_width = 4;
-  std::size_t count_width = 5;
-  std::size_t time_width = 5;
-  const std::int64_t origin = trace.events.front().ts_ns;
-  for (const auto& [key, group] : groups) {
-    const Event& e = *group.example;
-    std::string what;
-    if (e.type == EventType::scf) {
-      append_call(what, e);
-      append_place(what, trace, e);
-    } else if (e.type == EventType::sys) {
-      what = e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
-      append_place(what, trace, e);
-    } else if (e.type == EventType::nd) {
-      what = fmt::format("{} -> {} silent", endpoint(trace, e.src, 0), endpoint(trace, e.dst, 0));
-    } else if (e.type == EventType::ps) {
-      append_state(what, e);
-      if ((e.flags & trace::kMain) != 0) what += ", main process";
-      if ((e.flags & trace::kPlanned) != 0) what += ", planned";
-    } else {
-      what = e.function == 0 ? "?" : printable(trace.str(e.function));
-    }
-    if ((e.flags & trace::kInjected) != 0) what += " [injected]";
-    rows.push_back({std::get<0>(key), &group, node_of(trace, e), fmt::format("{}", group.count), std::move(what)});
-    node_width = std::max(node_width, std::min<std::size_t>(rows.back().node.size(), 24));
-    count_width = std::max(count_width, rows.back().count.size());
-    time_width = std::max({time_width, offset_text(group.first - origin).size(), offset_text(group.last - origin).size()});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    if (a.group->count != b.group->count) return a.group->count > b.group->count;
-    return a.group->first < b.group->first;
-  });
-  lines.add(fmt::format("type  {:<{}}  {:>{}}  {:>{}}  {:>{}}  what", "node", node_width, "count", count_width, "first",
-                        time_width, "last", time_width));
-  for (const Row& row : rows) {
-    lines.add(fmt::format("{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", upper(type_name(row.group->example->type)),
-                          row.node, node_width, row.count, count_width, offset_text(row.group->first - origin),
-                          time_width, offset_text(row.group->last - origin), time_width, row.what));
   }
 }
 

@@ -1,5 +1,5 @@
-// Views of a trace for people: one line an event, or what failed how often where. Reads traces,
-// decides nothing; the lossless forms are in trace/.
+// Views of a trace for people: one line an event. Reads traces, decides nothing; the lossless forms are in trace/,
+// what failed how often is in summary.h.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,6 @@ struct ShowFilter {
 
 // Each calls `out` with whole lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
-void show_summary(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 // Lossless when nothing is filtered out.
 void show_jsonl(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 

@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "kernel/syscalls.h"
 #include "trace/block.h"
 #include "trace/limits.h"
 
@@ -79,6 +80,8 @@ enum Tag : std::uint16_t {
   kNodes = 15,      // once a name
   kAddresses = 16,  // once an address
   kShift = 17,      // added to the time of every event
+  kTrigger = 18,
+  kSuppressedCall = 19,  // once a kind: u16 syscall, u16 errno, u32 0, u64 count
 };
 
 template <typename T>
@@ -300,6 +303,17 @@ class Reader {
       case kEnd: return time(meta.end_ns);
       case kNodes: return text(meta.nodes.emplace_back());
       case kAddresses: return text(meta.addresses.emplace_back());
+      case kTrigger: return text(meta.trigger);
+      case kSuppressedCall: {
+        SuppressedCall call;
+        if (value.size() != 16) return false;
+        std::memcpy(&call.syscall, value.data(), sizeof(call.syscall));
+        std::memcpy(&call.err, value.data() + 2, sizeof(call.err));
+        std::memcpy(&call.count, value.data() + 8, sizeof(call.count));
+        if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 0 || call.err > kMostErrno) return false;
+        meta.suppressed_calls.push_back(call);
+        return true;
+      }
       case kShift:
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
@@ -397,7 +411,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   const auto time = [&](Tag tag, std::int64_t value) {
     number(tag, value >= 0 && value <= kLatestTs ? static_cast<std::uint64_t>(value) : 0);
   };
-  for (const std::string* text : {&meta.node, &meta.host, &meta.boot_id}) {
+  for (const std::string* text : {&meta.node, &meta.host, &meta.boot_id, &meta.trigger}) {
     if (text->size() > kLongestString)
       return fail(ErrorKind::input, fmt::format("a name of {} bytes is longer than a dump holds ({})", text->size(),
                                                 kLongestString));
@@ -416,6 +430,16 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   time(kWorkloadTs, meta.workload_ts);
   time(kBegin, meta.begin_ns);
   time(kEnd, meta.end_ns);
+  if (!meta.trigger.empty()) bytes(kTrigger, meta.trigger);
+  for (const SuppressedCall& call : meta.suppressed_calls) {
+    if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 0 || call.err > kMostErrno) continue;
+    std::string packed;
+    append(packed, call.syscall);
+    append(packed, call.err);
+    append(packed, std::uint32_t{0});
+    append(packed, call.count);
+    bytes(kSuppressedCall, packed);
+  }
   if (shift_ns != 0) number(kShift, static_cast<std::uint64_t>(shift_ns));
   for (const std::string& name : meta.nodes) bytes(kNodes, name);
   for (const std::string& address : meta.addresses) bytes(kAddresses, address);

@@ -102,6 +102,14 @@ struct Event {
   std::uint32_t open_flags = 0;   // SYS of the open family: what it was opened with
 };
 
+// Failures of one kind that were expected: counted, not stored.
+struct SuppressedCall {
+  std::int16_t syscall = 0;
+  std::int16_t err = 0;
+  std::uint64_t count = 0;
+  friend bool operator==(const SuppressedCall&, const SuppressedCall&) = default;
+};
+
 // The header of a dump.
 struct Meta {
   std::uint32_t version = 1;
@@ -119,6 +127,8 @@ struct Meta {
   std::int64_t workload_ts = 0;        // when the workload began; 0 unknown
   std::int64_t begin_ns = 0;           // when tracing began; 0 unknown
   std::int64_t end_ns = 0;             // when the window was written; 0 unknown
+  std::string trigger;                 // why the window was written: "crash: n1: ..."; "" unknown
+  std::vector<SuppressedCall> suppressed_calls;  // what `suppressed` counts, where it is known; the most frequent first
   std::vector<std::string> nodes;      // names seen, in file order
   // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
   std::vector<std::string> addresses;

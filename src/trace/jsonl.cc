@@ -199,7 +199,7 @@ enum class Key {
   exit_code, duration_ms, planned, packets, open, sport, dport, proto, count, main, core, oom, blocked, unlinked,
   truncated, injected, open_flags, operation,
   version, host, boot_id, wall_base_ns, monotonic_base_ns, window, memory, lost, suppressed, network_delay_ns,
-  pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses,
+  pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses, trigger, suppressed_calls,
   unknown
 };
 constexpr auto kKeys = static_cast<std::size_t>(Key::unknown);
@@ -228,7 +228,8 @@ const KeyMap& meta_keys() {
       {"window", Key::window}, {"memory", Key::memory}, {"lost", Key::lost}, {"suppressed", Key::suppressed},
       {"network_delay_ns", Key::network_delay_ns}, {"pause_ns", Key::pause_ns},
       {"workload_ts", Key::workload_ts}, {"begin_ns", Key::begin_ns}, {"end_ns", Key::end_ns},
-      {"nodes", Key::nodes}, {"addresses", Key::addresses}};
+      {"nodes", Key::nodes}, {"addresses", Key::addresses}, {"trigger", Key::trigger},
+      {"suppressed_calls", Key::suppressed_calls}};
   return keys;
 }
 
@@ -606,6 +607,23 @@ class LineReader {
     }
   }
 
+  // ["read EAGAIN 300"]
+  Maybe suppressed_calls(Meta& meta) {
+    std::vector<std::string> list;
+    LINE_CHECK(texts(list));
+    for (const std::string& text : list) {
+      const std::vector<std::string> words = split(text, ' ');
+      const std::optional<int> call = words.size() == 3 ? kernel::syscall_number(words[0]) : std::nullopt;
+      const std::optional<int> err = words.size() == 3 ? kernel::errno_number(words[1]) : std::nullopt;
+      std::uint64_t count = 0;
+      if (!call || !err || *err > kMostErrno ||
+          std::from_chars(words[2].data(), words[2].data() + words[2].size(), count).ptr != words[2].data() + words[2].size())
+        return Fault{fmt::format("{} does not say a call, its error and a count", shown(text)), "such as \"read EAGAIN 300\""};
+      meta.suppressed_calls.push_back({static_cast<std::int16_t>(*call), static_cast<std::int16_t>(*err), count});
+    }
+    return std::nullopt;
+  }
+
   [[nodiscard]] static Fault unknown_word(std::string_view key, std::string_view word,
                                           const std::vector<std::string>& known, std::string_view form) {
     std::string hint = did_you_mean(word, known);
@@ -744,6 +762,8 @@ class LineReader {
       case Key::workload_ts: return time(meta.workload_ts);
       case Key::begin_ns: return time(meta.begin_ns);
       case Key::end_ns: return time(meta.end_ns);
+      case Key::trigger: return plain_text(meta.trigger);
+      case Key::suppressed_calls: return suppressed_calls(meta);
       case Key::nodes: return texts(meta.nodes);
       case Key::addresses: return texts(meta.addresses);
       default: ROSE_BUG("a key without a reader");
@@ -830,6 +850,13 @@ std::string meta_to_json(const Meta& meta) {
   number("workload_ts", meta.workload_ts);
   number("begin_ns", meta.begin_ns);
   number("end_ns", meta.end_ns);
+  text("trigger", meta.trigger);
+  if (!meta.suppressed_calls.empty()) {
+    std::vector<std::string> calls;
+    for (const SuppressedCall& call : meta.suppressed_calls)
+      calls.push_back(fmt::format("{} {} {}", kernel::syscall_name(call.syscall), kernel::errno_name(call.err), call.count));
+    object.list("suppressed_calls", calls);
+  }
   if (!meta.nodes.empty()) object.list("nodes", meta.nodes);
   if (!meta.addresses.empty()) object.list("addresses", meta.addresses);
   object.end();

@@ -36,12 +36,28 @@ void combine(Meta& into, const Trace& trace) {
   into.memory += meta.memory;
   into.lost += meta.lost;
   into.suppressed += meta.suppressed;
+  for (const SuppressedCall& call : meta.suppressed_calls) {
+    const auto known = std::find_if(into.suppressed_calls.begin(), into.suppressed_calls.end(), [&](const SuppressedCall& other) {
+      return other.syscall == call.syscall && other.err == call.err;
+    });
+    if (known == into.suppressed_calls.end())
+      into.suppressed_calls.push_back(call);
+    else
+      known->count += call.count;
+  }
+  std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
+                   [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
   // The coarser threshold is the one that holds for the whole.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
   into.workload_ts = earliest(into.workload_ts, meta.workload_ts);
   into.begin_ns = earliest(into.begin_ns, meta.begin_ns);
   into.end_ns = std::max(into.end_ns, meta.end_ns);
+  if (into.trigger.empty()) {
+    into.trigger = meta.trigger;
+  } else if (!meta.trigger.empty() && into.trigger != meta.trigger && into.trigger.size() < 1000) {
+    into.trigger += "; " + meta.trigger;
+  }
   unite(into.nodes, node_names(trace));
   unite(into.addresses, meta.addresses);
 }

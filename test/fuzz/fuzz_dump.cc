@@ -7,6 +7,7 @@
 #include "recipe.h"
 #include "report/perfetto.h"
 #include "report/show.h"
+#include "report/summary.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"

@@ -196,11 +196,11 @@ inline trace::Trace snapshot(Tracer& tracer) {
 // What to look for; empty and negative fields match anything.
 struct Want {
   trace::EventType type = trace::EventType::scf;
-  std::string syscall;
-  std::string error;
-  std::string path;
-  std::string path2;
-  std::string peer;
+  std::string syscall = {};
+  std::string error = {};
+  std::string path = {};
+  std::string path2 = {};
+  std::string peer = {};
   pid_t pid = 0;
 };
 

@@ -525,6 +525,16 @@ memory = "64KiB"
      "5:10: trace.memory: '64KiB' is out of range, 1 MiB to 64 GiB is accepted",
      ""},
     {kNode + R"([trace]
+noise = ["opneat:ENOENT"]
+)",
+     "5:9: trace.noise: unknown syscall 'opneat'",
+     "did you mean 'openat'?"},
+    {kNode + R"([trace]
+noise = ["-open:ENOENT"]
+)",
+     "5:9: trace.noise: '-open:ENOENT' takes out what is not in the list",
+     "see rose trace --noise list"},
+    {kNode + R"([trace]
 pause = 2000-01-01
 )",
      "5:9: trace.pause: a date was found, a duration such as \"1.5s\" (units ms, s, m, h) is needed",

@@ -90,6 +90,7 @@ TEST_CASE("the reference file says everything") {
   CHECK(config.trace.memory == std::uint64_t{64} << 20);
   CHECK(config.trace.network_delay_ns == 5 * config::kSecond);
   CHECK(config.trace.pause_ns == 3 * config::kSecond);
+  CHECK(config.trace.noise == std::vector<std::string>{"newfstatat:ENOENT", "-poll:EINTR"});
   CHECK(config.diagnose.target_rate == 0.8);
   CHECK(config.diagnose.syscall_attempts == 50);
   CHECK(config.diagnose.max_runs == 300);

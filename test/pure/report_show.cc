@@ -6,6 +6,7 @@
 
 #include "golden.h"
 #include "report/perfetto.h"
+#include "report/summary.h"
 #include "trace/jsonl.h"
 #include "trace_random.h"
 
@@ -156,6 +157,41 @@ TEST_CASE("names cannot command the terminal", "[show]") {
     const std::string text = text_of(show_text, trace);
     CHECK(std::count(text.begin(), text.end(), '\n') >= 52);
   }
+}
+
+TEST_CASE("a summary against a profile", "[show]") {
+  Trace trace = sample();
+  trace.meta.trigger = "crash: n1: process 41 was killed by SIGKILL";
+  trace.meta.suppressed_calls = {{45, 11, 12}, {202, 110, 5}};
+  profile::Profile profile;
+  profile.name = "kv";
+  profile.runs = 3;
+  profile.seconds = 120;
+  profile.failures = {{"*", "openat", "ENOENT", "/var/lib/x/snapshot.*", "", 360}};
+  profile.state_changes = {{"n2", "rename", "", "/var/lib/x/epoch.tmp", "", 40}};
+  profile.functions = {{"n2", "Raft::install_snapshot(Snapshot const&)", "kv", 2, 0.02, true}};
+  profile.processes = {{"n2", "paused", "", -1, true, 1}};
+  profile.silences = {{"10.77.0.2", "10.77.0.1", 8000, 7000}};
+  std::string text;
+  show_summary(trace, {}, &profile, [&](std::string_view more) { text += more; });
+  check_golden("show/profile.summary", text);
+  std::string json;
+  show_summary_json(trace, {}, &profile, [&](std::string_view more) { json += more; });
+  const auto parsed = nlohmann::json::parse(json);
+  check_golden("show/profile.summary.json", parsed.dump(1) + "\n");
+  CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
+  CHECK(parsed["rows"][0]["normal"] == "new");
+
+  // The same failures, far more often than there.
+  const Trace same = sample();
+  for (const auto& event : same.events) {
+    if (event.type != EventType::scf || event.err != 2) continue;
+    for (int i = 0; i < 400; ++i) trace.events.push_back(event);
+  }
+  trace::sort_by_time(trace);
+  bool more = false;
+  for (const auto& row : summarise(trace, {}, &profile).rows) more |= row.normal == Normal::more && row.example->err == 2;
+  CHECK(more);
 }
 
 TEST_CASE("the summary counts every event once", "[show]") {

@@ -49,6 +49,8 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
   meta.workload_ts = time();
   meta.begin_ns = time();
   meta.end_ns = time();
+  meta.suppressed_calls = {{0, 11, 7}, {202, 110, 3}};
+  meta.trigger = "crash: n1: process 41 was killed by SIGSEGV";
   for (auto n = below(4); n > 0; --n) meta.nodes.push_back(random_text(rng));
   for (auto n = below(4); n > 0; --n) meta.addresses.push_back(random_text(rng));
 

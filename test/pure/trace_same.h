@@ -34,6 +34,8 @@ inline void require_same(const Trace& a, const Trace& b) {
   CHECK(a.meta.workload_ts == b.meta.workload_ts);
   CHECK(a.meta.begin_ns == b.meta.begin_ns);
   CHECK(a.meta.end_ns == b.meta.end_ns);
+  CHECK(a.meta.trigger == b.meta.trigger);
+  CHECK(a.meta.suppressed_calls == b.meta.suppressed_calls);
   CHECK(a.meta.nodes == b.meta.nodes);
   CHECK(a.meta.addresses == b.meta.addresses);
   REQUIRE(a.events.size() == b.events.size());

@@ -1,0 +1,120 @@
+#include "cli/recording.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/targets.h"
+
+namespace rose::cli {
+
+void add_recording_options(CLI::App& command, RecordingOptions& options) {
+  const std::string group = "When to write the window (SIGUSR1, 'rose dump' and the end always do)";
+  command.add_option("--dump-when", options.when, "When this shell command exits 0; 1 means no, anything else that it could not tell. "
+                                                  "After a hit it must say no once before it counts again")
+      ->type_name("CMD")->group(group);
+  command.add_option("--dump-every", options.every, "How often --dump-when is asked (default 5s)")->type_name("DURATION")->group(group);
+  command.add_option("--dump-timeout", options.timeout, "How long it may take (default 30s)")->type_name("DURATION")->group(group);
+  command.add_flag("--dump-on-crash", options.on_crash, "When a signal ended a process of a target, or a main process (one named by pid, or of -c) "
+                                                        "exited with a status other than 0; stops by 'rose node' do not count")
+      ->group(group);
+  command.add_option("--dump-on-log", options.on_log, "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); "
+                                                      "the file may be rotated or come later")
+      ->type_name("FILE:REGEX")->allow_extra_args(false)->group(group);
+  command.add_option("--after", options.after, "Write this long after the trigger, so that the window holds what came after it too")
+      ->type_name("DURATION")->group(group);
+  command.add_option("--dump-cooldown", options.cooldown, "At most one dump by --dump-when, --dump-on-crash and --dump-on-log in this time (default 60s)")
+      ->type_name("DURATION")->group(group);
+  command.add_option("-o,--output", options.out, "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; "
+                                                 "into a folder (a name that ends in '/') each under a name of its own")
+      ->type_name("FILE")->capture_default_str()->group(group);
+  command.add_option("--keep-dumps", options.keep, "Earlier dumps to keep; in a folder, dumps of this host in all")->capture_default_str()
+      ->check(CLI::Range(0, 1000))->group(group);
+  command.add_option("--control", options.control, "Control socket that 'rose dump' talks to")->type_name("SOCK")->group(group);
+}
+
+Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options) {
+  observe::TriggerOptions triggers;
+  triggers.oracle = options.when;
+  triggers.on_crash = options.on_crash;
+  if (options.when.empty() && !options.every.empty()) return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to ask");
+  if (options.when.empty() && !options.timeout.empty()) return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to ask");
+  if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty())
+    return fail(ErrorKind::usage, "--dump-cooldown needs --dump-when, --dump-on-crash or --dump-on-log: what is asked for is never held back");
+  if (!options.every.empty()) {
+    ROSE_TRY(triggers.every_ns, duration_option("--dump-every", options.every));
+    if (triggers.every_ns < 10'000'000) return fail(ErrorKind::usage, fmt::format("--dump-every: {} is too often", options.every), "10ms is the least");
+  }
+  if (!options.timeout.empty()) {
+    ROSE_TRY(triggers.oracle_timeout_ns, duration_option("--dump-timeout", options.timeout));
+  }
+  if (!options.after.empty()) {
+    ROSE_TRY(triggers.after_ns, duration_option("--after", options.after));
+  }
+  if (!options.cooldown.empty()) {
+    ROSE_TRY(triggers.cooldown_ns, duration_option("--dump-cooldown", options.cooldown));
+  }
+  for (const std::string& text : options.on_log) {
+    ROSE_TRY(triggers.logs.emplace_back(), observe::parse_log_watch("--dump-on-log", text));
+  }
+  return triggers;
+}
+
+Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options) {
+  return observe::DumpFiles::open(options.out, options.keep, host_name(), wall_ns());
+}
+
+Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options,
+                                                    const observe::TriggerOptions& triggers, observe::Tracer& tracer,
+                                                    observe::DumpFiles files) {
+  std::unique_ptr<Recording> recording(new Recording(tracer, std::move(files)));
+  const std::filesystem::path socket =
+      options.control.empty() ? observe::default_control_socket() : std::filesystem::path(options.control);
+  Result<std::unique_ptr<observe::ControlServer>> control =
+      observe::ControlServer::start(socket, [&tracer](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
+        ROSE_TRY(const observe::DumpTotals totals, tracer.write_dump(sink, [](trace::Meta& meta) {
+                   meta.trigger = observe::Cause{observe::TriggerKind::control, "rose dump"}.text();
+                 }));
+        return fmt::format("{} events, {} lost", totals.events, totals.lost);
+      });
+  if (control)
+    recording->control_ = std::move(*control);
+  else if (!options.control.empty() || control.error().kind != ErrorKind::usage)
+    return Unexpected(std::move(control).error());
+  else
+    log::warning("{}; this tracer answers to SIGUSR1 only", control.error().message);
+  ROSE_TRY(recording->triggers_, observe::Triggers::start(triggers, tracer, recording->recorder_));
+  return recording;
+}
+
+void Recording::stop() {
+  control_.reset();
+  if (!triggers_) return;
+  tally_ = triggers_->stop();
+  triggers_.reset();
+}
+
+observe::Cause Recording::last_cause(observe::Cause otherwise) const {
+  if (!tally_.pending) return otherwise;
+  observe::Cause cause = *tally_.pending;
+  cause.what += "; written at the end";
+  return cause;
+}
+
+void add_recorded(nlohmann::ordered_json& json, const std::vector<observe::WrittenDump>& dumps,
+                  const observe::TriggerTally& tally) {
+  json["dumps"] = nlohmann::ordered_json::array();
+  for (const observe::WrittenDump& dump : dumps) {
+    json["dumps"].push_back({{"file", dump.file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(dump.file.string())},
+                             {"trigger", dump.trigger},
+                             {"events", dump.size.events},
+                             {"lost", dump.size.lost},
+                             {"ts", dump.ts_ns}});
+  }
+  json["left_out"] = tally.left_out;
+  if (tally.oracle.asked != 0)
+    json["oracle"] = {{"asked", tally.oracle.asked}, {"hits", tally.oracle.hits}, {"unclear", tally.oracle.unclear}};
+}
+
+}  // namespace rose::cli

@@ -1,0 +1,67 @@
+// What makes a running `rose trace` write its window: the options, the control socket, the triggers, the files.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "observe/control.h"
+#include "observe/triggers.h"
+
+namespace rose::cli {
+
+struct RecordingOptions {
+  std::string out = "dump.bin";
+  std::string control;
+  std::string when;      // --dump-when
+  std::string every;
+  std::string timeout;
+  bool on_crash = false;
+  std::vector<std::string> on_log;
+  std::string after;
+  std::string cooldown;
+  int keep = 5;
+};
+
+void add_recording_options(CLI::App& command, RecordingOptions& options);
+// Refuses what contradicts itself.
+[[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
+[[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);
+
+// SIGUSR1, the control socket and the triggers, for as long as a tracer runs.
+class Recording {
+ public:
+  // Without --control, it gives way when the default socket is taken.
+  [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options,
+                                                                const observe::TriggerOptions& triggers,
+                                                                observe::Tracer& tracer, observe::DumpFiles files);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // Before the tracer goes. Nothing is written by itself from here on.
+  void stop();
+  [[nodiscard]] const observe::TriggerTally& tally() const { return tally_; }
+  // Of the last dump: what was still to be written, else `otherwise`.
+  [[nodiscard]] observe::Cause last_cause(observe::Cause otherwise) const;
+  // Only while the tracer is there.
+  Result<observe::WrittenDump> write(const observe::Cause& cause) { return recorder_.write(cause); }
+  [[nodiscard]] observe::DumpFiles& files() { return recorder_.files(); }
+
+ private:
+  Recording(observe::Tracer& tracer, observe::DumpFiles files) : recorder_(tracer, std::move(files)) {}
+
+  observe::Recorder recorder_;
+  std::unique_ptr<observe::Triggers> triggers_;
+  std::unique_ptr<observe::ControlServer> control_;
+  observe::TriggerTally tally_;
+};
+
+// "dumps", "left_out" and "oracle" of the result.
+void add_recorded(nlohmann::ordered_json& json, const std::vector<observe::WrittenDump>& dumps,
+                  const observe::TriggerTally& tally);
+
+}  // namespace rose::cli

@@ -1,0 +1,161 @@
+#include "observe/dump_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace rose::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostWritten = 1000;  // told at the end; a recorder runs all year
+
+// "20261122T014501Z"
+std::string stamp(std::int64_t wall_ns) {
+  const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
+  std::tm time{};
+  ::gmtime_r(&seconds, &time);
+  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour,
+                     time.tm_min, time.tm_sec);
+}
+constexpr std::size_t kStamp = 16;
+
+bool is_stamp(std::string_view text) {
+  for (std::size_t i = 0; i < kStamp; ++i) {
+    const bool right = i == 8 ? text[i] == 'T' : i == 15 ? text[i] == 'Z' : text[i] >= '0' && text[i] <= '9';
+    if (!right) return false;
+  }
+  return true;
+}
+
+// A host's name as part of a file's.
+std::string file_word(std::string_view host) {
+  std::string out;
+  for (const char c : host.substr(0, 64)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+    out += plain ? c : '_';
+  }
+  return out.empty() ? "host" : out;
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  struct stat sa {}, sb {};
+  return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+}
+
+}  // namespace
+
+DumpTotals size_of(const trace::Trace& trace) {
+  DumpTotals size{trace.events.size(), trace.meta.lost, trace.meta.suppressed, {}};
+  for (const trace::Event& event : trace.events) size.by_type[static_cast<std::size_t>(event.type)] += event.count;
+  return size;
+}
+
+Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string host, std::int64_t began_ns) {
+  DumpFiles files;
+  std::error_code error;
+  if (out.empty()) return fail(ErrorKind::usage, "-o: the file's name is empty");
+  files.out_ = out;
+  files.folder_ = fs::is_directory(out, error) || out.string().back() == '/';
+  files.keep_ = keep;
+  files.host_ = file_word(host);
+  files.began_ns_ = began_ns;
+  if (files.folder_) {
+    if (::mkdir(files.out_.c_str(), 0700) != 0 && errno != EEXIST)
+      return fail(ErrorKind::usage, fmt::format("-o: cannot make the folder {}: {}", out.string(), std::strerror(errno)));
+    if (!fs::is_directory(files.out_, error))
+      return fail(ErrorKind::usage, fmt::format("-o: {} is no folder", out.string()));
+  }
+  const Result<AtomicFile> tried = AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // vanishes again
+  if (!tried) return fail(ErrorKind::usage, fmt::format("-o: {}", tried.error().message));
+  return files;
+}
+
+fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
+
+// FILE stays where it is until the new one replaces it: there is no moment without the newest dump.
+Result<bool> DumpFiles::make_room() {
+  struct stat now {};
+  if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
+  // File systems stamp with a coarse clock.
+  const std::int64_t modified = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec;
+  if (modified < began_ns_ - 20'000'000) return false;
+  if (same_file(out_, kept(1))) return true;  // room was made, and then nothing could be written
+  moved(kept(keep_), {});
+  for (int i = keep_ - 1; i >= 1; --i) {
+    if (::rename(kept(i).c_str(), kept(i + 1).c_str()) == 0) moved(kept(i), kept(i + 1));
+  }
+  if (::linkat(AT_FDCWD, out_.c_str(), AT_FDCWD, kept(1).c_str(), 0) == 0) return true;
+  if (::rename(out_.c_str(), kept(1).c_str()) != 0)  // a file system without hard links
+    return fail_errno(ErrorKind::input, fmt::format("cannot keep {} as {}", out_.string(), kept(1).string()), errno);
+  moved(out_, kept(1));
+  return true;
+}
+
+void DumpFiles::moved(const fs::path& from, const fs::path& to) {
+  for (WrittenDump& dump : written_) {
+    if (dump.file == from) dump.file = to;
+  }
+}
+
+fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
+  const std::string name = fmt::format("rose-{}-{}-{}", host_, stamp(wall_ns), trigger_word(cause.kind));
+  fs::path path = out_ / (name + ".bin");
+  struct stat there {};
+  for (int i = 2; ::lstat(path.c_str(), &there) == 0 && i < 1000; ++i) path = out_ / fmt::format("{}-{}.bin", name, i);
+  return path;
+}
+
+void DumpFiles::prune(const fs::path& newest) {
+  const std::string front = fmt::format("rose-{}-", host_);
+  struct Found {
+    std::string stamp;
+    std::int64_t modified = 0;
+    fs::path path;
+  };
+  std::vector<Found> found;
+  std::error_code error;
+  for (fs::directory_iterator it(out_, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    struct stat status {};
+    if (!name.starts_with(front) || !name.ends_with(".bin") || name.size() < front.size() + kStamp + 2) continue;
+    if (!is_stamp(std::string_view(name).substr(front.size())) || name[front.size() + kStamp] != '-') continue;
+    if (it->path() == newest || ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    found.push_back({name.substr(front.size(), kStamp), status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+                     it->path()});
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.stamp, a.modified, a.path) > std::tie(b.stamp, b.modified, b.path);
+  });
+  for (std::size_t i = static_cast<std::size_t>(std::max(keep_, 1)) - 1; i < found.size(); ++i) {
+    if (::unlink(found[i].path.c_str()) == 0)
+      moved(found[i].path, {});
+    else
+      log::warning("cannot remove {}: {}", found[i].path.string(), std::strerror(errno));
+  }
+}
+
+Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, const Writer& writer) {
+  const fs::path target = folder_ ? fresh_name(cause, wall_ns) : out_;
+  bool keeps = false;
+  if (!folder_) {
+    ROSE_TRY(keeps, make_room());
+  }
+  ROSE_TRY(DumpTotals size, writer(target));
+  if (!folder_) moved(out_, keeps ? kept(1) : fs::path());
+  if (written_.size() >= kMostWritten) written_.erase(written_.begin());
+  written_.push_back({target, cause.text(), std::move(size), wall_ns});
+  if (folder_) prune(target);
+  return written_.back();
+}
+
+}  // namespace rose::observe

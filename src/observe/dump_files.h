@@ -1,0 +1,57 @@
+// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it are kept beside
+// it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "observe/dump_plan.h"
+#include "observe/tracer.h"
+#include "trace/event.h"
+
+namespace rose::observe {
+
+[[nodiscard]] DumpTotals size_of(const trace::Trace& trace);
+
+struct WrittenDump {
+  std::filesystem::path file;  // where it is now; empty once it made room for newer ones
+  std::string trigger;
+  DumpTotals size;
+  std::int64_t ts_ns = 0;
+};
+
+class DumpFiles {
+ public:
+  // A folder when `out` is one or ends in '/': it is made when its parent is there. `keep`: how many are kept,
+  // beside the newest for a file, in all for a folder. What stands at `out` and is older than `began_ns` (wall
+  // clock) is somebody's earlier result and is replaced, as -o does everywhere.
+  [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host,
+                                              std::int64_t began_ns);
+
+  // `writer` writes a whole dump to the name it is given (beside and renamed).
+  using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&)>;
+  Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
+
+  [[nodiscard]] const std::vector<WrittenDump>& written() const { return written_; }
+
+ private:
+  [[nodiscard]] std::filesystem::path kept(int number) const;
+  // True: FILE.1 is what FILE is, until the new one is there.
+  [[nodiscard]] Result<bool> make_room();
+  [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
+  void prune(const std::filesystem::path& newest);
+  void moved(const std::filesystem::path& from, const std::filesystem::path& to);
+
+  std::filesystem::path out_;
+  bool folder_ = false;
+  int keep_ = 5;
+  std::string host_;
+  std::int64_t began_ns_ = 0;
+  std::vector<WrittenDump> written_;
+};
+
+}  // namespace rose::observe

@@ -1,0 +1,282 @@
+#include "observe/triggers.h"
+
+#include <poll.h>
+#include <re2/re2.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/held_child.h"
+#include "base/log.h"
+#include "base/log_follow.h"
+#include "base/units.h"
+#include "kernel/syscalls.h"
+
+namespace rose::observe {
+namespace {
+
+constexpr std::int64_t kLogPoll = 200'000'000;
+constexpr std::size_t kLongestExcerpt = 160;
+
+// Text of the traced system as part of a message: no controls, not long.
+std::string excerpt(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, kLongestExcerpt)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte >= 0x7f ? '?' : c;
+  }
+  if (text.size() > kLongestExcerpt) out += "...";
+  return out;
+}
+
+// A hostile line must cost time in proportion to its length: hence RE2, which does not back-track.
+std::unique_ptr<re2::RE2> compile(const std::string& regex) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  return std::make_unique<re2::RE2>(regex, options);
+}
+
+class Watcher final : public Triggers {
+ public:
+  Watcher(TriggerOptions options, Tracer& tracer, Recorder& recorder)
+      : options_(std::move(options)), tracer_(tracer), recorder_(recorder),
+        plan_(options_.after_ns, options_.cooldown_ns) {}
+  ~Watcher() override { (void)stop(); }
+
+  Result<void> begin() {
+    for (const LogWatch& watch : options_.logs) {
+      Log log{LogFollower(watch.file), compile(watch.regex), watch.file};
+      log.follower.begin_at_end();
+      logs_.push_back(std::move(log));
+    }
+    stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  TriggerTally stop() override {
+    if (thread_.joinable()) {
+      const std::uint64_t one = 1;
+      if (::write(stop_.get(), &one, sizeof one) < 0) log::debug("cannot wake the triggers' thread");
+      thread_.join();
+    }
+    return {plan_.left_out(), answers_, plan_.pending()};
+  }
+
+ private:
+  struct Log {
+    LogFollower follower;
+    std::unique_ptr<re2::RE2> regex;
+    std::filesystem::path file;
+  };
+
+  void run() {
+    std::int64_t next_ask = monotonic_ns();
+    std::int64_t next_logs = next_ask;
+    for (;;) {
+      std::int64_t now = monotonic_ns();
+      if (!options_.oracle.empty() && !oracle_ && now >= next_ask) {
+        next_ask = now + options_.every_ns;
+        ask(now);
+      }
+      if (!logs_.empty() && now >= next_logs) {
+        const bool more = read_logs();
+        now = monotonic_ns();
+        next_logs = more ? now : now + kLogPoll;
+      }
+      if (oracle_ && now >= oracle_until_) answer(true);
+      // At Ctrl-C the last dump follows at once.
+      while (!cancel::requested()) {
+        const auto cause = plan_.due(monotonic_ns());
+        if (!cause) break;
+        write(*cause);
+      }
+
+      std::int64_t next = now + 3'600'000'000'000;
+      if (!options_.oracle.empty()) next = std::min(next, oracle_ ? oracle_until_ : next_ask);
+      if (!logs_.empty()) next = std::min(next, next_logs);
+      if (const auto dump = plan_.next_ns(); dump && !cancel::requested()) next = std::min(next, *dump);
+      const std::int64_t left = std::max<std::int64_t>(next - monotonic_ns(), 0);
+      pollfd watched[] = {{stop_.get(), POLLIN, 0},
+                          {cancel::dump_fd(), POLLIN, 0},
+                          {options_.on_crash ? tracer_.ends_fd() : -1, POLLIN, 0},
+                          {oracle_ ? oracle_->pidfd() : -1, POLLIN, 0},
+                          {oracle_ && oracle_talks_ ? oracle_->errors() : -1, POLLIN, 0}};
+      const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
+      if (::ppoll(watched, std::size(watched), &ts, nullptr) < 0) continue;
+      if (watched[0].revents != 0) break;
+      if (watched[1].revents != 0) {
+        std::uint64_t count = 0;
+        if (::read(cancel::dump_fd(), &count, sizeof count) > 0) trigger({TriggerKind::signal, "SIGUSR1"});
+      }
+      if (watched[2].revents != 0) {
+        for (const ProcessEnd& end : tracer_.take_ends()) trigger({TriggerKind::crash, describe_end(end)});
+      }
+      if (watched[4].revents != 0) hear();
+      if (watched[3].revents != 0) answer(false);
+    }
+    // Whatever the reader saw until now is a reason for the last dump.
+    if (options_.on_crash) {
+      for (const ProcessEnd& end : tracer_.take_ends()) (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
+    }
+    oracle_.reset();
+  }
+
+  void trigger(Cause cause) {
+    const std::string text = cause.text();
+    switch (plan_.trigger(std::move(cause), monotonic_ns())) {
+      case DumpPlan::Answer::planned:
+        if (options_.after_ns > 0) log::info("{}: the window is written in {}", text, format_duration(options_.after_ns));
+        break;
+      case DumpPlan::Answer::joined: log::debug("{}: the dump to come will hold it", text); break;
+      case DumpPlan::Answer::cooling: log::debug("{}: not so soon after the last dump", text); break;
+    }
+  }
+
+  void write(const Cause& cause) {
+    const Result<WrittenDump> written = recorder_.write(cause);
+    if (!written) {
+      log::error(fmt::format("{}: {}", cause.text(), written.error().message), written.error().hint);
+      return;
+    }
+    const std::uint64_t left_out = plan_.take_left_out();
+    log::info("{}: wrote {}, {} events, {} lost{}", cause.text(), written->file.string(), written->size.events,
+              written->size.lost, left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
+  }
+
+  bool read_logs() {
+    bool more = false;
+    for (Log& log : logs_) {
+      more |= log.follower.read([&](std::string_view line) {
+        if (re2::RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), *log.regex))
+          trigger({TriggerKind::log, fmt::format("{}: {}", log.file.string(), excerpt(line))});
+        return true;
+      });
+    }
+    return more;
+  }
+
+  void ask(std::int64_t now) {
+    oracle_until_ = now + options_.oracle_timeout_ns;
+    said_.clear();
+    oracle_talks_ = true;
+    Result<HeldChild> child = HeldChild::fork_held({"/bin/sh", "-c", options_.oracle}, HeldChild::Kind::own_group);
+    if (child) {
+      tracer_.leave_out(child->pid());
+      const Result<void> going = child->let_go();
+      if (going) {
+        oracle_.emplace(std::move(*child));
+        return;
+      }
+      unclear(going.error().message);
+    } else {
+      unclear(child.error().message);
+    }
+    (void)answers_.take(std::nullopt);
+  }
+
+  // What the oracle says on stderr is read so that it never waits for us; its last words are kept.
+  void hear() {
+    char bytes[4096];
+    const ssize_t n = ::read(oracle_->errors(), bytes, sizeof bytes);
+    if (n <= 0) {
+      oracle_talks_ = n < 0 && (errno == EAGAIN || errno == EINTR);
+      return;
+    }
+    said_.append(bytes, static_cast<std::size_t>(n));
+    if (said_.size() > 2 * sizeof bytes) said_.erase(0, said_.size() - sizeof bytes);
+  }
+
+  void answer(bool timed_out) {
+    hear();
+    const std::optional<int> status = oracle_->end(0);
+    oracle_.reset();
+    std::optional<int> code;
+    if (!timed_out && status && WIFEXITED(*status)) code = WEXITSTATUS(*status);
+    switch (answers_.take(code)) {
+      case OracleAnswers::Meaning::hit: trigger({TriggerKind::oracle, excerpt(options_.oracle)}); break;
+      case OracleAnswers::Meaning::nothing: break;
+      case OracleAnswers::Meaning::unclear:
+        if (timed_out)
+          unclear(fmt::format("it did not answer within {}", format_duration(options_.oracle_timeout_ns)));
+        else if (code)
+          unclear(fmt::format("it exited with status {}", *code));
+        else
+          unclear(fmt::format("it was ended by signal {}", status ? WTERMSIG(*status) : 0));
+        break;
+    }
+  }
+
+  void unclear(const std::string& how) {
+    if (complained_) return;
+    complained_ = true;
+    std::string_view words = said_;
+    while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
+    words = words.substr(words.rfind('\n') == std::string_view::npos ? 0 : words.rfind('\n') + 1);
+    log::warning("--dump-when could not tell: {}{} (0 means dump, 1 means no; said once)", how,
+                 words.empty() ? "" : fmt::format(" and said '{}'", excerpt(words)));
+  }
+
+  TriggerOptions options_;
+  Tracer& tracer_;
+  Recorder& recorder_;
+  DumpPlan plan_;
+  OracleAnswers answers_;
+  std::vector<Log> logs_;
+  std::optional<HeldChild> oracle_;
+  std::int64_t oracle_until_ = 0;
+  bool oracle_talks_ = false;
+  std::string said_;
+  bool complained_ = false;
+  Fd stop_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' does not name a file and what to look for", option, excerpt(text)),
+                "write FILE:REGEX, such as /var/log/db.log:panic");
+  std::error_code error;
+  LogWatch watch{std::filesystem::absolute(text.substr(0, colon), error), std::string(text.substr(colon + 1))};
+  if (std::filesystem::exists(watch.file, error) && !std::filesystem::is_regular_file(watch.file, error))
+    return fail(ErrorKind::usage, fmt::format("{}: {} is not a regular file", option, watch.file.string()));
+  if (const auto regex = compile(watch.regex); !regex->ok())
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a regular expression: {}", option, excerpt(watch.regex), regex->error()),
+                "as in ECMAScript, without back references and looking around (RE2)");
+  return watch;
+}
+
+std::string describe_end(const ProcessEnd& end) {
+  if (end.signal != 0) return fmt::format("{}: process {} was killed by {}", end.node, end.pid, kernel::signal_name(end.signal));
+  return fmt::format("{}: the main process {} exited with status {}", end.node, end.pid, end.exit_code);
+}
+
+Result<WrittenDump> Recorder::write(const Cause& cause) {
+  const std::lock_guard lock(mutex_);
+  return files_.write(cause, wall_ns(), [&](const std::filesystem::path& file) {
+    return tracer_.write_dump(file, [&](trace::Meta& meta) { meta.trigger = cause.text(); });
+  });
+}
+
+std::vector<WrittenDump> Recorder::written() {
+  const std::lock_guard lock(mutex_);
+  return files_.written();
+}
+
+Result<std::unique_ptr<Triggers>> Triggers::start(const TriggerOptions& options, Tracer& tracer, Recorder& recorder) {
+  auto watcher = std::make_unique<Watcher>(options, tracer, recorder);
+  ROSE_CHECK(watcher->begin());
+  return watcher;
+}
+
+}  // namespace rose::observe

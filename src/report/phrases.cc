@@ -1,0 +1,74 @@
+#include "report/phrases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/syscalls.h"
+#include "kernel/uring.h"
+
+namespace rose::report {
+
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+using trace::Trace;
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
+std::string node_of(const Trace& trace, const Event& event) {
+  const std::string_view name = event.node == 0 ? std::string_view(trace.meta.node) : trace.str(event.node);
+  return name.empty() ? "-" : printable(name);
+}
+
+std::string offset_text(std::int64_t ns) {
+  const bool before = ns < 0;
+  const std::uint64_t us = static_cast<std::uint64_t>(before ? -ns : ns) / 1000;
+  return fmt::format("{}{}.{:06}", before ? '-' : '+', us / 1'000'000, us % 1'000'000);
+}
+
+std::string endpoint(const Trace& trace, trace::StringId address, std::uint16_t port) {
+  std::string text = address == 0 ? "?" : printable(trace.str(address));
+  if (port == 0) return text;
+  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
+}
+
+void append_call(std::string& out, const Event& e) {
+  out += e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
+  constexpr int kUringEnter = 426;
+  if (e.type == EventType::scf && e.syscall == kUringEnter && e.result > 0)
+    out += " " + kernel::uring_operation_name(static_cast<int>(std::min<std::int64_t>(e.result, 999)));
+  if (e.type == EventType::scf)
+    out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
+  else
+    out += fmt::format(" = {}", e.result);
+}
+
+void append_place(std::string& out, const Trace& trace, const Event& e) {
+  if (e.path != 0) {
+    out += ' ';
+    if ((e.flags & trace::kTruncated) != 0) out += "...";
+    out += printable(trace.str(e.path));
+    if ((e.flags & trace::kUnlinked) != 0) out += " (unlinked)";
+  }
+  if (e.path2 != 0) out += " -> " + printable(trace.str(e.path2));
+  if (e.peer != 0) out += " peer " + printable(trace.str(e.peer));
+}
+
+void append_state(std::string& out, const Event& e) {
+  if ((e.flags & trace::kBlocked) != 0 && e.state == ProcessState::paused)
+    out += "blocked in uninterruptible wait";
+  else
+    out += e.state == ProcessState::none ? "changed" : state_name(e.state);
+  if (e.state == ProcessState::crashed || e.signal != 0)
+    out += e.signal == 0 ? "" : " by " + kernel::signal_name(e.signal);
+  if (e.exit_code >= 0) out += fmt::format(" with status {}", e.exit_code);
+  if ((e.flags & trace::kOutOfMemory) != 0) out += ", out of memory";
+}
+
+}  // namespace rose::report

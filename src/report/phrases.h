@@ -1,0 +1,50 @@
+// Words that the views of a trace share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "report/show.h"
+#include "trace/event.h"
+
+namespace rose::report {
+
+// Collects whole lines, so that `out` is not called once a line.
+class Lines {
+ public:
+  explicit Lines(const Output& out) : out_(out) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  ~Lines() {
+    if (!buffer_.empty()) out_(buffer_);
+  }
+  void add(std::string_view line) {
+    // Columns that happen to be empty leave no blanks at the end.
+    line = line.substr(0, line.find_last_not_of(' ') + 1);
+    buffer_ += line;
+    buffer_ += '\n';
+    if (buffer_.size() < (std::size_t{1} << 16)) return;
+    out_(buffer_);
+    buffer_.clear();
+  }
+
+ private:
+  const Output& out_;
+  std::string buffer_;
+};
+
+[[nodiscard]] std::string upper(std::string_view text);
+[[nodiscard]] std::string node_of(const trace::Trace& trace, const trace::Event& event);
+// "+1.234567", seconds.
+[[nodiscard]] std::string offset_text(std::int64_t ns);
+[[nodiscard]] std::string endpoint(const trace::Trace& trace, trace::StringId address, std::uint16_t port);
+
+// "openat ENOENT"
+void append_call(std::string& out, const trace::Event& e);
+// Where a call was made: the paths, else the peer.
+void append_place(std::string& out, const trace::Trace& trace, const trace::Event& e);
+// "crashed by SIGKILL"
+void append_state(std::string& out, const trace::Event& e);
+
+}  // namespace rose::report

@@ -1,0 +1,321 @@
+#include "report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "kernel/syscalls.h"
+#include "report/phrases.h"
+
+namespace rose::report {
+
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+using trace::Trace;
+
+namespace {
+
+constexpr std::array kTypes = {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys};
+
+// A kind happens more often than in the profile when it does so many times as often, and not just a few times.
+constexpr double kMoreFactor = 4;
+constexpr std::uint64_t kMoreCount = 10;
+
+// Causes of the coarse kind first, as the diagnosis ranks them.
+int rank(EventType type) {
+  switch (type) {
+    case EventType::ps: return 0;
+    case EventType::nd: return 1;
+    case EventType::scf: return 2;
+    case EventType::sys: return 3;
+    case EventType::af: return 4;
+  }
+  return 5;
+}
+
+std::string describe_kind(const Trace& trace, const Event& e) {
+  std::string what;
+  if (e.type == EventType::scf) {
+    append_call(what, e);
+    append_place(what, trace, e);
+  } else if (e.type == EventType::sys) {
+    what = e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
+    append_place(what, trace, e);
+  } else if (e.type == EventType::nd) {
+    what = fmt::format("{} -> {} silent", endpoint(trace, e.src, 0), endpoint(trace, e.dst, 0));
+  } else if (e.type == EventType::ps) {
+    append_state(what, e);
+    if ((e.flags & trace::kMain) != 0) what += ", main process";
+    if ((e.flags & trace::kPlanned) != 0) what += ", planned";
+  } else {
+    what = e.function == 0 ? "?" : printable(trace.str(e.function));
+  }
+  if ((e.flags & trace::kInjected) != 0) what += " [injected]";
+  return what;
+}
+
+// Says of each row whether the profile knows it.
+class Judge {
+ public:
+  Judge(const Trace& trace, const profile::Profile& profile) : trace_(trace), profile_(profile), benign_(profile) {
+    if (!trace.events.empty())
+      seconds_ = std::max(1.0, static_cast<double>(trace.events.back().ts_ns - trace.events.front().ts_ns) / 1e9);
+    for (const std::string& entry : trace.meta.addresses) {
+      const std::size_t equals = entry.find('=');
+      if (equals != std::string::npos) names_[entry.substr(equals + 1)] = entry.substr(0, equals);
+    }
+  }
+
+  void judge(std::vector<SummaryRow>& rows) const {
+    // Several kinds here may be one there: numbers in paths are patterns in a profile.
+    std::vector<const void*> known(rows.size(), nullptr);
+    std::map<const void*, std::pair<double, std::uint64_t>> seen;  // expected a second; here
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      double rate = 0;
+      known[i] = find(rows[i], rate);
+      if (known[i] == nullptr) continue;
+      auto& [expected, count] = seen[known[i]];
+      expected = rate;
+      count += rows[i].count;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (known[i] == nullptr) {
+        rows[i].normal = Normal::fresh;
+        continue;
+      }
+      const auto& [expected, count] = seen[known[i]];
+      const bool more = expected > 0 && count >= kMoreCount && static_cast<double>(count) / seconds_ > kMoreFactor * expected;
+      rows[i].normal = more ? Normal::more : Normal::usual;
+    }
+  }
+
+ private:
+  // What in the profile the row is, and how often that happens a second there (0: it is not said).
+  const void* find(const SummaryRow& row, double& rate) const {
+    const Event& e = *row.example;
+    const auto per_second = [&](std::uint64_t count) {
+      return profile_.seconds > 0 ? static_cast<double>(count) / profile_.seconds : 0.0;
+    };
+    switch (e.type) {
+      case EventType::scf:
+      case EventType::sys: {
+        const profile::CallKind* kind = benign_.find(trace_, e);
+        if (kind != nullptr) rate = per_second(kind->count);
+        return kind;
+      }
+      case EventType::af:
+        for (const profile::FunctionRate& function : profile_.functions) {
+          if (function.count == 0 || function.function != trace_.str(e.function)) continue;
+          rate = function.per_second;
+          return &function;
+        }
+        return nullptr;
+      case EventType::ps: {
+        // That programs begin is no failure; that `rose node` stopped one was wanted.
+        if (e.state == ProcessState::started || (e.flags & trace::kPlanned) != 0) return &profile_;
+        const std::string signal = e.signal == 0 ? "" : kernel::signal_name(e.signal);
+        for (const profile::ProcessKind& kind : profile_.processes) {
+          if (kind.state != state_name(e.state) || kind.signal != signal || kind.exit_code != e.exit_code) continue;
+          if (kind.main != ((e.flags & trace::kMain) != 0)) continue;
+          rate = per_second(kind.count);
+          return &kind;
+        }
+        return nullptr;
+      }
+      case EventType::nd:
+        for (const profile::Silence& silence : profile_.silences) {
+          if (!is_end(silence.src, e.src) || !is_end(silence.dst, e.dst)) continue;
+          if (silence.port != 0 && silence.port != e.sport && silence.port != e.dport) continue;
+          if (row.longest_ms <= silence.longest_ms) return &silence;
+        }
+        return nullptr;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] bool is_end(const std::string& name, trace::StringId address) const {
+    const std::string text(trace_.str(address));
+    const auto found = names_.find(text);
+    return name == text || (found != names_.end() && name == found->second);
+  }
+
+  const Trace& trace_;
+  const profile::Profile& profile_;
+  profile::BenignIndex benign_;
+  double seconds_ = 1;
+  std::map<std::string, std::string> names_;  // of nodes, by address
+};
+
+std::string call_list(const std::vector<trace::SuppressedCall>& calls) {
+  std::string list;
+  for (const trace::SuppressedCall& call : calls) {
+    list += fmt::format("{}{} {} x{}", list.empty() ? "" : ", ", kernel::syscall_name(call.syscall),
+                        kernel::errno_name(call.err), call.count);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string_view normal_name(Normal normal) {
+  switch (normal) {
+    case Normal::fresh: return "new";
+    case Normal::more: return "more";
+    case Normal::usual: return "usual";
+  }
+  return "new";
+}
+
+Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile) {
+  using Key = std::tuple<int, std::string_view, int, int, int, int, trace::StringId, trace::StringId, trace::StringId,
+                         trace::StringId, trace::StringId, trace::StringId, int>;
+  Summary summary;
+  std::map<Key, SummaryRow> groups;
+  for (const Event& e : trace.events) {
+    if (!matches(filter, trace, e)) continue;
+    const std::string_view node = e.node == 0 ? std::string_view(trace.meta.node) : trace.str(e.node);
+    const bool ends = e.type == EventType::ps;
+    SummaryRow& row = groups[Key{rank(e.type), node, e.syscall, e.err, static_cast<int>(e.state),
+                                 ends ? e.signal * 1000 + e.exit_code : 0, e.path, e.path2, e.peer, e.function, e.src,
+                                 e.dst, e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory | trace::kBlocked)}];
+    if (row.example == nullptr) {
+      row.example = &e;
+      row.first_ns = e.ts_ns;
+    }
+    row.last_ns = e.ts_ns;
+    row.longest_ms = std::max(row.longest_ms, e.duration_ms);
+    row.count += e.count;
+    summary.totals[e.type] += e.count;
+    summary.collapsed += e.count - 1;
+  }
+  for (auto& [key, row] : groups) {
+    row.node = node_of(trace, *row.example);
+    row.what = describe_kind(trace, *row.example);
+    summary.rows.push_back(std::move(row));
+  }
+  if (profile != nullptr) {
+    Judge(trace, *profile).judge(summary.rows);
+    for (const SummaryRow& row : summary.rows) ++summary.kinds[*row.normal];
+  }
+  std::stable_sort(summary.rows.begin(), summary.rows.end(), [](const SummaryRow& a, const SummaryRow& b) {
+    if (a.normal != b.normal) return a.normal < b.normal;
+    if (a.example->type != b.example->type) return rank(a.example->type) < rank(b.example->type);
+    if (a.count != b.count) return a.count > b.count;
+    return a.first_ns < b.first_ns;
+  });
+  return summary;
+}
+
+void show_summary(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out) {
+  const Summary summary = summarise(trace, filter, profile);
+  const trace::Meta& meta = trace.meta;
+  Lines lines(out);
+  std::string line;
+  for (const EventType type : kTypes) {
+    if (!line.empty()) line += ", ";
+    const auto found = summary.totals.find(type);
+    line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper(type_name(type)));
+  }
+  lines.add(fmt::format("# {}; {} lost", line, meta.lost));
+  if (!trace.events.empty())
+    lines.add(fmt::format("# first event {}, last {} s later", wall_clock(trace.events.front().ts_ns),
+                          offset_text(trace.events.back().ts_ns - trace.events.front().ts_ns).substr(1)));
+  if (summary.collapsed != 0)
+    lines.add(fmt::format("# {} of them, equal to others at that time, are only counted", summary.collapsed));
+  if (meta.suppressed != 0)
+    lines.add(fmt::format("# {} expected failures left out{}{}", meta.suppressed, meta.suppressed_calls.empty() ? "" : ": ",
+                          call_list(meta.suppressed_calls)));
+  if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
+  if (profile != nullptr) {
+    const auto kinds = [&](Normal normal) {
+      const auto found = summary.kinds.find(normal);
+      return found == summary.kinds.end() ? 0 : found->second;
+    };
+    lines.add(fmt::format("# against the profile of {} ({} runs, {:.0f} s): {} new, {} more often than there, {} usual",
+                          printable(profile->name), profile->runs, profile->seconds, kinds(Normal::fresh), kinds(Normal::more),
+                          kinds(Normal::usual)));
+  }
+  if (summary.rows.empty()) return;
+
+  const std::int64_t origin = trace.events.front().ts_ns;
+  std::size_t node_width = 4;
+  std::size_t count_width = 5;
+  std::size_t time_width = 5;
+  for (const SummaryRow& row : summary.rows) {
+    node_width = std::max(node_width, std::min<std::size_t>(row.node.size(), 24));
+    count_width = std::max(count_width, fmt::formatted_size("{}", row.count));
+    time_width = std::max({time_width, offset_text(row.first_ns - origin).size(), offset_text(row.last_ns - origin).size()});
+  }
+  const auto mark = [&](std::string_view text) { return profile == nullptr ? std::string() : fmt::format("{:<7}  ", text); };
+  lines.add(fmt::format("{}type  {:<{}}  {:>{}}  {:>{}}  {:>{}}  what", mark("profile"), "node", node_width, "count", count_width,
+                        "first", time_width, "last", time_width));
+  for (const SummaryRow& row : summary.rows) {
+    lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", mark(row.normal ? normal_name(*row.normal) : ""),
+                          upper(type_name(row.example->type)), row.node, node_width, row.count, count_width,
+                          offset_text(row.first_ns - origin), time_width, offset_text(row.last_ns - origin), time_width,
+                          row.what));
+  }
+}
+
+void show_summary_json(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out) {
+  using Json = nlohmann::ordered_json;
+  const Summary summary = summarise(trace, filter, profile);
+  const trace::Meta& meta = trace.meta;
+  Json json;
+  for (const EventType type : kTypes) {
+    const auto found = summary.totals.find(type);
+    json["events"][std::string(type_name(type))] = found == summary.totals.end() ? 0 : found->second;
+  }
+  json["lost"] = meta.lost;
+  json["collapsed"] = summary.collapsed;
+  json["suppressed"] = meta.suppressed;
+  json["suppressed_calls"] = Json::array();
+  for (const trace::SuppressedCall& call : meta.suppressed_calls)
+    json["suppressed_calls"].push_back(
+        {{"syscall", kernel::syscall_name(call.syscall)}, {"errno", kernel::errno_name(call.err)}, {"count", call.count}});
+  json["trigger"] = meta.trigger.empty() ? Json(nullptr) : Json(printable(meta.trigger));
+  json["profile"] = nullptr;
+  if (profile != nullptr) {
+    json["profile"] = {{"name", profile->name}, {"runs", profile->runs}, {"seconds", profile->seconds}};
+    for (const Normal normal : {Normal::fresh, Normal::more, Normal::usual}) {
+      const auto found = summary.kinds.find(normal);
+      json["profile"][std::string(normal_name(normal))] = found == summary.kinds.end() ? 0 : found->second;
+    }
+  }
+  json["rows"] = Json::array();
+  for (const SummaryRow& row : summary.rows) {
+    const Event& e = *row.example;
+    const auto text = [&](trace::StringId id) { return id == 0 ? Json(nullptr) : Json(printable(trace.str(id))); };
+    Json entry = {{"type", type_name(e.type)},
+                  {"node", row.node},
+                  {"normal", row.normal ? Json(normal_name(*row.normal)) : Json(nullptr)},
+                  {"count", row.count},
+                  {"first_ts", row.first_ns},
+                  {"last_ts", row.last_ns},
+                  {"what", row.what}};
+    if (e.type == EventType::scf || e.type == EventType::sys) {
+      entry["syscall"] = e.syscall < 0 ? Json(nullptr) : Json(kernel::syscall_name(e.syscall));
+      if (e.type == EventType::scf) entry["errno"] = e.err == 0 ? Json(nullptr) : Json(kernel::errno_name(e.err));
+      entry["path"] = text(e.path);
+      entry["path2"] = text(e.path2);
+      entry["peer"] = text(e.peer);
+    } else if (e.type == EventType::nd) {
+      entry["src"] = text(e.src);
+      entry["dst"] = text(e.dst);
+    } else if (e.type == EventType::ps) {
+      entry["state"] = state_name(e.state);
+      entry["signal"] = e.signal == 0 ? Json(nullptr) : Json(kernel::signal_name(e.signal));
+      entry["exit_code"] = e.exit_code < 0 ? Json(nullptr) : Json(e.exit_code);
+    } else {
+      entry["function"] = text(e.function);
+    }
+    json["rows"].push_back(std::move(entry));
+  }
+  out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace rose::report

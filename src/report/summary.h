@@ -1,0 +1,47 @@
+// What failed, how often, where and when, instead of single events; and, with a profile, what of it is not normal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "report/show.h"
+#include "trace/event.h"
+
+namespace rose::report {
+
+// Against a profile: absent from it; in it but rarer there; as usual there.
+enum class Normal { fresh, more, usual };
+[[nodiscard]] std::string_view normal_name(Normal normal);  // "new", "more", "usual"
+
+// Equal events together; what rose injected stands apart from what happened.
+struct SummaryRow {
+  const trace::Event* example = nullptr;  // of the trace
+  std::string node, what;                 // printable
+  std::uint64_t count = 0;
+  std::int64_t first_ns = 0, last_ns = 0;
+  std::int32_t longest_ms = 0;            // of what has a duration
+  std::optional<Normal> normal;
+};
+
+struct Summary {
+  std::vector<SummaryRow> rows;  // new ones first; then by kind, causes of the coarse kind first; then by count
+  std::map<trace::EventType, std::uint64_t> totals;
+  std::uint64_t collapsed = 0;   // events that stand in counted records
+  std::map<Normal, std::uint64_t> kinds;
+};
+
+// The trace must outlive it. `profile` may be nullptr.
+[[nodiscard]] Summary summarise(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile);
+
+void show_summary(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out);
+inline void show_summary(const trace::Trace& trace, const ShowFilter& filter, const Output& out) {
+  show_summary(trace, filter, nullptr, out);
+}
+// One JSON object, in one line.
+void show_summary_json(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out);
+
+}  // namespace rose::report

@@ -1,0 +1,228 @@
+// Triggers with real processes, and failures that are told to be expected.
+#include <fstream>
+#include <sstream>
+
+#include "observe/triggers.h"
+#include "observe_support.h"
+#include "trace/dump.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+using trace::EventType;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// A tracer with triggers, as `rose trace` has.
+struct Watched {
+  std::unique_ptr<Tracer> tracer;
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<Triggers> triggers;
+
+  Watched(const Target& target, const TestFolder& folder, const TriggerOptions& options) : tracer(start({target})) {
+    auto files = DumpFiles::open(folder.path() / "dump.bin", 5, "host", wall_ns());
+    REQUIRE(files);
+    recorder = std::make_unique<Recorder>(*tracer, std::move(*files));
+    auto started = Triggers::start(options, *tracer, *recorder);
+    REQUIRE(started);
+    triggers = std::move(*started);
+  }
+  ~Watched() { triggers.reset(); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  bool dumps(std::size_t count) {
+    return eventually([&] { return recorder->written().size() >= count; });
+  }
+  trace::Trace read(std::size_t index) {
+    auto dump = trace::read_dump(recorder->written().at(index).file);
+    if (!dump) FAIL(dump.error().message);
+    return std::move(dump->trace);
+  }
+};
+
+std::string own_cgroup() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("0::")) return line.substr(3);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[triggers]") {
+  const TestCgroup cgroup("crash");
+  const TestFolder folder;
+  TriggerOptions options;
+  options.on_crash = true;
+  Watched watched(target("n1", cgroup), folder, options);
+  Victim orderly(&cgroup, {"exit", "3"});  // not a main process: its cgroup was named
+  orderly.run();
+  Victim victim(&cgroup, {"segv"});
+  const pid_t pid = victim.pid();
+  victim.run();
+  REQUIRE(watched.dumps(1));
+  const auto trace = watched.read(0);
+  INFO(describe(trace));
+  CHECK(trace.meta.trigger == "crash: n1: process " + std::to_string(pid) + " was killed by SIGSEGV");
+  CHECK(processes(trace, pid, trace::ProcessState::crashed).size() == 1);
+
+  Victim second(&cgroup, {"die"});
+  second.run();
+  Victim last(&cgroup, {"abort"});
+  last.run();
+  // Seen by the tracer means seen by the triggers: both ends are told before the triggers stop.
+  REQUIRE(eventually([&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
+  const TriggerTally tally = watched.triggers->stop();
+  CHECK(watched.recorder->written().size() == 1);
+  CHECK(tally.left_out == 2);
+  CHECK_FALSE(tally.pending);
+}
+
+TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers]") {
+  for (const int status : {0, 7}) {
+    const TestFolder folder;
+    Victim victim(nullptr, {"exit", std::to_string(status)});
+    Target target;
+    target.node = "n1";
+    target.pids = {victim.pid()};
+    TriggerOptions options;
+    options.on_crash = true;
+    Watched watched(target, folder, options);
+    const pid_t pid = victim.pid();
+    victim.run();
+    if (status != 0) {
+      REQUIRE(watched.dumps(1));
+      CHECK(watched.recorder->written()[0].trigger == "crash: n1: the main process " + std::to_string(pid) + " exited with status 7");
+    } else {
+      REQUIRE(eventually([&] { return !processes(snapshot(*watched.tracer), pid, trace::ProcessState::exited).empty(); }));
+      CHECK_FALSE(watched.triggers->stop().pending);
+      CHECK(watched.recorder->written().empty());
+    }
+  }
+}
+
+TEST_CASE("a line in a log writes the window, later", "[triggers]") {
+  const TestCgroup cgroup("log");
+  const TestFolder folder;
+  TriggerOptions options;
+  options.logs = {{folder.path() / "db.log", "panic: [a-z]+"}};
+  options.after_ns = 1500 * kMs;
+  Watched watched(target("n1", cgroup), folder, options);
+  std::ofstream(folder.path() / "db.log") << "all is well\npanic: disk\n";
+  Victim victim(&cgroup, {"same", "20"});
+  victim.run();
+  REQUIRE(watched.dumps(1));
+  const auto trace = watched.read(0);
+  CHECK(trace.meta.trigger.starts_with("log: "));
+  CHECK(trace.meta.trigger.ends_with("db.log: panic: disk"));
+  bool after = false;
+  for (const auto& event : trace.events) after |= event.pid == victim.pid();
+  CHECK(after);
+}
+
+TEST_CASE("an oracle is asked now and then", "[triggers]") {
+  const TestCgroup cgroup("oracle");
+  const TestFolder folder;
+  const auto flag = folder.path() / "bug";
+  TriggerOptions options;
+  options.oracle = "test -e '" + flag.string() + "'";
+  options.every_ns = 30 * kMs;
+  options.cooldown_ns = 0;
+  Watched watched(target("n1", cgroup), folder, options);
+  std::ofstream{flag};
+  REQUIRE(watched.dumps(1));
+  CHECK(watched.recorder->written()[0].trigger == "oracle: " + options.oracle);
+  // Still true is not a new hit; no and then yes is.
+  std::filesystem::remove(flag);
+  std::this_thread::sleep_for(500ms);  // asked meanwhile; if it was not, the next check finds out
+  std::ofstream{flag};
+  REQUIRE(watched.dumps(2));
+  const TriggerTally tally = watched.triggers->stop();
+  CHECK(watched.recorder->written().size() == 2);
+  CHECK(tally.oracle.hits == 2);
+  CHECK(tally.oracle.asked > 2);
+  CHECK(tally.oracle.unclear == 0);
+}
+
+TEST_CASE("an oracle that does not answer is ended with all it started", "[triggers]") {
+  const TestCgroup cgroup("deaf");
+  const TestFolder folder;
+  const auto pids = folder.path() / "pids";
+  TriggerOptions options;
+  options.oracle = "echo $$ >> '" + pids.string() + "'; sleep 600 & wait";
+  options.every_ns = 30 * kMs;
+  options.oracle_timeout_ns = 200 * kMs;
+  Watched watched(target("n1", cgroup), folder, options);
+  const auto asked = [&] {
+    std::ifstream file(pids);
+    std::vector<pid_t> all;
+    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+    return all;
+  };
+  REQUIRE(eventually([&] { return asked().size() >= 3; }));
+  const TriggerTally tally = watched.triggers->stop();
+  CHECK(tally.oracle.unclear >= 2);
+  CHECK(watched.recorder->written().empty());
+  // A process that is gone may be a zombie of init's for a moment.
+  for (const pid_t pid : asked()) CHECK(eventually([&] { return ::kill(-pid, 0) != 0 && errno == ESRCH; }));
+}
+
+TEST_CASE("an oracle is no part of the target", "[triggers]") {
+  const TestCgroup cgroup("aside");
+  const TestFolder folder;
+  const std::string before = own_cgroup();
+  REQUIRE_FALSE(before.empty());
+  cgroup.write("cgroup.procs", "0");
+  TriggerOptions options;
+  options.oracle = "/bin/cat /rose-none/by-the-oracle; exit 1";
+  options.every_ns = 30 * kMs;
+  {
+    Watched watched(target("n1", cgroup), folder, options);
+    REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
+    std::this_thread::sleep_for(300ms);
+    const TriggerTally tally = watched.triggers->stop();
+    const auto trace = snapshot(*watched.tracer);
+    CHECK(tally.oracle.asked >= 1);
+    CHECK(tally.oracle.unclear == 0);
+    CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/by-the-target"}).size() == 1);
+    CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/by-the-oracle"}).empty());
+  }
+  std::ofstream(cgroup_root().string() + before + "/cgroup.procs") << "0";
+}
+
+TEST_CASE("what is expected is counted by its kind, and the list can be changed", "[noise]") {
+  const TestCgroup cgroup("noise-list");
+  const auto run = [&](const std::vector<std::string>& rules) {
+    TracerOptions options;
+    auto table = kernel::noise_table(rules);
+    REQUIRE(table);
+    options.noise = *table;
+    const TestFolder folder;  // the victim wants it empty
+    auto tracer = start({target("n1", cgroup)}, options);
+    Victim victim(&cgroup, {"failures", folder.path(), "1"});
+    REQUIRE(victim.run() == 0);
+    return snapshot(*tracer);
+  };
+  const auto counted = [](const trace::Trace& trace, const char* call, int err) {
+    std::uint64_t count = 0;
+    for (const auto& kind : trace.meta.suppressed_calls)
+      if (kernel::syscall_name(kind.syscall) == call && kind.err == err) count += kind.count;
+    return count;
+  };
+  const auto plain = run({});
+  const auto recorded = find(plain, {EventType::scf, "openat", "ENOENT"}).size();
+  CHECK(recorded >= 3);
+  CHECK(counted(plain, "openat", ENOENT) == 0);
+
+  const auto told = run({"open*:ENOENT"});
+  CHECK(find(told, {EventType::scf, "openat", "ENOENT"}).empty());
+  CHECK(find(told, {EventType::scf, "open", "ENOENT"}).empty());
+  CHECK(find(told, {EventType::scf, "execve", "ENOENT"}).size() == 1);
+  CHECK(counted(told, "openat", ENOENT) >= recorded);
+  CHECK(told.meta.suppressed >= counted(told, "openat", ENOENT));
+}

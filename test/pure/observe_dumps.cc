@@ -1,0 +1,212 @@
+// When dumps are written and where they go, by a clock of the test's own.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "observe/dump_files.h"
+#include "observe/dump_plan.h"
+#include "observe/triggers.h"
+
+using namespace rose;
+using namespace rose::observe;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kS = 1'000'000'000;
+using Answer = DumpPlan::Answer;
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/rose-dumps-XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] fs::path operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  // Name and content of each file.
+  [[nodiscard]] std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      std::stringstream content;
+      content << std::ifstream(entry.path()).rdbuf();
+      all[entry.path().filename().string()] = content.str();
+    }
+    return all;
+  }
+
+ private:
+  fs::path path_;
+};
+
+DumpFiles::Writer text(const std::string& content) {
+  return [content](const fs::path& file) -> Result<DumpTotals> {
+    ROSE_CHECK(write_file(file, content));
+    return DumpTotals{content.size(), 0, 0, {}};
+  };
+}
+
+DumpFiles opened(const fs::path& out, int keep, std::int64_t began = wall_ns()) {
+  auto files = DumpFiles::open(out, keep, "host/1", began);
+  if (!files) FAIL(files.error().message);
+  return std::move(*files);
+}
+
+}  // namespace
+
+TEST_CASE("a trigger is written later, and not too often", "[dumps]") {
+  DumpPlan plan(10 * kS, 60 * kS);
+  CHECK(plan.trigger({TriggerKind::crash, "one"}, 100 * kS) == Answer::planned);
+  CHECK_FALSE(plan.due(109 * kS));
+  CHECK(plan.next_ns() == 110 * kS);
+  // What comes before it is written is in it.
+  CHECK(plan.trigger({TriggerKind::log, "two"}, 105 * kS) == Answer::joined);
+  const auto due = plan.due(110 * kS);
+  REQUIRE(due);
+  CHECK(due->text() == "crash: one");
+  CHECK_FALSE(plan.due(1000 * kS));
+  CHECK(plan.trigger({TriggerKind::crash, "three"}, 159 * kS) == Answer::cooling);
+  CHECK(plan.left_out() == 2);
+  CHECK(plan.take_left_out() == 2);
+  CHECK(plan.trigger({TriggerKind::crash, "four"}, 160 * kS) == Answer::planned);
+  CHECK(plan.left_out() == 2);
+  CHECK(plan.take_left_out() == 0);
+  REQUIRE(plan.pending());
+  CHECK(plan.pending()->what == "four");
+}
+
+TEST_CASE("what is asked for is never held back", "[dumps]") {
+  DumpPlan plan(0, 60 * kS);
+  CHECK(plan.trigger({TriggerKind::crash, ""}, 1 * kS) == Answer::planned);
+  CHECK(plan.due(1 * kS)->text() == "crash");
+  for (int i = 2; i < 6; ++i) {
+    CHECK(plan.trigger({TriggerKind::signal, "SIGUSR1"}, i * kS) == Answer::planned);
+    CHECK(plan.due(i * kS)->text() == "signal: SIGUSR1");
+  }
+  // Beside one that came by itself and waits.
+  DumpPlan later(10 * kS, 0);
+  CHECK(later.trigger({TriggerKind::signal, ""}, 0) == Answer::planned);
+  CHECK(later.trigger({TriggerKind::crash, "x"}, 1 * kS) == Answer::planned);
+  CHECK(later.trigger({TriggerKind::signal, ""}, 2 * kS) == Answer::joined);
+  CHECK(later.pending()->kind == TriggerKind::crash);
+}
+
+TEST_CASE("an oracle must say no between two hits", "[dumps]") {
+  using Meaning = OracleAnswers::Meaning;
+  OracleAnswers oracle;
+  CHECK(oracle.take(0) == Meaning::hit);
+  CHECK(oracle.take(0) == Meaning::nothing);
+  CHECK(oracle.take(2) == Meaning::unclear);
+  CHECK(oracle.take(std::nullopt) == Meaning::unclear);
+  CHECK(oracle.take(0) == Meaning::nothing);
+  CHECK(oracle.take(1) == Meaning::nothing);
+  CHECK(oracle.take(0) == Meaning::hit);
+  CHECK(oracle.asked == 7);
+  CHECK(oracle.hits == 2);
+  CHECK(oracle.unclear == 2);
+}
+
+TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]") {
+  const Folder folder;
+  std::ofstream(folder / "d.bin") << "of last week";
+  fs::last_write_time(folder / "d.bin", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  DumpFiles files = opened(folder / "d.bin", 2);
+  CHECK(folder.files().size() == 1);  // opening leaves nothing
+  using Files = std::map<std::string, std::string>;
+  REQUIRE(files.write({TriggerKind::crash, ""}, 1, text("1")));
+  CHECK(folder.files() == Files{{"d.bin", "1"}});
+  REQUIRE(files.write({TriggerKind::log, ""}, 2, text("2")));
+  CHECK(folder.files() == Files{{"d.bin", "2"}, {"d.bin.1", "1"}});
+  REQUIRE(files.write({TriggerKind::signal, ""}, 3, text("3")));
+  CHECK(folder.files() == Files{{"d.bin", "3"}, {"d.bin.1", "2"}, {"d.bin.2", "1"}});
+  REQUIRE(files.written().size() == 3);
+  CHECK(files.written()[0].file == folder / "d.bin.2");
+
+  // What cannot be written costs the ones that are there nothing, however often it is tried.
+  const DumpFiles::Writer broken = [](const fs::path&) -> Result<DumpTotals> { return fail(ErrorKind::input, "the disk is full"); };
+  CHECK_FALSE(files.write({TriggerKind::crash, ""}, 4, broken));
+  CHECK_FALSE(files.write({TriggerKind::crash, ""}, 4, broken));
+  CHECK(folder.files() == Files{{"d.bin", "3"}, {"d.bin.1", "3"}, {"d.bin.2", "2"}});
+
+  REQUIRE(files.write({TriggerKind::end, ""}, 5, text("5")));
+  CHECK(folder.files() == Files{{"d.bin", "5"}, {"d.bin.1", "3"}, {"d.bin.2", "2"}});
+  REQUIRE(files.written().size() == 4);
+  CHECK(files.written()[0].file.empty());
+  CHECK(files.written()[1].file == folder / "d.bin.2");
+  CHECK(files.written()[2].file == folder / "d.bin.1");
+  CHECK(files.written()[3].file == folder / "d.bin");
+}
+
+TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "[dumps]") {
+  const Folder folder;
+  DumpFiles files = opened(folder / "d.bin", 5);
+  std::ofstream(folder / "d.bin") << "by rose dump";
+  REQUIRE(files.write({TriggerKind::end, ""}, 1, text("end")));
+  CHECK(folder.files() == std::map<std::string, std::string>{{"d.bin", "end"}, {"d.bin.1", "by rose dump"}});
+
+  DumpFiles none = opened(folder / "e.bin", 0);
+  REQUIRE(none.write({TriggerKind::crash, ""}, 1, text("1")));
+  REQUIRE(none.write({TriggerKind::end, ""}, 2, text("2")));
+  CHECK_FALSE(fs::exists(folder / "e.bin.1"));
+  CHECK(none.written()[0].file.empty());
+}
+
+TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
+  const Folder folder;
+  std::ofstream(folder / "rose-other-20200101T000000Z-crash.bin") << "";
+  std::ofstream(folder / "rose-host_1-notes.bin") << "";
+  std::ofstream(folder / "rose-host_1-20200101T000000Z-end.bin") << "";
+  DumpFiles files = opened(folder.path() + "/", 2);
+  const std::int64_t at = 1'795'311'901 * kS;  // 2026-11-22T01:45:01Z
+  const auto first = files.write({TriggerKind::crash, ""}, at, text("1"));
+  REQUIRE(first);
+  CHECK(first->file.filename() == "rose-host_1-20261122T014501Z-crash.bin");
+  const auto second = files.write({TriggerKind::crash, ""}, at, text("2"));
+  REQUIRE(second);
+  CHECK(second->file.filename() == "rose-host_1-20261122T014501Z-crash-2.bin");
+  REQUIRE(files.write({TriggerKind::end, ""}, at + kS, text("3")));
+  std::set<std::string> names;
+  for (const auto& [name, content] : folder.files()) names.insert(name);
+  CHECK(names == std::set<std::string>{"rose-other-20200101T000000Z-crash.bin", "rose-host_1-notes.bin",
+                                       "rose-host_1-20261122T014501Z-crash-2.bin", "rose-host_1-20261122T014502Z-end.bin"});
+  CHECK(files.written()[0].file.empty());
+}
+
+TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
+  const Folder folder;
+  DumpFiles files = opened(folder.path() + "/new/", 2);
+  CHECK(fs::is_directory(folder / "new"));
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/folder/", 2, "h", 0));
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/d.bin", 2, "h", 0));
+  CHECK_FALSE(DumpFiles::open("", 2, "h", 0));
+  std::ofstream(folder / "file") << "";
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/file/", 2, "h", 0));
+}
+
+TEST_CASE("FILE:REGEX", "[dumps]") {
+  const auto watch = parse_log_watch("--dump-on-log", "/var/log/db.log:panic: (a|b)");
+  REQUIRE(watch);
+  CHECK(watch->file == "/var/log/db.log");
+  CHECK(watch->regex == "panic: (a|b)");
+  for (const char* bad : {"", "file", ":regex", "file:", "/tmp:x", "file:(", "file:(?=a)", "file:(a)\\1"}) {
+    const auto refused = parse_log_watch("--dump-on-log", bad);
+    INFO(bad);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::usage);
+    CHECK(refused.error().message.find("--dump-on-log") == 0);
+  }
+}
