@@ -544,10 +544,14 @@ static __always_inline __s32 node_of(struct __sk_buff *skb, struct rose_settings
 	return node ? (__s32)*node : NOBODY;
 }
 
-static __always_inline __s32 user_of(const struct rose_endpoint *endpoint)
+/* On this host (`here`) also by port alone: sockets that are bound to every address stand there with none. */
+static __always_inline __s32 user_of(const struct rose_endpoint *endpoint, int here)
 {
+	struct rose_endpoint any = { .port = endpoint->port, .protocol = endpoint->protocol };
 	__u32 *node = bpf_map_lookup_elem(&rose_endpoints, endpoint);
 
+	if (!node && here)
+		node = bpf_map_lookup_elem(&rose_endpoints, &any);
 	return node ? (__s32)*node : NOBODY;
 }
 
@@ -555,24 +559,36 @@ static __always_inline void learn(const struct rose_endpoint *endpoint, __s32 no
 {
 	__u32 index = node;
 
-	if (user_of(endpoint) != node)
+	if (user_of(endpoint, 0) != node)
 		bpf_map_update_elem(&rose_endpoints, endpoint, &index, BPF_ANY);
 }
 
-SEC("cgroup_skb/egress")
-int rose_egress(struct __sk_buff *skb)
+/*
+ * A socket stays with the cgroup it was made in, also when its process is moved to its node's (systems that setup started). Those are
+ * known by their addresses only, which userspace reads when it finds the process; `left` is for the cgroup they stayed in.
+ */
+static __always_inline __s32 owner(struct __sk_buff *skb, struct rose_settings *set, const struct rose_endpoint *endpoint, int left)
+{
+	__s32 node = node_of(skb, set);
+
+	if (!left)
+		return node;
+	return node < 0 ? user_of(endpoint, skb->ifindex == LOOPBACK) : NOBODY;
+}
+
+static __always_inline int send(struct __sk_buff *skb, int left)
 {
 	struct rose_settings *set = settings();
 	struct packet packet = {};
 
 	if (!set || !read_packet(skb, 0, &packet))
 		return 1;
-	packet.source = node_of(skb, set);
+	packet.source = owner(skb, set, &packet.from, left);
 	if (packet.source < 0)
 		return 1;
 	if (packet.has_ports) {
 		learn(&packet.from, packet.source);
-		packet.target = user_of(&packet.to);
+		packet.target = user_of(&packet.to, skb->ifindex == LOOPBACK);
 	}
 	/* To nodes it is stopped where it arrives. Others have no program of ours: here. */
 	if (packet.target >= 0)
@@ -584,8 +600,7 @@ int rose_egress(struct __sk_buff *skb)
 	return packet.stop ? 2 : 1;
 }
 
-SEC("cgroup_skb/ingress")
-int rose_ingress(struct __sk_buff *skb)
+static __always_inline int receive(struct __sk_buff *skb, int left)
 {
 	struct rose_settings *set = settings();
 	struct packet packet = {};
@@ -593,13 +608,13 @@ int rose_ingress(struct __sk_buff *skb)
 
 	if (!set || skb->mark == OURS || !read_packet(skb, 0, &packet))
 		return 1;
-	packet.target = node_of(skb, set);
+	packet.target = owner(skb, set, &packet.to, left);
 	if (packet.target < 0)
 		return 1;
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
 	if (packet.has_ports) {
-		packet.source = user_of(&packet.from);
-		known = user_of(&packet.to);
+		packet.source = user_of(&packet.from, skb->ifindex == LOOPBACK);
+		known = user_of(&packet.to, skb->ifindex == LOOPBACK);
 		if (skb->ifindex == LOOPBACK && known == packet.target)
 			packet.looks_at |= NOT_REJECT_LOSS;
 		learn(&packet.to, packet.target);
@@ -607,6 +622,30 @@ int rose_ingress(struct __sk_buff *skb)
 	packet.now = bpf_ktime_get_ns();
 	bpf_loop(set->rules, try_rule, &packet, 0);
 	return !packet.stop;
+}
+
+SEC("cgroup_skb/egress")
+int rose_egress(struct __sk_buff *skb)
+{
+	return send(skb, 0);
+}
+
+SEC("cgroup_skb/ingress")
+int rose_ingress(struct __sk_buff *skb)
+{
+	return receive(skb, 0);
+}
+
+SEC("cgroup_skb/egress")
+int rose_left_egress(struct __sk_buff *skb)
+{
+	return send(skb, 1);
+}
+
+SEC("cgroup_skb/ingress")
+int rose_left_ingress(struct __sk_buff *skb)
+{
+	return receive(skb, 1);
 }
 
 /*
@@ -622,8 +661,8 @@ int rose_loopback(struct __sk_buff *skb)
 
 	if (!set || skb->mark == OURS || !read_packet(skb, sizeof(struct ethernet), &packet) || !packet.has_ports)
 		return TCX_NEXT;
-	packet.source = user_of(&packet.from);
-	packet.target = user_of(&packet.to);
+	packet.source = user_of(&packet.from, 1);
+	packet.target = user_of(&packet.to, 1);
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN | ONLY_REJECT;
 	packet.now = bpf_ktime_get_ns();
 	bpf_loop(set->rules, try_rule, &packet, 0);

@@ -134,6 +134,8 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
   void workload_began() override {
+    // Once more: a socket that was made before its process came to the node, and bound afterwards, is known by now.
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) look_at_sockets(i);
     workload_ns_ = now_ns();
     state_->begin(workload_ns_);
   }
@@ -210,6 +212,7 @@ class ScheduleInjector final : public Injector, private Hands {
     programs_->set_main(node, pid);
     // The cgroup of a system that rose did not start is known only now.
     if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) log::warning("{}", ok.error().message);
+    look_at_sockets(node);
     process_state(node, "started", pid);
   }
 
@@ -237,6 +240,13 @@ class ScheduleInjector final : public Injector, private Hands {
   void ring() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  void look_at_sockets(std::size_t node) {
+    if (!plan_->attached[node]) return;
+    if (auto ok = programs_->add_sockets(deployment_->nodes()[node], deployment_->processes(node)); !ok) {
+      log::warning("{}", ok.error().message);
+    }
   }
 
   // For nodes that come in through `rose exec`: before setup starts them.

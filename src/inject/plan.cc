@@ -173,7 +173,10 @@ Result<void> Planner::make() {
                                                     config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
-  for (const auto& node : config_.nodes) plan_.enters.push_back(node.attach && node.attach->exec);
+  for (const auto& node : config_.nodes) {
+    plan_.attached.push_back(node.attach.has_value());
+    plan_.enters.push_back(node.attach && node.attach->exec);
+  }
   plan_.chains.resize(faults.size());
   std::set<std::string> ids;
   for (const auto& one : faults) {

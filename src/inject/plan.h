@@ -58,6 +58,7 @@ struct Plan {
   std::vector<std::vector<int>> notified;  // by node: syscalls that faults and conditions are about
   std::string unsupervised;  // a node that rose did not start has some of them: only the override backend can do it
   BackendChoice backend;
+  std::vector<bool> attached;              // by node: rose did not start it
   std::vector<bool> enters;                // by node: it comes in through `rose exec`
 
   Plan() = default;

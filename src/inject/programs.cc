@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "deploy/network.h"
 #include "inject/override.h"
+#include "inject/sockets.h"
 #include "kernel/attach.h"
 #include "kernel/net_attach.h"
 #include "skel/inject.skel.h"
@@ -148,6 +149,7 @@ class LoadedPrograms final : public Programs {
   Result<void> attach(deploy::Deployment& deployment) override {
     ROSE_TRY(cgroup_root_, deploy::cgroup2_mount());
     netns_ = !deployment.client_netns().empty();
+    run_id_ = deployment.id();
     if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
     if (!plan_.rules.empty()) ROSE_CHECK(attach_network(deployment));
     for (const auto& node : deployment.nodes()) ROSE_CHECK(add_node(node));
@@ -193,6 +195,25 @@ class LoadedPrograms final : public Programs {
     ROSE_TRY(auto ingress, kernel::attach_cgroup(network_->progs.rose_ingress, node.cgroup));
     cgroup_links_.push_back(std::move(egress));
     cgroup_links_.push_back(std::move(ingress));
+    return {};
+  }
+
+  Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) override {
+    const std::lock_guard lock(mutex_);
+    if (network_ == nullptr || netns_ || detached_) return {};
+    for (const pid_t pid : pids) {
+      for (const auto& endpoint : endpoints_of(pid)) {
+        ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
+      }
+    }
+    // Whom setup started has its sockets in the run's cgroup; containers and units have them in their own.
+    const auto run = node.cgroup.parent_path();
+    if (left_ || run.filename() != run_id_) return {};
+    ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_left_egress, run));
+    ROSE_TRY(auto ingress, kernel::attach_cgroup(network_->progs.rose_left_ingress, run));
+    cgroup_links_.push_back(std::move(egress));
+    cgroup_links_.push_back(std::move(ingress));
+    left_ = true;
     return {};
   }
 
@@ -385,6 +406,8 @@ class LoadedPrograms final : public Programs {
   Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_;
   std::filesystem::path cgroup_root_;
   bool netns_ = false;
+  std::string run_id_;  // name of the run's cgroup
+  bool left_ = false;   // the programs for sockets that stayed there are attached
   Fd client_netns_;
   std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
   bool detached_ = false;

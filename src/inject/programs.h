@@ -28,6 +28,8 @@ class Programs {
   // A node's cgroup may become known only when it starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;
+  // Processes of an attached node were found: what they listen on is theirs, wherever their sockets were made.
+  [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
   // The thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;

@@ -401,3 +401,32 @@ TEST_CASE("hundreds of ports in one partition") {
     CHECK(rig.reaches(0, 2, "udp"));
   }
 }
+
+TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
+  for (const std::string action : {"drop", "reject"}) {
+    Rig rig;
+    rig.allow_attached = true;
+    for (int i = 0; i < 2; ++i) {
+      rig.add({"server", std::to_string(7420 + i), "print", "up", "sleep", "100000"});
+    }
+    auto& theirs = rig.config.nodes[1];
+    rig.config.deployment.setup = config::Command{
+        "/bin/sh", "-c", "setsid \"$0\" server 7421 sleep 100000 > theirs.log 2>&1 & echo $! > theirs.pid", kVictim};
+    theirs.command.clear();
+    theirs.attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
+    theirs.ready = config::Ready{.tcp = 7421, .log = {}, .command = {}, .timeout_ns = 10 * config::kSecond};
+    rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n2\"\naction = \"{}\"\nduration = \"1s\"\n", action));
+    const auto ask = [&](std::size_t from, int port) {
+      return end_ping(start_ping(rig, from, {"tcp", "127.0.0.1", std::to_string(port), "300"}));
+    };
+    CHECK(ask(0, 7421) == kEcho);
+    CHECK(ask(1, 7420) == kEcho);
+    rig.begin();
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+    CHECK(ask(0, 7421) == (action == "drop" ? kSilence : kRefused));
+    CHECK(ask(1, 7420) == (action == "drop" ? kSilence : kRefused));
+    REQUIRE(eventually([&] { return rig.injector->finished(); }));
+    CHECK(ask(0, 7421) == kEcho);
+    CHECK(rig.finish().at(0).injected > 0);
+  }
+}
