@@ -14,6 +14,7 @@ command -v gcc >/dev/null || { echo "inject.sh: needs gcc"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/rosebench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+export TMPDIR=$work  # kept runs go with it
 cat > server.c <<'C'
 /* Answers "requests": 20 reads of 4 KiB and a little work each; every 50th opens a file. Prints how many a second. */
 #include <fcntl.h>

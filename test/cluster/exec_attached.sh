@@ -4,6 +4,7 @@
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
+export TMPDIR=$work  # kept runs go with it
 cat > victim.c <<'C'
 #include <errno.h>
 #include <fcntl.h>

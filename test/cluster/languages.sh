@@ -4,6 +4,7 @@
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
+export TMPDIR=$work  # kept runs go with it
 printf 'twelve bytes' > story.txt
 nodes=()      # name, how it is run
 functions=()  # name, function, where it is looked up
