@@ -6,20 +6,20 @@
 
 #include "rose_core.h"
 
-struct rose_place {
+struct rose_spot {
 	struct dentry *dentry, *root_dentry;
 	struct vfsmount *mnt, *root_mnt;
 };
 
 /* Where the task's own root is: a walk ends there. */
-static __always_inline void rose_place_root(struct rose_place *place, struct task_struct *task)
+static __always_inline void rose_spot_root(struct rose_spot *place, struct task_struct *task)
 {
 	place->root_dentry = BPF_CORE_READ(task, fs, root.dentry);
 	place->root_mnt = BPF_CORE_READ(task, fs, root.mnt);
 }
 
 /* One step up. The name that was left is in *name: NULL when only a mount was left. False: at the root already. */
-static __always_inline bool rose_step_up(struct rose_place *place, const unsigned char **name)
+static __always_inline bool rose_step_up(struct rose_spot *place, const unsigned char **name)
 {
 	struct dentry *dentry = place->dentry, *parent;
 	struct vfsmount *mnt = place->mnt;

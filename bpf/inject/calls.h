@@ -509,6 +509,21 @@ static __always_inline bool is_launching(struct rose_settings *set)
 	       BPF_CORE_READ(parent, mm, exe_file, f_inode) == BPF_CORE_READ(task, mm, exe_file, f_inode);
 }
 
+/* Field by field: a copy of the whole would lose the volatile, without which the compiler takes them all for zero. */
+static __always_inline void copy_shape(struct look *look, __u32 number)
+{
+	const volatile struct rose_call_arguments *shape = &rose_shapes[number & (ROSE_SYSCALLS - 1)];
+
+	look->shape.path = shape->path;
+	look->shape.dirfd = shape->dirfd;
+	look->shape.path2 = shape->path2;
+	look->shape.dirfd2 = shape->dirfd2;
+	look->shape.fd = shape->fd;
+	look->shape.sockaddr = shape->sockaddr;
+	look->shape.binds = shape->binds;
+	look->shape.message = shape->message;
+}
+
 static __noinline long clear_look(struct look *look)
 {
 	look->path_count = 0;
@@ -557,7 +572,7 @@ int rose_call(struct pt_regs *ctx)
 	clear_look(look);
 	for (int i = 0; i < 6; i++)
 		look->arguments[i] = rose_argument(regs, i);
-	look->shape = *(const struct rose_call_arguments *)&rose_shapes[number & (ROSE_SYSCALLS - 1)];
+	copy_shape(look, number);
 	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
 		if (i * 64 >= count)
 			break;

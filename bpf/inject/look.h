@@ -31,6 +31,17 @@ struct text {
 	__u32 length;
 };
 
+/* One end of a connection. */
+struct end {
+	__u16 family;
+	__u16 port;			/* host order */
+	__u32 length;			/* unix */
+	__u8 bytes[16];
+	__u64 name;			/* unix: where the name stands */
+	__u32 user;			/* in the caller's memory */
+	__u32 pad;
+};
+
 struct look {
 	__u8 bytes[ARENA + NAME_ROOM];
 	__u8 user[PATH_MAX_ + NAME_ROOM];	/* what the caller's memory holds; also a name on its way */
@@ -48,8 +59,10 @@ struct look {
 	__u32 up;			/* ".." still to be taken back */
 	__u32 floor;			/* where the room ends */
 	__u32 size;			/* of the text in `user` */
-	struct rose_place place;
-	/* writing an address */
+	struct rose_spot place;
+	/* writing an address; not on the stack, which calls inside of calls share */
+	struct end end;
+	__u64 parts[5];
 	__u16 words[8];
 	__u32 run, best, best_length;
 	/* comparing */
@@ -71,9 +84,13 @@ static __always_inline void push(struct look *look, __u8 c)
 {
 	__u32 at = look->at;
 
-	if (at <= look->floor || at > ARENA)
+	if (at <= look->floor)
 		return;
-	look->at = --at;
+	at--;
+	barrier_var(at);	/* or the compiler compares before it subtracts, and Linux 6.1 loses the bound */
+	if (at >= ARENA)
+		return;
+	look->at = at;
 	look->bytes[at] = c;
 }
 
@@ -110,7 +127,7 @@ static long text_step(__u32 i, struct look **context)
 static long place_step(__u32 i, struct look **context)
 {
 	struct look *look = *context;
-	struct rose_place place = look->place;
+	struct rose_spot place = look->place;
 	const unsigned char *name;
 	__u32 at = look->at, length;
 	long n;
@@ -166,7 +183,7 @@ __noinline int rose_walk_up(struct look *look, __u64 mnt, __u64 dentry)
 		return 0;
 	look->place.mnt = (void *)mnt;
 	look->place.dentry = (void *)dentry;
-	rose_place_root(&look->place, (void *)bpf_get_current_task());
+	rose_spot_root(&look->place, (void *)bpf_get_current_task());
 	bpf_loop(512, place_step, &context, 0);
 	return 0;
 }
@@ -290,15 +307,6 @@ __noinline int rose_look_at_paths(struct look *look)
 
 /* ---- addresses ---- */
 
-struct end {
-	__u16 family;
-	__u16 port;			/* host order */
-	__u32 length;			/* unix */
-	__u8 bytes[16];
-	__u64 name;			/* unix: where the name stands */
-	__u32 user;			/* in the caller's memory */
-	__u32 pad;
-};
 
 /* The steps below keep what they count in `look`, unknown to the verifier, which would else walk each way through each of them. */
 
@@ -348,14 +356,14 @@ static long word_step(__u32 i, struct look **context)
 }
 
 /* As inet_ntop writes it: the longest run of zeros as "::", no leading zeros. */
-__noinline int rose_put_ipv6(struct look *look, const struct end *end, __u32 at)
+__noinline int rose_put_ipv6(struct look *look, __u32 at)
 {
 	struct look *context = look;
 
-	if (!look || !end)
+	if (!look)
 		return 0;
 	for (__u32 i = 0; i < 8; i++)
-		look->words[i] = end->bytes[2 * i] << 8 | end->bytes[2 * i + 1];
+		look->words[i] = look->end.bytes[2 * i] << 8 | look->end.bytes[2 * i + 1];
 	look->run = 0;
 	look->best = 8;
 	look->best_length = 1;
@@ -382,29 +390,33 @@ static long name_step(__u32 i, struct name_search *search)
 	return 0;
 }
 
-__noinline int rose_put_end(struct look *look, const struct end *end, struct text *text, __u32 at)
+__noinline int rose_put_end(struct look *look, __u32 at)
 {
 	static const char ipv4[] = "%u.%u.%u.%u:%u", port[] = ":%u";
+	struct text *text;
+	struct end *end;
 	__u32 length = 0;
 	long n;
 
-	if (!look || !end || !text || at > ARENA - ADDRESS_ROOM)
+	if (!look || at > AT_LOCAL)
 		return 0;
+	end = &look->end;
+	text = at == AT_PEER ? &look->peer : &look->local;
 	text->at = at;
 	text->length = 0;
 	if (end->family == AF_INET) {
-		__u64 parts[5] = {end->bytes[0], end->bytes[1], end->bytes[2], end->bytes[3], end->port};
-
-		n = bpf_snprintf((char *)&look->bytes[at], 32, ipv4, parts, sizeof(parts));
+		for (__u32 i = 0; i < 4; i++)
+			look->parts[i] = end->bytes[i];
+		look->parts[4] = end->port;
+		n = bpf_snprintf((char *)&look->bytes[at], 32, ipv4, look->parts, sizeof(look->parts));
 		if (n > 1)
 			text->length = n - 1;
 	} else if (end->family == AF_INET6) {
-		__u64 number = end->port;
-
-		length = rose_put_ipv6(look, end, at);
+		length = rose_put_ipv6(look, at);
 		if (length > 64)
 			return 0;
-		n = bpf_snprintf((char *)&look->bytes[at + length], 16, port, &number, sizeof(number));
+		look->parts[0] = end->port;
+		n = bpf_snprintf((char *)&look->bytes[at + length], 16, port, look->parts, sizeof(look->parts[0]));
 		if (n > 1)
 			text->length = length + n - 1;
 	} else if (end->family == AF_UNIX && end->length && end->name) {
@@ -459,76 +471,80 @@ static __noinline int look_at_open_socket(struct look *look, struct sock *sk)
 {
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	__u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	struct end end = {.family = family};
+	struct end *end = &look->end;
 
+	__builtin_memset(end, 0, sizeof(*end));
+	end->family = family;
 	if (family == AF_UNIX) {
-		unix_end(&end, (void *)sk);
-		rose_put_end(look, &end, &look->local, AT_LOCAL);
-		unix_end(&end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
-		rose_put_end(look, &end, &look->peer, AT_PEER);
+		unix_end(end, (void *)sk);
+		rose_put_end(look, AT_LOCAL);
+		unix_end(end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
+		rose_put_end(look, AT_PEER);
 		return 0;
 	}
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
-	end.port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	end->port = BPF_CORE_READ(sk, __sk_common.skc_num);
 	if (family == AF_INET) {
-		BPF_CORE_READ_INTO((__be32 *)end.bytes, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__be32 *)end->bytes, sk, __sk_common.skc_rcv_saddr);
 	} else {
-		BPF_CORE_READ_INTO((struct in6_addr *)end.bytes, sk, __sk_common.skc_v6_rcv_saddr);
-		end_of_v6(&end);
+		BPF_CORE_READ_INTO((struct in6_addr *)end->bytes, sk, __sk_common.skc_v6_rcv_saddr);
+		end_of_v6(end);
 	}
-	rose_put_end(look, &end, &look->local, AT_LOCAL);
-	end.family = family;
-	end.port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	rose_put_end(look, AT_LOCAL);
+	end->family = family;
+	end->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	/* Not connected, or not yet. */
-	if (!end.port || state == TCP_CLOSE || state == TCP_SYN_SENT)
+	if (!end->port || state == TCP_CLOSE || state == TCP_SYN_SENT)
 		return 0;
 	if (family == AF_INET) {
-		BPF_CORE_READ_INTO((__be32 *)end.bytes, sk, __sk_common.skc_daddr);
+		BPF_CORE_READ_INTO((__be32 *)end->bytes, sk, __sk_common.skc_daddr);
 	} else {
-		BPF_CORE_READ_INTO((struct in6_addr *)end.bytes, sk, __sk_common.skc_v6_daddr);
-		end_of_v6(&end);
+		BPF_CORE_READ_INTO((struct in6_addr *)end->bytes, sk, __sk_common.skc_v6_daddr);
+		end_of_v6(end);
 	}
-	rose_put_end(look, &end, &look->peer, AT_PEER);
+	rose_put_end(look, AT_PEER);
 	return 0;
 }
 
 /* An address that the caller passes. */
-static __noinline int look_at_address(struct look *look, __u64 address, __u32 length, struct text *text, __u32 at)
+static __noinline int look_at_address(struct look *look, __u64 address, __u32 length, __u32 at)
 {
 	union {
 		struct rose_sockaddr_in in;
 		struct rose_sockaddr_in6 in6;
 		__u16 family;
 	} given = {};
-	struct end end = {.user = true};
+	struct end *end = &look->end;
 
 	if (!address || length < 2 || length > 128)
 		return 0;
+	__builtin_memset(end, 0, sizeof(*end));
+	end->user = 1;
 	if (bpf_probe_read_user(&given.family, 2, (void *)address)) {
 		look->unread = 1;
 		look->missing = address;
 		return 0;
 	}
-	end.family = given.family;
-	if (end.family == AF_INET && length >= 16) {
+	end->family = given.family;
+	if (end->family == AF_INET && length >= 16) {
 		if (bpf_probe_read_user(&given.in, 8, (void *)address))
 			goto unread;
-		end.port = bpf_ntohs(given.in.port);
-		__builtin_memcpy(end.bytes, &given.in.addr, 4);
-	} else if (end.family == AF_INET6 && length >= 24) {
+		end->port = bpf_ntohs(given.in.port);
+		__builtin_memcpy(end->bytes, &given.in.addr, 4);
+	} else if (end->family == AF_INET6 && length >= 24) {
 		if (bpf_probe_read_user(&given.in6, 24, (void *)address))
 			goto unread;
-		end.port = bpf_ntohs(given.in6.port);
-		__builtin_memcpy(end.bytes, given.in6.addr, 16);
-		end_of_v6(&end);
-	} else if (end.family == AF_UNIX && length > 2) {
-		end.length = length - 2;
-		end.name = address + 2;
+		end->port = bpf_ntohs(given.in6.port);
+		__builtin_memcpy(end->bytes, given.in6.addr, 16);
+		end_of_v6(end);
+	} else if (end->family == AF_UNIX && length > 2) {
+		end->length = length - 2;
+		end->name = address + 2;
 	} else {
 		return 0;
 	}
-	rose_put_end(look, &end, text, at);
+	rose_put_end(look, at);
 	return 0;
 unread:
 	look->unread = 1;
@@ -557,9 +573,12 @@ __noinline int rose_look_at_socket(struct look *look)
 		address = argument_of(look, look->shape.sockaddr);
 		length = look->shape.sockaddr < 5 ? argument_of(look, look->shape.sockaddr + 1) : 0;
 	} else if (look->shape.message) {
-		struct rose_user_msghdr message = {};
+		struct {
+			__u64 name;
+			__u32 namelen, pad;
+		} message = {};
 
-		if (bpf_probe_read_user(&message, 16, (void *)argument_of(look, 1))) {
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)argument_of(look, 1))) {
 			look->unread = 1;
 			look->missing = argument_of(look, 1);
 			return 0;
@@ -570,9 +589,9 @@ __noinline int rose_look_at_socket(struct look *look)
 	if (!address)
 		return 0;
 	if (look->shape.binds)
-		look_at_address(look, address, length, &look->local, AT_LOCAL);
+		look_at_address(look, address, length, AT_LOCAL);
 	else
-		look_at_address(look, address, length, &look->peer, AT_PEER);
+		look_at_address(look, address, length, AT_PEER);
 	return 0;
 }
 

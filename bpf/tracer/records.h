@@ -5,6 +5,7 @@
 #ifndef ROSE_TRACER_RECORDS_H
 #define ROSE_TRACER_RECORDS_H
 
+#include "paths.h"
 #include "tracer/maps.h"
 
 /* Programs may interrupt one another on a CPU (and be preempted on some kernels), so a buffer is
@@ -104,62 +105,48 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 /* Walks from a file to the root its task sees, appending names leaf first. */
 struct walk {
 	struct scratch *s;
-	struct dentry *dentry, *root_dentry;
-	struct vfsmount *mnt, *root_mnt;
+	struct rose_spot place;
 	__u32 begin;
 	__u32 cut;
 };
 static long walk_step(__u32 i, struct walk *walk)
 {
-	struct dentry *dentry = walk->dentry, *parent;
-	struct vfsmount *mnt = walk->mnt;
+	struct rose_spot place = walk->place;
 	struct scratch *s = walk->s;
 	const unsigned char *name;
-	bool last = false;
 	__u32 off;
 	long n;
 
-	if (!dentry || !mnt || (dentry == walk->root_dentry && mnt == walk->root_mnt))
+	if (!rose_step_up(&place, &name))
 		return 1;
-	if (dentry == BPF_CORE_READ(mnt, mnt_root)) {
-		struct mount *mount = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
-		struct mount *up = BPF_CORE_READ(mount, mnt_parent);
-
-		if (!up || up == mount)
+	if (name) {
+		off = s->size;
+		if (off > ROSE_RECORD_LIMIT || off - walk->begin > ROSE_PATH_BYTES - 256) {
+			walk->cut = 1;
 			return 1;
-		walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-		walk->mnt = (void *)up + bpf_core_field_offset(struct mount, mnt);
-		return 0;
+		}
+		n = bpf_probe_read_kernel_str(&s->record[off], 256, name);
+		if (n <= 0)
+			return 1;
+		s->size = off + n;
+		if (i == 510)
+			walk->cut = 1;
 	}
-	parent = BPF_CORE_READ(dentry, d_parent);
-	last = parent == dentry; /* detached: a memfd, or a mount taken away */
-	off = s->size;
-	if (off > ROSE_RECORD_LIMIT || off - walk->begin > ROSE_PATH_BYTES - 256) {
-		walk->cut = 1;
-		return 1;
-	}
-	name = BPF_CORE_READ(dentry, d_name.name);
-	n = bpf_probe_read_kernel_str(&s->record[off], 256, name);
-	if (n <= 0)
-		return 1;
-	s->size = off + n;
-	walk->dentry = parent;
-	if (i == 510)
-		walk->cut = 1;
-	return last;
+	walk->place.dentry = place.dentry;
+	walk->place.mnt = place.mnt;
+	return 0;
 }
 
 static __noinline int put_fragments(struct scratch *s, struct vfsmount *mnt, struct dentry *dentry, __u32 kind_flags)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct walk walk = {.s = s, .dentry = dentry, .mnt = mnt};
+	struct walk walk = {.s = s, .place = {.dentry = dentry, .mnt = mnt}};
 	__u32 off = s->size;
 
 	if (off > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
 		return 0;
 	walk.begin = off + sizeof(struct rose_piece);
-	walk.root_dentry = BPF_CORE_READ(task, fs, root.dentry);
-	walk.root_mnt = BPF_CORE_READ(task, fs, root.mnt);
+	rose_spot_root(&walk.place, task);
 	s->size = walk.begin;
 	bpf_loop(511, walk_step, &walk, 0);
 	put_head(s, off, kind_flags & 0xff, (kind_flags >> 8) | (walk.cut ? ROSE_CUT : 0), s->size - walk.begin);

@@ -2,7 +2,7 @@
 # Runs test programs on the kernel that build-kernel.sh builds: in a virtual machine whose root is the host's, shared read-only, with
 # everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
 #
-#   run.sh [--build DIR] [--timeout SECONDS] [--memory MB] [TEST...]
+#   run.sh [--build DIR] [--timeout SECONDS] [--memory MB] [--kvm] [TEST...]
 #
 # A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection with each backend.
 # The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77 (skipped), 3 when the machine did not start
@@ -14,11 +14,13 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm
 build=$here/../../build/release
 timeout=1800
 memory=3072
+kvm=no
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
     --timeout) timeout=$2; shift 2 ;;
     --memory) memory=$2; shift 2 ;;
+    --kvm) kvm=yes; shift ;;
     -*) sed -n '2,10p' "$0" >&2; exit 2 ;;
     *) break ;;
   esac
@@ -69,7 +71,6 @@ cd /root
 /bin/busybox mount -t devpts devpts dev/pts
 /bin/busybox mount -t tmpfs tmpfs dev/shm
 /bin/busybox mount -t tmpfs tmpfs run
-/bin/busybox mount -t tmpfs tmpfs tmp
 /bin/busybox mount -t cgroup2 cgroup2 sys/fs/cgroup
 /bin/busybox mount -t bpf bpf sys/fs/bpf
 /bin/busybox mount -t tracefs tracefs sys/kernel/tracing
@@ -87,7 +88,10 @@ INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 
-qemu-system-x86_64 -accel kvm -accel tcg,thread=multi -cpu max -smp 2 -m "$memory" -nographic -no-reboot -nodefaults \
+# Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm insists.
+accel=tcg,thread=multi
+if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
+qemu-system-x86_64 -accel "$accel" -cpu max -smp 2 -m "$memory" -nographic -no-reboot -nodefaults \
   -serial file:"$work/console" -kernel "$cache/bzImage" -initrd "$work/initramfs" \
   -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' \
   -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
