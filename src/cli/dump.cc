@@ -36,6 +36,8 @@ struct ShowOptions {
 struct MergeOptions {
   std::vector<std::string> files;
   std::string out;
+  std::vector<std::string> clocks;
+  bool no_clock = false;
 };
 
 struct ImportOptions {
@@ -101,14 +103,49 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   return 0;
 }
 
+// "HOST=+12.5ms"
+Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& text) {
+  const auto equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0)
+    return fail(ErrorKind::usage, fmt::format("--clock '{}': no host is named", text),
+                "give how far a host's clock is ahead of the first dump's, e.g. --clock db2=+12.5ms or db2=-3s");
+  std::string amount = text.substr(equals + 1);
+  const bool behind = amount.starts_with('-');
+  if (behind || amount.starts_with('+')) amount.erase(0, 1);
+  ROSE_TRY(const std::int64_t ns, duration_option("--clock", amount));
+  return std::pair(text.substr(0, equals), behind ? -ns : ns);
+}
+
 Result<int> merge(const MergeOptions& options, const Common& common) {
+  trace::MergeOptions how;
+  how.estimate_clocks = !options.no_clock;
+  for (const std::string& text : options.clocks) {
+    ROSE_TRY(how.ahead_ns.emplace_back(), clock_option(text));
+  }
   std::vector<trace::Trace> traces;
   for (const std::string& file : options.files) {
     ROSE_TRY(traces.emplace_back(), load_trace(file));
   }
-  const trace::Trace merged = trace::merge(traces);
+  std::vector<trace::MergedClock> clocks;
+  ROSE_TRY(const trace::Trace merged, trace::merge(traces, how, &clocks));
   ROSE_CHECK(trace::write_dump(merged, options.out));
-  print_written(common, options.out, merged);
+  if (!common.json) {
+    print_written(common, options.out, merged);
+    for (const auto& clock : clocks)
+      if (!clock.text.empty() && !common.quiet) print(clock.text + "\n");
+    return 0;
+  }
+  nlohmann::ordered_json told = nlohmann::ordered_json::array();
+  for (const auto& clock : clocks) {
+    nlohmann::ordered_json one{{"host", clock.host}, {"known", clock.known}, {"given", clock.given}};
+    one["ahead_ms"] = clock.known ? nlohmann::ordered_json(static_cast<double>(clock.ahead_ns) / 1e6) : nullptr;
+    one["error_ms"] = clock.known && !clock.given ? nlohmann::ordered_json(static_cast<double>(clock.error_ns) / 1e6) : nullptr;
+    one["handshakes"] = clock.handshakes;
+    told.push_back(std::move(one));
+  }
+  print(nlohmann::ordered_json{
+            {"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}
+            .dump() + "\n");
   return 0;
 }
 
@@ -157,6 +194,10 @@ void add_dump(CLI::App& app, Action& action) {
                                         "  rose dump merge n1.bin n2.bin -o all.bin\n  rose dump merge *.bin -o all.bin");
   merge_command->add_option("files", merge_options->files, "Dumps or JSON Lines files")->required()->type_name("FILE");
   merge_command->add_option("-o,--output", merge_options->out, "Where the merged dump is written")->required();
+  merge_command->add_option("--clock", merge_options->clocks,
+                            "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it")
+      ->type_name("HOST=OFFSET");
+  merge_command->add_flag("--no-clock", merge_options->no_clock, "Leave the times as they are: estimate no clock offsets");
   merge_command->callback([merge_options, &action] { action = [merge_options](const Common& c) { return merge(*merge_options, c); }; });
 
   auto import_options = std::make_shared<ImportOptions>();

@@ -221,6 +221,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
     line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper(type_name(type)));
   }
   lines.add(fmt::format("# {}; {} lost", line, meta.lost));
+  for (const std::string& clock : meta.clock) lines.add("# " + clock);
   if (!trace.events.empty())
     lines.add(fmt::format("# first event {}, last {} s later", wall_clock(trace.events.front().ts_ns),
                           offset_text(trace.events.back().ts_ns - trace.events.front().ts_ns).substr(1)));
@@ -271,6 +272,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
     json["events"][std::string(type_name(type))] = found == summary.totals.end() ? 0 : found->second;
   }
   json["lost"] = meta.lost;
+  if (!meta.clock.empty()) json["clock"] = meta.clock;
   json["collapsed"] = summary.collapsed;
   json["suppressed"] = meta.suppressed;
   json["suppressed_calls"] = Json::array();

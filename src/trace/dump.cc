@@ -82,6 +82,9 @@ enum Tag : std::uint16_t {
   kShift = 17,      // added to the time of every event
   kTrigger = 18,
   kSuppressedCall = 19,  // once a kind: u16 syscall, u16 errno, u32 0, u64 count
+  kPairsEvicted = 24,
+  kHandshakes = 25,  // once a handshake
+  kClock = 26,       // once a sentence
 };
 
 template <typename T>
@@ -314,6 +317,9 @@ class Reader {
         meta.suppressed_calls.push_back(call);
         return true;
       }
+      case kPairsEvicted: return size(meta.pairs_evicted);
+      case kHandshakes: return text(meta.handshakes.emplace_back());
+      case kClock: return text(meta.clock.emplace_back());
       case kShift:
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
@@ -443,6 +449,9 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   if (shift_ns != 0) number(kShift, static_cast<std::uint64_t>(shift_ns));
   for (const std::string& name : meta.nodes) bytes(kNodes, name);
   for (const std::string& address : meta.addresses) bytes(kAddresses, address);
+  if (meta.pairs_evicted != 0) number(kPairsEvicted, meta.pairs_evicted);
+  for (const std::string& handshake : meta.handshakes) bytes(kHandshakes, handshake);
+  for (const std::string& sentence : meta.clock) bytes(kClock, sentence);
   ROSE_TRY(const std::string block, frame_block(kMetaBlock, items, raw));
   return sink_(block);
 }

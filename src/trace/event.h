@@ -132,6 +132,9 @@ struct Meta {
   std::vector<std::string> nodes;      // names seen, in file order
   // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
   std::vector<std::string> addresses;
+  std::uint64_t pairs_evicted = 0;      // connections forgotten for lack of memory: their silences are not in the dump
+  std::vector<std::string> handshakes;  // lines of trace/clock.h: what ties this host's clock to others'
+  std::vector<std::string> clock;       // sentences: what a merge found of the hosts' clocks
 };
 
 struct Trace {

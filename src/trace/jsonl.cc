@@ -199,7 +199,8 @@ enum class Key {
   exit_code, duration_ms, planned, packets, open, sport, dport, proto, count, main, core, oom, blocked, unlinked,
   truncated, injected, open_flags, operation,
   version, host, boot_id, wall_base_ns, monotonic_base_ns, window, memory, lost, suppressed, network_delay_ns,
-  pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses, trigger, suppressed_calls,
+  pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses, trigger, suppressed_calls, pairs_evicted,
+  handshakes, clock,
   unknown
 };
 constexpr auto kKeys = static_cast<std::size_t>(Key::unknown);
@@ -229,7 +230,8 @@ const KeyMap& meta_keys() {
       {"network_delay_ns", Key::network_delay_ns}, {"pause_ns", Key::pause_ns},
       {"workload_ts", Key::workload_ts}, {"begin_ns", Key::begin_ns}, {"end_ns", Key::end_ns},
       {"nodes", Key::nodes}, {"addresses", Key::addresses}, {"trigger", Key::trigger},
-      {"suppressed_calls", Key::suppressed_calls}};
+      {"suppressed_calls", Key::suppressed_calls},
+      {"pairs_evicted", Key::pairs_evicted}, {"handshakes", Key::handshakes}, {"clock", Key::clock}};
   return keys;
 }
 
@@ -766,6 +768,9 @@ class LineReader {
       case Key::suppressed_calls: return suppressed_calls(meta);
       case Key::nodes: return texts(meta.nodes);
       case Key::addresses: return texts(meta.addresses);
+      case Key::pairs_evicted: return integer(meta.pairs_evicted, 0, kAny);
+      case Key::handshakes: return texts(meta.handshakes);
+      case Key::clock: return texts(meta.clock);
       default: ROSE_BUG("a key without a reader");
     }
   }
@@ -859,6 +864,9 @@ std::string meta_to_json(const Meta& meta) {
   }
   if (!meta.nodes.empty()) object.list("nodes", meta.nodes);
   if (!meta.addresses.empty()) object.list("addresses", meta.addresses);
+  number("pairs_evicted", meta.pairs_evicted);
+  if (!meta.handshakes.empty()) object.list("handshakes", meta.handshakes);
+  if (!meta.clock.empty()) object.list("clock", meta.clock);
   object.end();
   line += '}';
   return line;

@@ -1,7 +1,15 @@
 #include "trace/merge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
 #include <utility>
+
+#include "trace/clock.h"
+#include "trace/limits.h"
 
 namespace rose::trace {
 namespace {
@@ -19,8 +27,92 @@ void unite(std::vector<std::string>& into, const std::vector<std::string>& more)
   }
 }
 
-void combine(Meta& into, const Trace& trace) {
-  const Meta& meta = trace.meta;
+constexpr std::size_t kMostHandshakes = 65536;  // kept in a merged dump
+
+// The traces of one clock.
+struct Host {
+  std::string name;  // for people
+  std::vector<std::size_t> traces;
+};
+
+std::vector<Host> hosts_of(const std::vector<Trace>& traces) {
+  std::vector<Host> hosts;
+  std::map<std::string, std::size_t> by_boot;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const Meta& meta = traces[i].meta;
+    std::size_t at = hosts.size();
+    // What was merged of several hosts has no boot id, and one time line.
+    if (!meta.boot_id.empty()) at = by_boot.emplace(meta.boot_id, at).first->second;
+    if (at == hosts.size()) hosts.emplace_back();
+    hosts[at].traces.push_back(i);
+    if (hosts[at].name.empty()) hosts[at].name = meta.host.empty() ? meta.node : meta.host;
+  }
+  // Two hosts may have one name, and some none.
+  std::map<std::string, int> names;
+  for (const auto& host : hosts) ++names[host.name];
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    auto& host = hosts[i];
+    const Meta& meta = traces[host.traces.front()].meta;
+    if (names[host.name] > 1 && !meta.node.empty() && meta.node != host.name) {
+      host.name = fmt::format("{} ({})", host.name, meta.node);
+    } else if (host.name.empty()) {
+      host.name = meta.nodes.empty() ? fmt::format("dump {}", host.traces.front() + 1) : meta.nodes.front();
+    }
+  }
+  return hosts;
+}
+
+bool is_called(const Host& host, const std::vector<Trace>& traces, const std::string& name) {
+  if (host.name == name) return true;
+  return std::any_of(host.traces.begin(), host.traces.end(), [&](std::size_t i) {
+    const Meta& meta = traces[i].meta;
+    const auto nodes = node_names(traces[i]);
+    return meta.host == name || meta.node == name || meta.boot_id == name ||
+           std::find(nodes.begin(), nodes.end(), name) != nodes.end();
+  });
+}
+
+std::string milliseconds(double ns) {
+  const double ms = std::abs(ns) / 1e6;
+  return ms >= 100 ? fmt::format("{:.1f} ms", ms) : fmt::format("{:.3f} ms", ms);
+}
+
+std::string sentence(const MergedClock& clock, const HostClock& found, const std::string& first) {
+  if (!clock.known) {
+    return fmt::format("{}: clock not estimated: no connection to {} was seen on both sides; its times are as they were",
+                       clock.host, first);
+  }
+  const auto way = fmt::format("{} {} of {}", milliseconds(static_cast<double>(clock.ahead_ns)),
+                               clock.ahead_ns < 0 ? "behind" : "ahead", first);
+  if (clock.given) return fmt::format("{}: clock {}, as given; corrected", clock.host, way);
+  const double drift = found.end_ns > found.begin_ns
+                           ? (found.ahead_end - found.ahead_begin) / static_cast<double>(found.end_ns - found.begin_ns)
+                           : 0;
+  return fmt::format("{}: clock {}, within {}, from {} handshake{}{}{}; corrected", clock.host, way,
+                     milliseconds(static_cast<double>(clock.error_ns)), clock.handshakes, clock.handshakes == 1 ? "" : "s",
+                     found.steps > 1 ? fmt::format(" over {} hosts", found.steps - 1) : std::string(),
+                     std::abs(drift) >= 1e-6 ? fmt::format(", drifting {:+.0f} ppm", drift * 1e6) : std::string());
+}
+
+std::int64_t moved(std::int64_t ts, const HostClock& clock) {
+  return ts == 0 ? 0 : std::clamp<std::int64_t>(clock.to_first(ts), 1, kLatestTs);
+}
+
+// The header with its times, and those of the handshakes, on the first host's clock.
+Meta moved(const Meta& meta, const HostClock& clock) {
+  Meta out = meta;
+  for (std::int64_t* ts : {&out.wall_base_ns, &out.workload_ts, &out.begin_ns, &out.end_ns}) *ts = moved(*ts, clock);
+  for (std::string& line : out.handshakes) {
+    auto handshake = to_handshake(line);
+    if (!handshake) continue;
+    for (std::int64_t* ts : {&handshake->syn_ns, &handshake->synack_ns, &handshake->ack_ns}) *ts = moved(*ts, clock);
+    line = to_text(*handshake);
+  }
+  return out;
+}
+
+void combine(Meta& into, const Trace& trace, const HostClock& clock) {
+  const Meta meta = moved(trace.meta, clock);
   if (into.node != meta.node) into.node.clear();
   if (into.host != meta.host) into.host.clear();
   if (into.boot_id != meta.boot_id || into.wall_base_ns != meta.wall_base_ns ||
@@ -47,6 +139,7 @@ void combine(Meta& into, const Trace& trace) {
   }
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
+  into.pairs_evicted += meta.pairs_evicted;
   // The coarser threshold is the one that holds for the whole.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
@@ -60,22 +153,78 @@ void combine(Meta& into, const Trace& trace) {
   }
   unite(into.nodes, node_names(trace));
   unite(into.addresses, meta.addresses);
+  const auto room = kMostHandshakes - std::min(kMostHandshakes, into.handshakes.size());
+  into.handshakes.insert(into.handshakes.end(), meta.handshakes.begin(),
+                         meta.handshakes.begin() + static_cast<std::ptrdiff_t>(std::min(room, meta.handshakes.size())));
+  unite(into.clock, meta.clock);
 }
 
 }  // namespace
 
-Trace merge(const std::vector<Trace>& traces) {
+Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& options, std::vector<MergedClock>* clocks) {
   Trace merged;
   if (traces.empty()) return merged;
-  merged.meta = traces.front().meta;
+  const auto hosts = hosts_of(traces);
+  std::vector<HostClock> found(hosts.size());
+  if (options.estimate_clocks) {
+    std::vector<HostHandshakes> seen(hosts.size());
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      for (const auto i : hosts[h].traces) {
+        for (const auto& line : traces[i].meta.handshakes) {
+          if (const auto handshake = to_handshake(line)) seen[h].handshakes.push_back(*handshake);
+        }
+        if (traces[i].events.empty()) continue;
+        const auto first = traces[i].events.front().ts_ns, last = traces[i].events.back().ts_ns;
+        seen[h].begin_ns = seen[h].begin_ns == 0 ? first : std::min(seen[h].begin_ns, first);
+        seen[h].end_ns = std::max(seen[h].end_ns, last);
+      }
+    }
+    found = estimate_clocks(seen);
+  }
+  std::vector<MergedClock> told(hosts.size());
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    told[h].host = hosts[h].name;
+    told[h].known = found[h].known;
+    told[h].ahead_ns = std::llround(found[h].ahead_end);
+    told[h].error_ns = static_cast<std::int64_t>(std::ceil(found[h].error_ns));
+    told[h].handshakes = found[h].handshakes;
+  }
+  for (const auto& [name, ahead_ns] : options.ahead_ns) {
+    bool any = false;
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      if (!is_called(hosts[h], traces, name)) continue;
+      any = true;
+      found[h] = {};
+      found[h].known = true;
+      found[h].ahead_begin = found[h].ahead_end = static_cast<double>(ahead_ns);
+      told[h] = {hosts[h].name, true, true, ahead_ns, 0, 0, {}};
+    }
+    if (any) continue;
+    std::string names;
+    for (const auto& host : hosts) names += (names.empty() ? "'" : ", '") + host.name + "'";
+    return fail(ErrorKind::usage, fmt::format("none of the dumps is of a host '{}'", name), "they are of " + names);
+  }
+  std::vector<const HostClock*> clock_of(traces.size(), nullptr);
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    for (const auto i : hosts[h].traces) clock_of[i] = &found[h];
+    // The first is what the others are told against.
+    if ((h > 0 && options.estimate_clocks) || told[h].given) told[h].text = sentence(told[h], found[h], hosts[0].name);
+  }
+  merged.meta = moved(traces.front().meta, *clock_of[0]);
   merged.meta.nodes = node_names(traces.front());
   std::size_t total = 0;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     total += traces[i].events.size();
-    if (i > 0) combine(merged.meta, traces[i]);
+    if (i > 0) combine(merged.meta, traces[i], *clock_of[i]);
   }
   merged.events.reserve(total);
-  for (const Trace& trace : traces) {
+  for (const auto& clock : told) {
+    if (!clock.text.empty()) merged.meta.clock.push_back(clock.text);
+  }
+  for (std::size_t t = 0; t < traces.size(); ++t) {
+    const Trace& trace = traces[t];
+    const HostClock& clock = *clock_of[t];
+    const bool moves = clock.known && (clock.ahead_begin != 0 || clock.ahead_end != 0);
     std::vector<StringId> ids(trace.strings.size(), 0);
     const auto move_id = [&](StringId& id) {
       if (id >= ids.size()) id = 0;
@@ -86,6 +235,7 @@ Trace merge(const std::vector<Trace>& traces) {
     // Once merged, nothing else would say whose an event without a node was.
     const StringId own = trace.meta.node.empty() ? 0 : merged.strings.intern(trace.meta.node);
     for (Event event : trace.events) {
+      if (moves) event.ts_ns = moved(event.ts_ns, clock);
       if (event.node == 0) {
         event.node = own;
       } else {
@@ -97,7 +247,13 @@ Trace merge(const std::vector<Trace>& traces) {
     }
   }
   sort_by_time(merged);
+  if (clocks != nullptr) *clocks = std::move(told);
   return merged;
+}
+
+Trace merge(const std::vector<Trace>& traces) {
+  auto merged = merge(traces, MergeOptions{});
+  return merged ? std::move(*merged) : Trace{};  // only names of hosts can be wrong, and there are none
 }
 
 }  // namespace rose::trace

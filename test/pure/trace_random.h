@@ -53,6 +53,9 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
   meta.trigger = "crash: n1: process 41 was killed by SIGSEGV";
   for (auto n = below(4); n > 0; --n) meta.nodes.push_back(random_text(rng));
   for (auto n = below(4); n > 0; --n) meta.addresses.push_back(random_text(rng));
+  meta.pairs_evicted = below(3) * 1000;
+  for (auto n = below(4); n > 0; --n) meta.handshakes.push_back(random_text(rng));
+  for (auto n = below(4); n > 0; --n) meta.clock.push_back(random_text(rng));
 
   std::int64_t ts = static_cast<std::int64_t>(below(1'763'755'200'123'456'789));
   for (std::size_t i = 0; i < events; ++i) {
