@@ -43,6 +43,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
 	BPF_MAP_TYPE_CGROUP_STORAGE = 19,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -53,6 +54,7 @@ enum {
 };
 enum {
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_CLONE = 1 << 9,
 	BPF_F_MMAPABLE = 1 << 10,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
@@ -85,6 +87,20 @@ struct __sk_buff {
 	__u32 tc_classid;
 	__u32 data;
 	__u32 data_end;
+	__u32 napi_id;
+	__u32 family;
+	__u32 remote_ip4;
+	__u32 local_ip4;
+	__u32 remote_ip6[4];
+	__u32 local_ip6[4];
+	__u32 remote_port;
+	__u32 local_port;
+	__u32 data_meta;
+	__u64 flow_keys __attribute__((aligned(8)));
+	__u64 tstamp;
+	__u32 wire_len;
+	__u32 gso_segs;
+	struct bpf_sock *sk __attribute__((aligned(8)));
 };
 struct xdp_md {
 	__u32 data;
@@ -236,6 +252,9 @@ struct sock {
 };
 struct tcp_sock {
 	__u32 packets_out; /* sent and not yet acknowledged */
+	__u32 snd_nxt;
+	__u32 snd_una;
+	__u32 lsndtime; /* of the last data, in jiffies */
 };
 struct socket {
 	struct sock *sk;
@@ -339,6 +358,10 @@ struct io_uring_cqe {
 	__s32 res;
 };
 
+struct bpf_iter__task_file {
+	struct task_struct *task;
+	struct file *file;
+};
 struct linux_binprm {
 	const char *filename;
 	struct file *file;

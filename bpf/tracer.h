@@ -212,27 +212,64 @@ struct rose_pair {
 ROSE_SIZE(struct rose_pair, 40);
 
 struct rose_pair_state {
+	rose_u64 first_ns;
 	rose_u64 last_ns;
 	rose_u64 usual_ns; /* the longest of its usual gaps, fading */
 	rose_u64 given_up_ns; /* TCP: this side ended a connection in this silence; 0: it did not */
+	rose_u64 asked_ns; /* TCP: since when this side sends again what nobody acknowledges; 0: it does not */
+	rose_u64 handshake_ns; /* when the last SYN came whose ACK is awaited; 0: none */
 	rose_u32 packets;
 	rose_s32 open;     /* TCP: connections known to be open */
+	/* Packets after a pause, where the socket is at hand: with something of ours unacknowledged, or unasked. */
+	rose_u32 answers, unasked;
 };
-ROSE_SIZE(struct rose_pair_state, 32);
+ROSE_SIZE(struct rose_pair_state, 64);
+
+/* A pair is told from a rarely used one by: packets seen, and silence over usual gap. One whose far side speaks only
+ * when asked is silent only when it was asked. */
+enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3, ROSE_ANSWERS_LEAST = 4, ROSE_ANSWERS_FACTOR = 8 };
+/* A peer that is there answers the end of an idle connection sooner than this. */
+#define ROSE_ANSWER_NS 500000000ull
+/* Packets further apart belong to another exchange. */
+#define ROSE_EXCHANGE_NS 8000000ull
+
+/* A connection was ended on this side, and the peer did not even answer that; or it answers nothing at all. */
+static inline int rose_unanswered(const struct rose_pair_state *state, rose_u64 now)
+{
+	return state->asked_ns || (state->given_up_ns && now - state->given_up_ns >= ROSE_ANSWER_NS);
+}
+
+/* How long a silence of `gap` up to `now` is told to have been; 0: it is none. `tcp` and `delay` as the pair's. */
+static inline rose_u64 rose_told_ns(const struct rose_pair_state *state, int tcp, rose_u64 now, rose_u64 gap,
+				    rose_u64 delay)
+{
+	int asked = rose_unanswered(state, now);
+
+	if (gap < delay || state->packets < ROSE_PACKETS_LEAST)
+		return 0;
+	if (gap > state->usual_ns * ROSE_GAP_FACTOR) {
+		if (asked)
+			return gap;
+		/* Nothing was asked. It is silent if it used to speak by itself, for a while, over what is still open. */
+		if ((!tcp || state->open > 0) && now - gap - state->first_ns >= delay / 2 &&
+		    (state->answers < ROSE_ANSWERS_LEAST || state->unasked * ROSE_ANSWERS_FACTOR > state->answers))
+			return gap;
+	}
+	/* Rarely used, and cut when it was. */
+	if (state->asked_ns && now - state->asked_ns >= delay)
+		return now - state->asked_ns;
+	return 0;
+}
 
 /* Set before loading. */
 struct rose_network_settings {
 	rose_u64 delay_ns;
+	rose_u64 tick_ns; /* of a jiffy */
 	rose_u16 ephemeral_low, ephemeral_high; /* ports given to clients */
 	rose_u8 has_addresses; /* whole interfaces: nodes are told by rose_addresses */
 	rose_u8 pad[3];
 };
-ROSE_SIZE(struct rose_network_settings, 16);
-
-/* A pair is told from a rarely used one by: packets seen, and silence over usual gap. */
-enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3 };
-/* A peer that is there answers the end of an idle connection sooner than this. */
-#define ROSE_ANSWER_NS 500000000ull
+ROSE_SIZE(struct rose_network_settings, 24);
 
 struct rose_connection {
 	rose_u8 remote[16];
@@ -252,9 +289,51 @@ ROSE_SIZE(struct rose_service, 20);
 
 struct rose_connection_state {
 	rose_u32 node;
-	rose_u32 open;
+	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_connection_state, 8);
+
+/* What came to be, and what was let go of in order: the rest of what is missing was evicted. */
+struct rose_network_counts {
+	rose_u64 pairs;
+	rose_u64 connections, ended;
+};
+ROSE_SIZE(struct rose_network_counts, 24);
+
+/* ---- handshakes: what ties the clocks of two hosts ---- */
+/* Arrivals only. At the server: of the SYN, then of the ACK; at the client: of the SYN and ACK. */
+struct rose_handshake {
+	rose_u64 first_ns; /* 0: the slot is empty */
+	rose_u64 last_ns;  /* 0 at the client */
+	rose_u32 isn;      /* of the client */
+	rose_u16 remote_port, local_port;
+	rose_u8 client;    /* this side is the client */
+	rose_u8 pad[7];
+};
+ROSE_SIZE(struct rose_handshake, 32);
+/* Two dumps are of use when they hold the same handshakes. Slot n keeps the latest of about one in 2^(n+1), chosen by
+ * the number that both sides see: dumps taken a while apart agree in the higher slots, however many connect. */
+enum { ROSE_HANDSHAKES = 12 };
+struct rose_handshakes {
+	struct rose_handshake slots[ROSE_HANDSHAKES];
+};
+ROSE_SIZE(struct rose_handshakes, 384);
+struct rose_hosts {
+	rose_u8 remote[16];
+	rose_u8 local[16];
+};
+ROSE_SIZE(struct rose_hosts, 32);
+struct rose_pending {
+	rose_u64 syn_ns;
+	rose_u32 isn;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_pending, 16);
+
+/* Value of rose_attached: the node + 1, or 0 for none, and how to know better. */
+#define ROSE_ATTACHED_NODE 0xffffull
+#define ROSE_BY_SOCKET (1ull << 32) /* processes share the cgroup: rose_sockets tells */
+#define ROSE_BY_LEVEL (1ull << 33)  /* cgroups of nodes lie in it: the deepest is meant */
 
 struct rose_silent {
 	struct rose_head head;

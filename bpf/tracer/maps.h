@@ -149,19 +149,55 @@ struct {
 	__type(value, struct rose_storm);
 } rose_storms SEC(".maps");
 
+/* Pairs that have been seen often enough to fall silent. Those that have not wait in a map of their own: many rare ones
+ * never push out one in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, struct rose_pair);
 	__type(value, struct rose_pair_state);
-} rose_pairs SEC(".maps");
+} rose_pairs SEC(".maps"), rose_fresh SEC(".maps");
 
+/* Connections that are open. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, struct rose_connection);
 	__type(value, struct rose_connection_state);
 } rose_conns SEC(".maps");
+
+/* Connections that have just ended: late packets do not open them again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_connection);
+	__type(value, __u8);
+} rose_over SEC(".maps");
+
+struct rose_network_counts rose_network_counts SEC(".bss");
+
+/* Node + 1 of the processes that made a socket. Accepted ones take it from the socket that listens. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, __u32);
+} rose_sockets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct rose_hosts);
+	__type(value, struct rose_handshakes);
+} rose_handshakes SEC(".maps");
+
+/* Handshakes whose SYN came and whose ACK did not yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rose_connection);
+	__type(value, struct rose_pending);
+} rose_pending SEC(".maps");
 
 /* Addresses and ports that accept connections, learnt from handshakes: needed where both ports of a
  * connection look like a client's. */
@@ -185,7 +221,7 @@ struct cgroup_storage_key {
 	__u32 attach_type;
 	__u32 pad;
 };
-/* Node + 1 of the cgroup a packet program is attached to. */
+/* ROSE_ATTACHED_NODE and flags of the cgroup a packet program is attached to. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
 	/* Sizes, not types: this kind of map takes no BTF. */

@@ -64,53 +64,205 @@ static __always_inline void make_pair(struct rose_pair *pair, const struct rose_
 	__builtin_memcpy(pair->dst, conn->local, 16);
 }
 
+/* What is read of a packet. */
+struct packet {
+	struct rose_connection conn;
+	__u32 protocol;
+	__u32 tcp_flags;
+	__u32 seq, ack; /* TCP */
+};
+
+static __always_inline bool is_over(struct rose_connection *conn)
+{
+	return bpf_map_lookup_elem(&rose_over, conn);
+}
+
+static __always_inline void end_connection(struct rose_connection *conn, struct rose_pair_state *pair)
+{
+	__u8 one = 1;
+
+	/* Of two that end it, one counts. */
+	if (!bpf_map_delete_elem(&rose_conns, conn)) {
+		__sync_fetch_and_add(&pair->open, -1);
+		__sync_fetch_and_add(&rose_network_counts.ended, 1);
+	}
+	bpf_map_update_elem(&rose_over, conn, &one, BPF_ANY);
+}
+
 /* Follows the connections of a pair, so that a silence after the last one ended is none. */
 static __noinline int follow_connection(struct rose_connection *conn, struct rose_pair_state *pair, __u32 node,
 					__u32 tcp_flags)
 {
-	struct rose_connection_state *known = bpf_map_lookup_elem(&rose_conns, conn);
-	struct rose_connection_state fresh = {.node = node, .open = 0};
+	struct rose_connection_state fresh = {.node = node};
 
 	if (tcp_flags & (TCP_FIN | TCP_RST)) {
-		if (known && __sync_lock_test_and_set(&known->open, 0))
-			__sync_fetch_and_add(&pair->open, -1);
-		else if (!known)
-			bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST);
+		end_connection(conn, pair);
 		return 0;
 	}
-	if (known) {
-		/* Late packets of an ended connection don't open it again, a SYN does. */
-		if ((tcp_flags & TCP_SYN) && !__sync_lock_test_and_set(&known->open, 1))
-			__sync_fetch_and_add(&pair->open, 1);
+	if (bpf_map_lookup_elem(&rose_conns, conn)) {
+		if (pair->open <= 0)
+			pair->open = 1; /* its pair was evicted, and is back */
 		return 0;
 	}
-	fresh.open = 1;
-	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST))
+	/* Late packets of an ended connection don't open it again, a SYN does. */
+	if (tcp_flags & TCP_SYN)
+		bpf_map_delete_elem(&rose_over, conn);
+	else if (is_over(conn))
+		return 0;
+	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST)) {
 		__sync_fetch_and_add(&pair->open, 1);
+		__sync_fetch_and_add(&rose_network_counts.connections, 1);
+	}
 	return 0;
 }
 
-/* A connection was ended on this side, and the peer did not even answer that. */
-static __always_inline bool unanswered(const struct rose_pair_state *state, __u64 now)
+static __always_inline bool same_address(const __u8 *a, const __u8 *b)
 {
-	return state->given_up_ns && now - state->given_up_ns >= ROSE_ANSWER_NS;
+	const __u64 *x = (const void *)a, *y = (const void *)b;
+
+	return x[0] == y[0] && x[1] == y[1];
 }
 
-static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32 protocol, __u32 tcp_flags)
+static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bool client, __u64 first_ns, __u64 last_ns)
+{
+	struct rose_handshakes *known;
+	struct rose_handshake *slot;
+	struct rose_hosts hosts;
+	__u32 chance, n = 0;
+
+	__builtin_memcpy(hosts.remote, p->conn.remote, 16);
+	__builtin_memcpy(hosts.local, p->conn.local, 16);
+	known = bpf_map_lookup_elem(&rose_handshakes, &hosts);
+	if (!known) {
+		static const struct rose_handshakes none;
+
+		bpf_map_update_elem(&rose_handshakes, &hosts, (void *)&none, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&rose_handshakes, &hosts);
+		if (!known)
+			return;
+	}
+	chance = isn * 2654435761u;
+	chance ^= chance >> 16;
+	while (n < ROSE_HANDSHAKES - 1 && !(chance & 1)) {
+		chance >>= 1;
+		n++;
+	}
+	slot = &known->slots[n & 15];
+	if (n >= ROSE_HANDSHAKES)
+		return;
+	slot->first_ns = 0; /* being written */
+	slot->last_ns = last_ns;
+	slot->isn = isn;
+	slot->remote_port = p->conn.remote_port;
+	slot->local_port = p->conn.local_port;
+	slot->client = client;
+	slot->first_ns = first_ns;
+}
+
+static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pair, __u64 now)
+{
+	struct rose_pending *pending;
+
+	/* Within a host there is nothing to tie. */
+	if (same_address(p->conn.remote, p->conn.local))
+		return 0;
+	if (p->tcp_flags & TCP_SYN) {
+		if (p->tcp_flags & TCP_ACK) {
+			keep_handshake(p, p->ack - 1, true, now, 0);
+		} else {
+			struct rose_pending fresh = {.syn_ns = now, .isn = p->seq};
+
+			/* The first of equal ones may have been lost on the way to the listener: the last was answered
+			 * too, or is answered by what was sent for the first; only the first is surely earlier. */
+			pending = bpf_map_lookup_elem(&rose_pending, &p->conn);
+			if (!pending || pending->isn != p->seq)
+				bpf_map_update_elem(&rose_pending, &p->conn, &fresh, BPF_ANY);
+			pair->handshake_ns = now;
+		}
+		return 0;
+	}
+	pending = bpf_map_lookup_elem(&rose_pending, &p->conn);
+	if (pending) {
+		if (p->seq == pending->isn + 1 && !(p->tcp_flags & TCP_RST))
+			keep_handshake(p, pending->isn, false, pending->syn_ns, now);
+		bpf_map_delete_elem(&rose_pending, &p->conn);
+	} else if (now - pair->handshake_ns > 3000000000ull) {
+		pair->handshake_ns = 0; /* it never came */
+	}
+	return 0;
+}
+
+static __noinline struct rose_pair_state *new_pair(struct rose_pair *pair, __u64 now)
+{
+	struct rose_pair_state fresh = {.first_ns = now, .last_ns = now};
+
+	bpf_map_update_elem(&rose_fresh, pair, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&rose_fresh, pair);
+}
+
+/* It has been seen often enough. */
+static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state *state)
+{
+	if (!bpf_map_update_elem(&rose_pairs, pair, state, BPF_NOEXIST))
+		__sync_fetch_and_add(&rose_network_counts.pairs, 1);
+	bpf_map_delete_elem(&rose_fresh, pair);
+	return 0;
+}
+
+static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state *state, __u64 now, __u64 gap)
+{
+	__u64 usual = state->usual_ns;
+	__u64 told = rose_told_ns(state, pair->protocol == IPPROTO_TCP, now, gap, rose_network.delay_ns);
+
+	if (told) {
+		struct rose_silent record = {};
+
+		record.head.size = sizeof(record);
+		record.head.kind = ROSE_SILENT;
+		record.head.node = pair->node;
+		record.head.ts_ns = now;
+		record.duration_ns = told;
+		record.packets = state->packets;
+		record.pair = *pair;
+		emit(pair->node, &record, sizeof(record));
+	}
+	/* Silences that come again and again are how this pair is used; those in which we asked in vain are not. */
+	if (gap > usual && !rose_unanswered(state, now))
+		state->usual_ns = usual + (gap - usual) / (told ? 4 : 2);
+	return 0;
+}
+
+/* Whether the packet of this socket answers what we sent in the pause before it, `gap` long: 1, 0, or -1 when that
+ * can't be told. What we sent at the pause's beginning was an answer of our own, acknowledged by the next question. */
+static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
+{
+	struct bpf_sock *sk = skb ? skb->sk : NULL;
+	struct tcp_sock *tcp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+
+	if (!tcp)
+		return -1;
+	if (tcp->snd_nxt == tcp->snd_una)
+		return 0;
+	return (__u64)((__u32)bpf_jiffies64() - tcp->lsndtime) * rose_network.tick_ns < gap / 2;
+}
+
+/* `skb`: where its socket is at hand. */
+static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff *skb)
 {
 	__u64 now = bpf_ktime_get_ns(), last, gap;
 	struct rose_pair_state *state;
 	struct rose_pair pair = {};
+	bool settled = true;
 
-	if (protocol == IPPROTO_TCP && (tcp_flags & TCP_SYN))
-		learn_service(conn, tcp_flags);
-	make_pair(&pair, conn, node, protocol);
+	if (p->protocol == IPPROTO_TCP && (p->tcp_flags & TCP_SYN))
+		learn_service(&p->conn, p->tcp_flags);
+	make_pair(&pair, &p->conn, node, p->protocol);
 	state = bpf_map_lookup_elem(&rose_pairs, &pair);
 	if (!state) {
-		struct rose_pair_state fresh = {.last_ns = now};
-
-		bpf_map_update_elem(&rose_pairs, &pair, &fresh, BPF_NOEXIST);
-		state = bpf_map_lookup_elem(&rose_pairs, &pair);
+		settled = false;
+		state = bpf_map_lookup_elem(&rose_fresh, &pair);
+		if (!state)
+			state = new_pair(&pair, now);
 		if (!state)
 			return 0;
 	}
@@ -118,40 +270,42 @@ static __noinline int saw_packet(struct rose_connection *conn, __u32 node, __u32
 	gap = now > last ? now - last : 0;
 	if (gap > 1000000) {
 		/* Of two packets that end a silence on two CPUs, one tells it. */
-		last = __sync_lock_test_and_set(&state->last_ns, now);
-		gap = now > last ? now - last : 0;
-	}
-	if (gap >= rose_network.delay_ns) {
-		__u64 usual = state->usual_ns;
+		gap = __sync_val_compare_and_swap(&state->last_ns, last, now) == last ? gap : 0;
+		if (gap >= rose_network.delay_ns) {
+			end_silence(&pair, state, now, gap);
+		} else if (gap) {
+			/* What was usual fades over eight thresholds. */
+			__u64 usual = state->usual_ns -
+				      state->usual_ns / 8 * (gap >> 10) / ((rose_network.delay_ns >> 10) + 1);
 
-		if (state->packets >= ROSE_PACKETS_LEAST && gap > usual * ROSE_GAP_FACTOR &&
-		    (protocol != IPPROTO_TCP || state->open > 0 || unanswered(state, now))) {
-			struct rose_silent record = {};
-
-			record.head.size = sizeof(record);
-			record.head.kind = ROSE_SILENT;
-			record.head.node = node;
-			record.head.ts_ns = now;
-			record.duration_ns = gap;
-			record.packets = state->packets;
-			record.pair = pair;
-			emit(node, &record, sizeof(record));
-			/* Silences that come again and again are how this pair is used. */
-			state->usual_ns = usual + (gap - usual) / 4;
-		} else if (gap > usual) {
-			state->usual_ns = usual + (gap - usual) / 2;
+			state->usual_ns = gap > usual ? gap : usual;
 		}
-	} else if (gap > 1000000) {
-		/* What was usual fades over eight thresholds. */
-		__u64 usual = state->usual_ns - state->usual_ns / 8 * (gap >> 10) / ((rose_network.delay_ns >> 10) + 1);
+		if (gap > ROSE_EXCHANGE_NS && p->protocol == IPPROTO_TCP && !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
+			int answer = is_answer(skb, gap);
 
-		state->usual_ns = gap > usual ? gap : usual;
+			if (answer > 0)
+				state->answers++;
+			else if (!answer)
+				state->unasked++;
+		}
+		if (state->given_up_ns)
+			state->given_up_ns = 0;
+		if (state->asked_ns)
+			state->asked_ns = 0;
 	}
-	if (state->given_up_ns)
-		state->given_up_ns = 0;
 	state->packets++;
-	if (protocol == IPPROTO_TCP && (state->open <= 0 || (tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST))))
-		follow_connection(conn, state, node, tcp_flags);
+	if (!settled && state->packets >= ROSE_PACKETS_LEAST) {
+		settle_pair(&pair, state);
+		state = bpf_map_lookup_elem(&rose_pairs, &pair);
+		if (!state)
+			return 0;
+	}
+	if (p->protocol == IPPROTO_TCP) {
+		if (state->handshake_ns || (p->tcp_flags & TCP_SYN))
+			see_handshake(p, state, now);
+		if (state->open <= 0 || (p->tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST)))
+			follow_connection(&p->conn, state, node, p->tcp_flags);
+	}
 	return 0;
 }
 
@@ -160,99 +314,202 @@ static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, boo
 	return xdp ? bpf_xdp_load_bytes(ctx, off, to, size) : bpf_skb_load_bytes(ctx, off, to, size);
 }
 
-/* Reads addresses and ports of the packet whose IP header is at `off`. False: none of ours. */
-static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct rose_connection *conn, __u32 *protocol,
-				  __u32 *tcp_flags)
+/* Reads addresses, ports and the like of the packet whose IP header is at `off`. False: none of ours. */
+static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet *p)
 {
-	__u8 head[40];
-	__be16 ports[2];
+	struct rose_connection *conn = &p->conn;
+	/* What comes behind addresses begins where both ports are. */
+	union {
+		__u8 bytes[40];
+		__be32 words[10];
+	} head;
+	union {
+		__u8 bytes[16];
+		__be16 ports[2];
+		__be32 words[4];
+	} upper;
 	__u8 next;
 
-	if (load(ctx, off, head, 20, xdp))
-		return false;
-	if (head[0] >> 4 == 4) {
-		if (((head[6] & 0x1f) | head[7]) != 0)
-			return false; /* a later fragment has no ports */
-		next = head[9];
-		conn->remote[10] = conn->remote[11] = conn->local[10] = conn->local[11] = 0xff;
-		__builtin_memcpy(&conn->remote[12], &head[12], 4);
-		__builtin_memcpy(&conn->local[12], &head[16], 4);
-		off += (head[0] & 15) * 4;
-	} else if (head[0] >> 4 == 6) {
-		if (load(ctx, off, head, 40, xdp))
+	/* Most packets are IPv4 without options: one read for both headers. */
+	if (load(ctx, off, head.bytes, 36, xdp)) {
+		if (load(ctx, off, head.bytes, 28, xdp))
 			return false;
-		__builtin_memcpy(conn->remote, &head[8], 16);
-		__builtin_memcpy(conn->local, &head[24], 16);
-		next = head[6];
-		off += 40;
-		for (int i = 0; i < 4; i++) { /* hop-by-hop, routing, destination options */
-			__u8 extension[2];
+		head.words[7] = head.words[8] = 0;
+	}
+	if (head.bytes[0] >> 4 == 4) {
+		__u32 length = (head.bytes[0] & 15) * 4;
 
-			if (next != 0 && next != 43 && next != 60)
+		if (((head.bytes[6] & 0x1f) | head.bytes[7]) != 0)
+			return false; /* a later fragment has no ports */
+		next = head.bytes[9];
+		if (next != IPPROTO_TCP && next != IPPROTO_UDP)
+			return false;
+		conn->remote[10] = conn->remote[11] = conn->local[10] = conn->local[11] = 0xff;
+		__builtin_memcpy(&conn->remote[12], &head.bytes[12], 4);
+		__builtin_memcpy(&conn->local[12], &head.bytes[16], 4);
+		if (length == 20)
+			__builtin_memcpy(upper.bytes, &head.bytes[20], 16);
+		else if (load(ctx, off + length, upper.bytes, next == IPPROTO_TCP ? 16 : 8, xdp))
+			return false;
+	} else if (head.bytes[0] >> 4 == 6) {
+		if (load(ctx, off, head.bytes, 40, xdp))
+			return false;
+		__builtin_memcpy(conn->remote, &head.bytes[8], 16);
+		__builtin_memcpy(conn->local, &head.bytes[24], 16);
+		next = head.bytes[6];
+		off += 40;
+		for (int i = 0; i < 6; i++) { /* hop-by-hop, routing, fragment, authentication, destination options */
+			__u8 extension[4];
+
+			if (next != 0 && next != 43 && next != 44 && next != 51 && next != 60)
 				break;
-			if (load(ctx, off, extension, 2, xdp))
+			if (load(ctx, off, extension, 4, xdp))
 				return false;
+			if (next == 44) {
+				if (extension[2] | (extension[3] & 0xf8))
+					return false; /* a later fragment */
+				off += 8;
+			} else if (next == 51) {
+				off += (extension[1] + 2) * 4;
+			} else {
+				off += (extension[1] + 1) * 8;
+			}
 			next = extension[0];
-			off += (extension[1] + 1) * 8;
 		}
+		if (next != IPPROTO_TCP && next != IPPROTO_UDP)
+			return false;
+		if (load(ctx, off, upper.bytes, next == IPPROTO_TCP ? 16 : 8, xdp))
+			return false;
 	} else {
 		return false;
 	}
-	if (next != IPPROTO_TCP && next != IPPROTO_UDP)
-		return false;
-	if (load(ctx, off, ports, 4, xdp))
-		return false;
-	conn->remote_port = bpf_ntohs(ports[0]);
-	conn->local_port = bpf_ntohs(ports[1]);
-	*protocol = next;
+	conn->remote_port = bpf_ntohs(upper.ports[0]);
+	conn->local_port = bpf_ntohs(upper.ports[1]);
+	p->protocol = next;
 	if (next == IPPROTO_TCP) {
-		__u8 flags = 0;
-
-		load(ctx, off + 13, &flags, 1, xdp);
-		*tcp_flags = flags;
+		p->seq = bpf_ntohl(upper.words[1]);
+		p->ack = bpf_ntohl(upper.words[2]);
+		p->tcp_flags = upper.bytes[13];
 	}
 	return true;
+}
+
+/* The node + 1 of a packet's socket, where the cgroup alone does not tell. */
+static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
+{
+	if (attached & ROSE_BY_SOCKET) {
+		struct bpf_sock *sk = skb->sk;
+		__u32 *owner = sk ? bpf_sk_storage_get(&rose_sockets, sk, NULL, 0) : NULL;
+
+		if (owner)
+			return *owner;
+	}
+	if (attached & ROSE_BY_LEVEL) {
+		for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
+			__u64 id;
+			__u32 *node;
+
+			if (i >= rose_level_count)
+				break;
+			id = bpf_skb_ancestor_cgroup_id(skb, rose_levels[i]);
+			node = id ? bpf_map_lookup_elem(&rose_cgroups, &id) : NULL;
+			if (node)
+				return *node + 1;
+		}
+	}
+	return attached & ROSE_ATTACHED_NODE;
 }
 
 SEC("cgroup_skb/ingress")
 int rose_ingress(struct __sk_buff *skb)
 {
-	__u64 *node = bpf_get_local_storage(&rose_attached, 0);
-	struct rose_connection conn = {};
-	__u32 protocol = 0, tcp_flags = 0;
+	__u64 attached = *(__u64 *)bpf_get_local_storage(&rose_attached, 0);
+	__u32 node = attached;
+	struct packet p = {};
 
-	if (*node && parse(skb, 0, false, &conn, &protocol, &tcp_flags))
-		saw_packet(&conn, *node - 1, protocol, tcp_flags);
+	if (!attached)
+		return 1;
+	if (attached >> 32) {
+		node = node_of_socket(skb, attached);
+		if (!node)
+			return 1;
+	}
+	if (!parse(skb, 0, false, &p))
+		return 1;
+	saw_packet(&p, node - 1, skb);
 	return 1;
+}
+
+/* Where processes share a cgroup, a socket remembers who made it. */
+SEC("cgroup/sock_create")
+int rose_socket(struct bpf_sock *sk)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
+
+	if (value) {
+		__u32 node = (*value & ROSE_PROC_NODE) + 1;
+
+		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	}
+	return 1;
+}
+
+/* The same for sockets that were made before anyone watched. */
+SEC("iter/task_file")
+int rose_socket_scan(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct socket *socket;
+	__u32 *value, tgid;
+	struct sock *sk;
+
+	if (!task || !file)
+		return 0;
+	tgid = task->tgid;
+	value = bpf_map_lookup_elem(&rose_procs, &tgid);
+	if (!value)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	sk = socket ? socket->sk : NULL;
+	if (sk) {
+		__u32 node = (*value & ROSE_PROC_NODE) + 1;
+
+		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	}
+	return 0;
 }
 
 /* Whole interfaces: nodes are told apart by their addresses. */
 static __always_inline void saw_frame(void *ctx, bool xdp)
 {
-	struct rose_connection conn = {};
-	__u32 protocol = 0, tcp_flags = 0, off = 14, node = 0;
+	struct packet p = {};
+	__u32 off = 14, node = 0;
 	__be16 type = 0;
 
 	if (load(ctx, 12, &type, 2, xdp))
 		return;
-	if (type == bpf_htons(0x8100)) {
-		if (load(ctx, 16, &type, 2, xdp))
+	for (int i = 0; i < 2; i++) { /* VLAN, and VLAN in VLAN */
+		if (type != bpf_htons(0x8100) && type != bpf_htons(0x88a8))
+			break;
+		if (load(ctx, off + 2, &type, 2, xdp))
 			return;
-		off = 18;
+		off += 4;
 	}
 	if (type != bpf_htons(ETH_P_IP) && type != bpf_htons(ETH_P_IPV6))
 		return;
-	if (!parse(ctx, off, xdp, &conn, &protocol, &tcp_flags))
+	if (!parse(ctx, off, xdp, &p))
 		return;
 	if (rose_network.has_addresses) {
-		__u32 *owner = bpf_map_lookup_elem(&rose_addresses, conn.local);
+		__u32 *owner = bpf_map_lookup_elem(&rose_addresses, p.conn.local);
 
 		if (owner)
 			node = *owner;
 		else if (rose_node_count > 1)
 			return;
 	}
-	saw_packet(&conn, node, protocol, tcp_flags);
+	saw_packet(&p, node, NULL);
 }
 
 SEC("tc")
@@ -269,6 +526,58 @@ int rose_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+static __always_inline bool connection_of(const struct sock *sk, struct rose_connection *conn)
+{
+	__u16 family = sk->__sk_common.skc_family;
+
+	conn->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
+	conn->local_port = sk->__sk_common.skc_num;
+	if (family == AF_INET) {
+		__be32 remote = sk->__sk_common.skc_daddr, local = sk->__sk_common.skc_rcv_saddr;
+
+		conn->remote[10] = conn->remote[11] = conn->local[10] = conn->local[11] = 0xff;
+		__builtin_memcpy(&conn->remote[12], &remote, 4);
+		__builtin_memcpy(&conn->local[12], &local, 4);
+	} else if (family == AF_INET6) {
+		BPF_CORE_READ_INTO(&conn->remote, sk, __sk_common.skc_v6_daddr);
+		BPF_CORE_READ_INTO(&conn->local, sk, __sk_common.skc_v6_rcv_saddr);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static __always_inline struct rose_pair_state *pair_of(const struct rose_connection *conn, __u32 node)
+{
+	struct rose_pair_state *state;
+	struct rose_pair pair = {};
+
+	make_pair(&pair, conn, node, IPPROTO_TCP);
+	state = bpf_map_lookup_elem(&rose_pairs, &pair);
+	return state ? state : bpf_map_lookup_elem(&rose_fresh, &pair);
+}
+
+/* This side sends again what was not acknowledged: the surest sign of a cut. */
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(rose_resent, const struct sock *sk)
+{
+	struct rose_connection_state *known;
+	struct rose_connection conn = {};
+	struct rose_pair_state *state;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!connection_of(sk, &conn))
+		return 0;
+	known = bpf_map_lookup_elem(&rose_conns, &conn);
+	if (!known)
+		return 0;
+	state = pair_of(&conn, known->node);
+	/* Losses in busy times are made good at once. */
+	if (state && !state->asked_ns && now - state->last_ns > 100000000)
+		state->asked_ns = now;
+	return 0;
+}
+
 /* Connections that this side ends are over too. When the peer had been silent for long, it either had
  * nothing to say, and answers our FIN at once, or is cut off: its silence goes on, and counts when it
  * ends. A reset asks for no answer; it tells of a cut only with data on its way or after a timeout.
@@ -280,40 +589,23 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 	struct rose_connection_state *known;
 	struct rose_connection conn = {};
 	struct rose_pair_state *state;
-	struct rose_pair pair = {};
-	__u16 family;
 	__u64 now;
 
 	if (after != TCP_FIN_WAIT1_ && after != TCP_LAST_ACK_ && after != TCP_CLOSE_)
 		return 0;
-	family = sk->__sk_common.skc_family;
-	conn.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
-	conn.local_port = sk->__sk_common.skc_num;
-	if (family == AF_INET) {
-		__be32 remote = sk->__sk_common.skc_daddr, local = sk->__sk_common.skc_rcv_saddr;
-
-		conn.remote[10] = conn.remote[11] = conn.local[10] = conn.local[11] = 0xff;
-		__builtin_memcpy(&conn.remote[12], &remote, 4);
-		__builtin_memcpy(&conn.local[12], &local, 4);
-	} else if (family == AF_INET6) {
-		BPF_CORE_READ_INTO(&conn.remote, sk, __sk_common.skc_v6_daddr);
-		BPF_CORE_READ_INTO(&conn.local, sk, __sk_common.skc_v6_rcv_saddr);
-	} else {
+	if (!connection_of(sk, &conn))
 		return 0;
-	}
 	known = bpf_map_lookup_elem(&rose_conns, &conn);
-	if (!known || !known->open)
+	if (!known)
 		return 0;
-	make_pair(&pair, &conn, known->node, IPPROTO_TCP);
-	state = bpf_map_lookup_elem(&rose_pairs, &pair);
+	state = pair_of(&conn, known->node);
 	if (!state)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (!state->given_up_ns && now - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000 &&
 	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ((struct tcp_sock *)sk, packets_out) > 0))
 		state->given_up_ns = now;
-	if (__sync_lock_test_and_set(&known->open, 0))
-		__sync_fetch_and_add(&state->open, -1);
+	end_connection(&conn, state);
 	return 0;
 }
 

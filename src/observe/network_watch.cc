@@ -4,8 +4,11 @@
 #include <bpf/libbpf.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <arpa/inet.h>
 
@@ -14,8 +17,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -23,6 +26,7 @@
 #include "bpf/tracer.h"
 #include "kernel/attach.h"
 #include "observe/decode.h"
+#include "trace/clock.h"
 
 namespace rose::observe {
 namespace {
@@ -39,38 +43,115 @@ bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
   return ::inet_pton(AF_INET, text.c_str(), out.data() + 12) == 1 || ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
 }
 
+bool lies_in(const Cgroup& inner, const Cgroup& outer) {
+  return inner.name.starts_with(outer.name) &&
+         (outer.name.ends_with('/') || inner.name.size() == outer.name.size() || inner.name[outer.name.size()] == '/');
+}
+
+std::string endpoint(const std::uint8_t (&address)[16], std::uint16_t port) {
+  const std::string text = address_text(address);
+  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
+}
+
+// Every element of a hash map, in few calls. What comes and goes meanwhile may or may not be met.
+template <typename Key, typename Value, typename See>
+void for_each(const bpf_map* map, const See& see) {
+  constexpr std::uint32_t kBatch = 1024;
+  std::vector<Key> keys(kBatch);
+  std::vector<Value> values(kBatch);
+  std::uint32_t position = 0;
+  // Of an LRU map that changes all the time a walk could go on for ever.
+  std::uint64_t left = std::uint64_t{bpf_map__max_entries(map)} * 2;
+  for (bool first = true;; first = false) {
+    std::uint32_t count = kBatch;
+    const int error = bpf_map_lookup_batch(bpf_map__fd(map), first ? nullptr : &position, &position, keys.data(),
+                                           values.data(), &count, nullptr);
+    if (error != 0 && errno != ENOENT) {
+      log::debug("cannot read {}: {}", bpf_map__name(map), std::strerror(errno));
+      return;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) see(keys[i], values[i]);
+    if (error != 0 || left < count) return;
+    left -= count;
+  }
+}
+
 }  // namespace
 
 void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
-                           Places& places, const std::vector<NodeCgroup>& surrounding) {
+                           const Places& places, const std::vector<NodeCgroup>& surrounding) {
   kernel_ = kernel;
   interfaces_ = options.interfaces;
-  places_ = &places;
-  surrounding_ = surrounding;
   delay_ns_ = std::max<std::int64_t>(options.network_delay_ns, 1'000'000);
   kernel_.settings->delay_ns = static_cast<std::uint64_t>(delay_ns_);
   std::tie(kernel_.settings->ephemeral_low, kernel_.settings->ephemeral_high) = ephemeral_ports();
+  timespec tick{};
+  ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  kernel_.settings->tick_ns = static_cast<std::uint64_t>(tick.tv_nsec);
   for (const auto& target : targets) {
     addresses_.push_back(target.addresses);
     if (!target.addresses.empty()) kernel_.settings->has_addresses = 1;
   }
-  pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 4096, 1024, 65536));
-  for (bpf_map* map : {kernel_.pairs, kernel_.connections}) bpf_map__set_max_entries(map, pairs_);
+  pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 2560, 1024, 65536));
+  for (bpf_map* map : {kernel_.pairs, kernel_.fresh, kernel_.connections}) bpf_map__set_max_entries(map, pairs_);
+  bpf_map__set_max_entries(kernel_.over, pairs_ / 4);
+  bpf_map__set_max_entries(kernel_.handshakes, pairs_ / 32);
 
-  const bool any = !interfaces_.empty() || !places.empty() || !surrounding_.empty();
+  for (const auto& one : places.cgroups()) plan(one, false);
+  for (const auto& one : surrounding) plan(one, true);
+  by_socket_ = interfaces_.empty() && !surrounding.empty();
+
+  const bool any = !interfaces_.empty() || !spots_.empty();
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
   bpf_program__set_autoload(kernel_.xdp, !interfaces_.empty());
   bpf_program__set_autoload(kernel_.closed, any);
+  bpf_program__set_autoload(kernel_.resent, any);
+  bpf_program__set_autoload(kernel_.socket, by_socket_);
+  bpf_program__set_autoload(kernel_.socket_scan, by_socket_);
+}
+
+// Programs of a cgroup also see the packets of those that lie in it. Each packet must count once: a program stands
+// only at the outermost, and finds the node by the socket's maker or by the deepest cgroup.
+void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
+  const std::uint64_t own = processes ? ROSE_BY_SOCKET : std::uint64_t{one.node} + 1;
+  const std::uint64_t within = processes ? ROSE_BY_SOCKET : ROSE_BY_LEVEL;
+  for (auto& spot : spots_) {
+    if (spot.cgroup.name == one.cgroup.name) {
+      // Of two nodes that name the same cgroup the first has it.
+      if (processes || (spot.value & ROSE_ATTACHED_NODE) == 0) spot.value |= own;
+      return;
+    }
+    if (lies_in(one.cgroup, spot.cgroup)) {
+      spot.value |= within;
+      return;
+    }
+  }
+  Spot fresh;
+  fresh.cgroup = one.cgroup;
+  fresh.value = own;
+  std::erase_if(spots_, [&](const Spot& spot) {
+    if (!lies_in(spot.cgroup, one.cgroup)) return false;
+    if ((spot.value & (ROSE_ATTACHED_NODE | ROSE_BY_LEVEL)) != 0) fresh.value |= ROSE_BY_LEVEL;
+    fresh.value |= spot.value & ROSE_BY_SOCKET;
+    return true;
+  });
+  spots_.push_back(std::move(fresh));
 }
 
 std::uint64_t NetworkWatch::kernel_bytes() const {
   constexpr std::uint64_t kElement = 64;  // what a hash element costs beside its key and value
-  return std::uint64_t{pairs_} * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
-         std::uint64_t{pairs_} * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement);
+  const std::uint64_t pairs = pairs_;
+  return pairs * 2 * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
+         pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement) +
+         pairs / 4 * (sizeof(rose_connection) + 8 + kElement) +
+         pairs / 32 * (sizeof(rose_hosts) + sizeof(rose_handshakes) + kElement);
 }
 
-Result<void> NetworkWatch::attach() { return interfaces_.empty() ? attach_cgroups() : attach_interfaces(); }
+Result<void> NetworkWatch::attach(const rose_network_counts* counts) {
+  counts_ = counts;
+  return interfaces_.empty() ? attach_cgroups() : attach_interfaces();
+}
 
 Result<void> NetworkWatch::attach_interfaces() {
   const int addresses = bpf_map__fd(kernel_.addresses);
@@ -104,38 +185,113 @@ Result<void> NetworkWatch::attach_interfaces() {
   return {};
 }
 
+Result<void> NetworkWatch::attach_sockets(Spot& spot) {
+  spot.cgroup.id = cgroup_id(spot.cgroup.path);
+  if (spot.cgroup.id == 0 || (spot.value & ROSE_BY_SOCKET) == 0) return {};
+  auto link = kernel::attach_cgroup(kernel_.socket, spot.cgroup.path);
+  if (!link) return Unexpected(std::move(link).error());
+  spot.socket = std::move(*link);
+  return {};
+}
+
+Result<void> NetworkWatch::attach_packets(Spot& spot) {
+  if (spot.cgroup.id == 0) return {};
+  auto link = kernel::attach_cgroup(kernel_.ingress, spot.cgroup.path);
+  if (!link) return Unexpected(std::move(link).error());
+  struct {
+    std::uint64_t cgroup;
+    std::uint32_t type;
+    std::uint32_t pad;
+  } const key{spot.cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
+  if (bpf_map_update_elem(bpf_map__fd(kernel_.attached), &key, &spot.value, BPF_ANY) != 0) {
+    return kernel::bpf_failure("cannot tell the packet program its node", errno);
+  }
+  spot.packets = std::move(*link);
+  return {};
+}
+
 Result<void> NetworkWatch::attach_cgroups() {
-  if (places_->empty() && surrounding_.empty()) return {};
-  const int attached = bpf_map__fd(kernel_.attached);
-  ROSE_CHECK(places_->attach(kernel_.ingress, attached));
-  // Here too, the first of several nodes has the packets of a cgroup they share.
-  std::set<std::uint64_t> seen;
-  for (const auto& [cgroup, node] : surrounding_) {
-    if (places_->holds(cgroup.id) || !seen.insert(cgroup.id).second) continue;
-    ROSE_TRY(auto link, attach_packets(kernel_.ingress, attached, cgroup, node));
-    links_.push_back(std::move(link));
+  const std::lock_guard lock(mutex_);
+  // One that goes meanwhile is no failure: the kernel tells when it comes back.
+  const auto same = [](const Spot& spot) { return cgroup_id(spot.cgroup.path) == spot.cgroup.id; };
+  for (auto& spot : spots_) {
+    if (auto done = attach_sockets(spot); !done && same(spot)) return done;
+  }
+  // New sockets are marked from now on. Those that wait in a listener's queue are in no table of descriptors yet.
+  if (by_socket_) find_sockets();
+  attached_ns_ = monotonic_ns();
+  for (auto& spot : spots_) {
+    if (auto done = attach_packets(spot); !done && same(spot)) return done;
   }
   return {};
 }
 
+void NetworkWatch::follow() {
+  const std::lock_guard lock(mutex_);
+  if (attached_ns_ == 0) return;
+  for (auto& spot : spots_) {
+    const std::uint64_t id = cgroup_id(spot.cgroup.path);
+    if (id == spot.cgroup.id && (id == 0 || spot.packets)) continue;
+    spot.socket.reset();
+    spot.packets.reset();
+    auto done = attach_sockets(spot);
+    if (done) done = attach_packets(spot);
+    if (spot.socket) {  // whoever was quicker is found
+      attached_ns_ = monotonic_ns();
+      scans_ = 0;
+    }
+    if (done || spot.warned || cgroup_id(spot.cgroup.path) != spot.cgroup.id) continue;
+    spot.warned = true;
+    log::warning("network delays of {} are no longer seen: {}", spot.cgroup.name, done.error().message);
+  }
+}
+
+void NetworkWatch::detach() {
+  const std::lock_guard lock(mutex_);
+  attached_ns_ = 0;
+  for (auto& spot : spots_) {
+    spot.socket.reset();
+    spot.packets.reset();
+  }
+  links_.clear();
+}
+
+void NetworkWatch::tick() {
+  constexpr std::int64_t kAgain[] = {1'000'000'000, 10'000'000'000};
+  if (!by_socket_ || attached_ns_ == 0 || scans_ == std::size(kAgain)) return;
+  if (monotonic_ns() - attached_ns_ < kAgain[scans_]) return;
+  ++scans_;
+  find_sockets();
+  log::debug("looked for sockets again ({} of {})", scans_, std::size(kAgain));
+}
+
+// The kernel half looks at every open file while we read.
+void NetworkWatch::find_sockets() const {
+  bpf_link* link = bpf_program__attach_iter(kernel_.socket_scan, nullptr);
+  const Fd reader(link == nullptr ? -1 : bpf_iter_create(bpf_link__fd(link)));
+  ssize_t got = reader ? 1 : -1;
+  char nothing[64];
+  while (got > 0 || (got < 0 && reader && (errno == EAGAIN || errno == EINTR))) {
+    got = ::read(reader.get(), nothing, sizeof nothing);
+  }
+  if (got < 0) {
+    log::warning("connections that were open before are not watched: cannot look for them ({})", std::strerror(errno));
+  }
+  bpf_link__destroy(link);
+}
+
 void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const {
   const std::int64_t now = monotonic_ns();
-  const int map = bpf_map__fd(kernel_.pairs);
-  rose_pair pair{}, next{};
-  // An LRU map may change under the walk; what is met is right, and the walk has an end.
-  std::uint32_t steps = 0;
-  for (int error = bpf_map_get_next_key(map, nullptr, &next); error == 0 && steps <= pairs_;
-       error = bpf_map_get_next_key(map, &pair, &next), ++steps) {
-    pair = next;
-    rose_pair_state state{};
-    if (bpf_map_lookup_elem(map, &pair, &state) != 0 || pair.node >= nodes.size()) continue;
-    const std::int64_t gap = now - static_cast<std::int64_t>(state.last_ns);
-    if (gap < delay_ns_ || state.packets < ROSE_PACKETS_LEAST) continue;
-    if (static_cast<std::uint64_t>(gap) <= state.usual_ns * ROSE_GAP_FACTOR) continue;
-    const auto given_up = static_cast<std::int64_t>(state.given_up_ns);
-    const bool unanswered = given_up != 0 && now - given_up >= static_cast<std::int64_t>(ROSE_ANSWER_NS);
-    if (pair.protocol == 6 && state.open <= 0 && !unanswered) continue;
-    Decoded decoded;
+  std::uint64_t present = 0;
+  Decoded decoded;
+  for_each<rose_pair, rose_pair_state>(kernel_.pairs, [&](const rose_pair& pair, const rose_pair_state& state) {
+    ++present;
+    if (pair.node >= nodes.size() || static_cast<std::int64_t>(state.last_ns) > now) return;
+    const std::uint64_t gap = static_cast<std::uint64_t>(now) - state.last_ns;
+    const std::uint64_t told = rose_told_ns(&state, pair.protocol == IPPROTO_TCP, static_cast<std::uint64_t>(now), gap,
+                                            static_cast<std::uint64_t>(delay_ns_));
+    if (told == 0) return;
+    decoded.event = {};
     describe_pair(pair, decoded);
     auto& event = decoded.event;
     event.type = trace::EventType::nd;
@@ -143,11 +299,35 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     event.node = nodes[pair.node];
     event.src = trace.strings.intern(decoded.src);
     event.dst = trace.strings.intern(decoded.dst);
-    event.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>(gap / 1'000'000, INT32_MAX));
+    event.duration_ms = static_cast<std::int32_t>(std::min<std::uint64_t>(told / 1'000'000, INT32_MAX));
     event.packets = state.packets;
     event.flags = trace::kOpen;
     trace.events.push_back(event);
-  }
+  });
+  if (counts_ != nullptr && counts_->pairs > present) trace.meta.pairs_evicted = counts_->pairs - present;
+}
+
+std::vector<std::string> NetworkWatch::handshakes(std::int64_t offset) const {
+  std::vector<std::string> lines;
+  for_each<rose_hosts, rose_handshakes>(kernel_.handshakes, [&](const rose_hosts& hosts, const rose_handshakes& seen) {
+    for (const auto& slot : seen.slots) {
+      if (slot.first_ns == 0) continue;
+      const std::string remote = endpoint(hosts.remote, slot.remote_port), local = endpoint(hosts.local, slot.local_port);
+      const auto first = static_cast<std::int64_t>(slot.first_ns) + offset;
+      trace::Handshake handshake;
+      handshake.isn = slot.isn;
+      handshake.client = slot.client != 0 ? local : remote;
+      handshake.server = slot.client != 0 ? remote : local;
+      if (slot.client != 0) {
+        handshake.synack_ns = first;
+      } else {
+        handshake.syn_ns = first;
+        handshake.ack_ns = static_cast<std::int64_t>(slot.last_ns) + offset;
+      }
+      lines.push_back(trace::to_text(handshake));
+    }
+  });
+  return lines;
 }
 
 }  // namespace rose::observe

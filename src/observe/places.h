@@ -1,20 +1,15 @@
 // The cgroups to trace, followed by path: the kernel half takes one that comes back under another id from its first
-// process on; here the packet program follows.
+// process on, and tells, so that the packet programs can follow.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
-#include <span>
-#include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
 #include "bpf/tracer.h"
 #include "observe/targets.h"
-
-struct bpf_program;
 
 namespace rose::observe {
 
@@ -26,38 +21,19 @@ class Places {
   [[nodiscard]] std::size_t size() const { return places_.size(); }
   // Depths, deepest first, each once.
   [[nodiscard]] std::vector<std::uint32_t> levels() const;
-  // Does the packet program belong to this cgroup already?
-  [[nodiscard]] bool holds(std::uint64_t id) const;
+  [[nodiscard]] const std::vector<NodeCgroup>& cgroups() const { return places_; }
 
   // Tells the kernel half what to follow. Once the programs that watch cgroups being made and removed are attached.
   Result<void> fill(int cgroups, int freezable, int places);
-  // Attaches a packet program to all that are there, and from now on to those that come.
-  Result<void> attach(const bpf_program* packets, int attached);
 
   // A record of the kernel's; only remembered, for any thread that reads the ring.
   void note(const rose_cgroup& record);
-  // Carries out what was noted.
-  void follow();
-  void detach();
+  // Was any noted since this was asked last?
+  [[nodiscard]] bool changed() { return changed_.exchange(false); }
 
  private:
-  struct Place {
-    Cgroup cgroup;
-    std::uint32_t node = 0;
-    Fd link;
-    bool warned = false;
-  };
-  Result<void> attach_one(Place& place);
-
-  std::vector<Place> places_;
-  const bpf_program* packets_ = nullptr;
-  int attached_ = -1;
-  mutable std::mutex mutex_;  // what stands above, once attached
-  std::mutex noted_mutex_;
-  std::vector<rose_cgroup> noted_;
+  std::vector<NodeCgroup> places_;
+  std::atomic<bool> changed_ = false;
 };
-
-// Attaches a packet program to a cgroup and tells it its node.
-[[nodiscard]] Result<Fd> attach_packets(const bpf_program* program, int attached, const Cgroup& cgroup, std::uint32_t node);
 
 }  // namespace rose::observe

@@ -261,9 +261,11 @@ Result<void> KernelTracer::load() {
       options_.memory / 64 / sizeof(rose_storm) / static_cast<std::uint64_t>(cpus_), 64, 1024)));
   fixed.rose_storm_slots = storms;
   storm_places_ = std::size_t{storms} * static_cast<std::size_t>(cpus_);
-  const NetworkWatch::Kernel network{progs.rose_ingress, progs.rose_tc,     progs.rose_xdp,       progs.rose_closed,
-                                     maps.rose_pairs,    maps.rose_conns,   maps.rose_addresses,  maps.rose_attached,
-                                     &fixed.rose_network};
+  const NetworkWatch::Kernel network{
+      progs.rose_ingress, progs.rose_tc,    progs.rose_xdp,    progs.rose_closed,
+      progs.rose_resent,  progs.rose_socket, progs.rose_socket_scan,
+      maps.rose_pairs,    maps.rose_fresh,  maps.rose_conns,   maps.rose_over,
+      maps.rose_addresses, maps.rose_attached, maps.rose_handshakes, &fixed.rose_network};
   network_.prepare(network, options_, targets_, places_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
@@ -321,7 +323,7 @@ Result<void> KernelTracer::attach() {
                                     {progs.rose_signal, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
                                     {progs.rose_emptied, true},
                                     {progs.rose_victim, true}, {progs.rose_waits, true},
-                                    {progs.rose_closed, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
+                                    {progs.rose_closed, true}, {progs.rose_resent, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
                                     {progs.rose_sys_count, false}};
   for (const auto& [program, optional] : tracepoints) {
     if (!bpf_program__autoload(program)) continue;
@@ -342,7 +344,7 @@ Result<void> KernelTracer::attach() {
     }
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
-  ROSE_CHECK(network_.attach());
+  ROSE_CHECK(network_.attach(&skeleton_->bss->rose_network_counts));
   return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
                            bpf_map__fd(skeleton_->maps.rose_entries),
                            [this](std::uint32_t function, std::uint32_t node) { note_let_go(function, node); });
@@ -415,7 +417,6 @@ void KernelTracer::stop() {
     reader_.join();
   }
   functions_.stop();
-  places_.detach();
   network_.detach();
   links_.clear();
 }
@@ -435,12 +436,13 @@ void KernelTracer::run() {
       more = take_some(4096) == 4096;
       tend_storms(false);
     }
-    places_.follow();
+    if (places_.changed()) network_.follow();
     if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns) {
       sampled_ns = now;
       sample_waits();
       forget_pauses_that_were_none();
     }
+    network_.tick();
   }
 }
 
@@ -770,6 +772,7 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
     meta.nodes.push_back(target.node);
     for (const auto& address : target.addresses) meta.addresses.push_back(target.node + "=" + address);
   }
+  meta.handshakes = network_.handshakes(offset);
   const auto sum = stats();
   meta.lost = sum.lost;
   meta.suppressed = sum.suppressed;
@@ -791,7 +794,9 @@ Result<std::uint64_t> KernelTracer::read_window(
   }
   const std::int64_t offset = wall_offset_ns();
   const trace::Trace now = ongoing();
-  ROSE_CHECK(begin(meta(offset), offset));
+  trace::Meta head = meta(offset);
+  head.pairs_evicted = now.meta.pairs_evicted;
+  ROSE_CHECK(begin(head, offset));
   for (;;) {
     ROSE_TRY(const std::optional<trace::PackedEvents> block, window->next());
     if (!block) break;

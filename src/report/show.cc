@@ -202,7 +202,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (meta.pairs_evicted != 0)
     lines.add(fmt::format("# {} connections were forgotten for lack of memory: their silences are not here", meta.pairs_evicted));
-  for (const std::string& clock : meta.clock) lines.add("# " + clock);
+  for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
   if (meta.workload_ts != 0)
     lines.add(fmt::format("# the workload began at {}", offset_text(meta.workload_ts - origin)));
   if (shown == 0) return;

@@ -221,7 +221,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
     line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper(type_name(type)));
   }
   lines.add(fmt::format("# {}; {} lost", line, meta.lost));
-  for (const std::string& clock : meta.clock) lines.add("# " + clock);
+  for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
   if (!trace.events.empty())
     lines.add(fmt::format("# first event {}, last {} s later", wall_clock(trace.events.front().ts_ns),
                           offset_text(trace.events.back().ts_ns - trace.events.front().ts_ns).substr(1)));

@@ -90,6 +90,25 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
   take_away(parent.path() / "y.service");
 }
 
+TEST_CASE("packets are seen at the outermost of a node's cgroups only, also when all of them were made again") {
+  const TestCgroup parent("outermost");
+  const auto outer = parent.path() / "outer", inner = outer / "inner";
+  Target first, second;
+  first.node = "inner";
+  first.cgroups = {inner};
+  second.node = "outer";
+  second.cgroups = {outer};
+  auto tracer = start({first, second});
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(std::filesystem::create_directories(inner));
+    CHECK(eventually([&] { return packet_programs(outer) == 1; }));
+    CHECK(packet_programs(inner) == 0);
+    CHECK(recorded(*tracer, "/rose-in-inner", fail_at_once(inner, "/rose-in-inner")));
+    take_away(inner);
+    take_away(outer);
+  }
+}
+
 TEST_CASE("a cgroup that is frozen is told also when it came later") {
   const TestCgroup parent("freeze-later");
   const auto unit = parent.path() / "x.service";

@@ -1,84 +1,10 @@
 // Silences: found when they end and while they last; orderly ends and rare use are none.
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <sched.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
-#include "observe_support.h"
+#include "observe_network.h"
 
 using namespace rose;
 using namespace rose::observe;
 using namespace rose::observe::test;
 using trace::EventType;
-
-namespace {
-
-constexpr auto kDelay = 300ms;
-
-TracerOptions quick() {
-  TracerOptions options;
-  options.network_delay_ns = 300'000'000;
-  return options;
-}
-
-Fd connect_to(int family, int type, int port) {
-  Fd fd(::socket(family, type | SOCK_CLOEXEC, 0));
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(static_cast<std::uint16_t>(port));
-  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = v4.sin_port;
-  v6.sin6_addr = in6addr_loopback;
-  REQUIRE((family == AF_INET ? ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v4), sizeof v4)
-                             : ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v6), sizeof v6)) == 0);
-  return fd;
-}
-
-void say(const Fd& fd, int times) {
-  for (int i = 0; i < times; ++i) {
-    REQUIRE(::send(fd.get(), "x", 1, MSG_NOSIGNAL) == 1);
-    std::this_thread::sleep_for(10ms);
-  }
-}
-
-// This thread, and the victims that it starts, in a network namespace with only a loopback interface.
-class OwnNetwork {
- public:
-  OwnNetwork() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
-    REQUIRE(before_);
-    REQUIRE(::unshare(CLONE_NEWNET) == 0);
-    loopback(true);
-  }
-  ~OwnNetwork() { (void)::setns(before_.get(), CLONE_NEWNET); }
-  OwnNetwork(const OwnNetwork&) = delete;
-  OwnNetwork& operator=(const OwnNetwork&) = delete;
-
-  void loopback(bool up) const {
-    const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strcpy(request.ifr_name, "lo");
-    REQUIRE(::ioctl(any.get(), SIOCGIFFLAGS, &request) == 0);
-    request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
-    REQUIRE(::ioctl(any.get(), SIOCSIFFLAGS, &request) == 0);
-  }
-
- private:
-  Fd before_;
-};
-
-std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
-  std::vector<trace::Event> found;
-  for (const auto& event : trace.events) {
-    if (event.type == EventType::nd && (event.dport == port || event.sport == port)) found.push_back(event);
-  }
-  return found;
-}
-
-}  // namespace
 
 TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and UDP") {
   const TestCgroup cgroup("silence");
@@ -234,7 +160,11 @@ TEST_CASE("a rarely used connection is told apart after it has shown its ways") 
   CHECK(silences(trace, tcp4).size() <= 2);
 }
 
-TEST_CASE("whole interfaces: silences of the nodes' addresses") {
+TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP") {
+  const bool masked = GENERATE(false, true);
+  INFO("without TCX: " << masked);
+  if (masked) ::setenv("ROSE_MASK", "tcx", 1);
+  const OwnNetwork network;
   const TestCgroup cgroup("interface");
   Victim server(nullptr, {"serve"});  // not in a target: only its address counts
   const int tcp4 = server.number("tcp4");
@@ -256,6 +186,146 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses") {
   CHECK(found);
   options.interfaces = {"rose-none0"};
   const auto refused = Tracer::start(options, {node});
+  ::unsetenv("ROSE_MASK");
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::usage);
+}
+
+TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and nobody else's") {
+  const TestCgroup cgroup("shared");
+  Victim a(&cgroup, {"serve"}), b(&cgroup, {"serve"}), stranger(&cgroup, {"serve"});
+  const int tcp_a = a.number("tcp4"), udp_a = a.number("udp4"), tcp_b = b.number("tcp4"), six_b = b.number("tcp6"),
+            udp_b = b.number("udp4"), tcp_c = stranger.number("tcp4");
+  REQUIRE(udp_b > 0);
+  // Some connections are there before anyone watches.
+  const Fd early_a = connect_to(AF_INET, SOCK_STREAM, tcp_a), early_b = connect_to(AF_INET, SOCK_STREAM, tcp_b);
+  // Waiting to be accepted they would be found only a second later.
+  for (const auto* victim : {&a, &b}) {
+    REQUIRE(eventually([&] {
+      const std::filesystem::directory_iterator fds("/proc/" + std::to_string(victim->pid()) + "/fd");
+      return std::distance(begin(fds), end(fds)) >= 7;  // 3 standard ones, 3 servers, 1 connection
+    }));
+  }
+  Target first, second;
+  first.node = "n1";
+  first.pids = {a.pid()};
+  second.node = "n2";
+  second.pids = {b.pid()};
+  auto tracer = start({first, second}, quick());
+  Victim late(&cgroup, {"serve"});  // a stranger too
+  const int tcp_d = late.number("tcp4");
+  const Fd clients[] = {connect_to(AF_INET, SOCK_DGRAM, udp_a), connect_to(AF_INET6, SOCK_STREAM, six_b),
+                        connect_to(AF_INET, SOCK_DGRAM, udp_b), connect_to(AF_INET, SOCK_STREAM, tcp_c),
+                        connect_to(AF_INET, SOCK_STREAM, tcp_d)};
+  for (int i = 0; i < 20; ++i) {
+    say(early_a, 1);
+    for (const auto& client : clients) say(client, 1);
+  }
+  // The second falls silent, then the first goes on speaking.
+  for (int i = 0; i < 40; ++i) {
+    say(early_a, 1);
+    say(clients[0], 1);
+  }
+  auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  for (const auto& event : trace.events) {
+    if (event.type == EventType::nd) CHECK(trace.str(event.node) == "n2");
+  }
+  for (const int port : {six_b, udp_b}) {
+    const auto found = silences(trace, port);
+    REQUIRE(found.size() == 1);
+    CHECK(trace.str(found[0].node) == "n2");
+  }
+  CHECK(silences(trace, tcp_c).empty());
+  CHECK(silences(trace, tcp_d).empty());
+  say(early_b, 20);
+  std::this_thread::sleep_for(2 * kDelay);
+  trace = snapshot(*tracer);
+  REQUIRE(silences(trace, udp_a).size() == 1);
+  CHECK(trace.str(silences(trace, udp_a)[0].node) == "n1");
+  // Whose SYN nobody saw is named by either of its ports.
+  const std::tuple<const Fd*, int, const char*> early[] = {{&early_a, tcp_a, "n1"}, {&early_b, tcp_b, "n2"}};
+  for (const auto& [client, port, node] : early) {
+    sockaddr_in own{};
+    socklen_t length = sizeof own;
+    REQUIRE(::getsockname(client->get(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
+    auto found = silences(trace, port);
+    const auto more = silences(trace, ntohs(own.sin_port));
+    found.insert(found.end(), more.begin(), more.end());
+    REQUIRE(found.size() == 1);
+    CHECK(trace.str(found[0].node) == node);
+  }
+}
+
+TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innermost") {
+  const TestCgroup outer("nested");
+  const TestCgroup inner("nested-" + std::to_string(::getpid()) + "/inner");
+  REQUIRE(inner.path().parent_path() == outer.path());
+  Victim a(&outer, {"serve"}), b(&inner, {"serve"}), c(&inner, {"serve"});
+  const int udp_a = a.number("udp4"), udp_b = b.number("udp4"), udp_c = c.number("udp4");
+  Target process;
+  process.node = "process";
+  process.pids = {c.pid()};
+  auto tracer = start({target("outer", outer), target("inner", inner), process}, quick());
+  const Fd to_a = connect_to(AF_INET, SOCK_DGRAM, udp_a), to_b = connect_to(AF_INET, SOCK_DGRAM, udp_b),
+           to_c = connect_to(AF_INET, SOCK_DGRAM, udp_c);
+  for (int i = 0; i < 20; ++i) {
+    for (const Fd* client : {&to_a, &to_b, &to_c}) say(*client, 1);
+  }
+  std::this_thread::sleep_for(2 * kDelay);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const std::pair<int, const char*> expected[] = {{udp_a, "outer"}, {udp_b, "inner"}, {udp_c, "process"}};
+  for (const auto& [port, node] : expected) {
+    const auto found = silences(trace, port);
+    REQUIRE(found.size() == 1);
+    CHECK(trace.str(found[0].node) == node);
+  }
+}
+
+TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") {
+  const OwnNetwork network;
+  const TestCgroup cgroup("asks");
+  Victim server(nullptr, {"answer", "17171"});
+  REQUIRE(server.number("ready") == 1);
+  auto tracer = start({target("n1", cgroup)}, quick());
+  Victim client(&cgroup, {"talk", "127.0.0.1", "17171", "10", "30", "700"});
+  REQUIRE(client.number("connected") == 1);
+  std::this_thread::sleep_for(3s);
+  auto tcp = [&] {
+    std::vector<trace::Event> found;
+    for (const auto& event : silences(snapshot(*tracer), 17171)) {
+      if (event.protocol == trace::Protocol::tcp) found.push_back(event);
+    }
+    return found;
+  };
+  CHECK(tcp().empty());
+  network.loopback(false);
+  REQUIRE(eventually([&] {
+    const auto found = tcp();
+    return found.size() == 1 && (found[0].flags & trace::kOpen) != 0 && found[0].duration_ms > 1000;
+  }));
+  network.loopback(true);
+  REQUIRE(eventually([&] {
+    const auto found = tcp();
+    return found.size() == 1 && (found[0].flags & trace::kOpen) == 0;
+  }, 30s));
+}
+
+TEST_CASE("a pool of idle connections that are closed in order is not silent") {
+  const TestCgroup cgroup("pool");
+  Victim server(&cgroup, {"serve"});
+  const int tcp4 = server.number("tcp4");
+  auto tracer = start({target("n1", cgroup)}, quick());
+  {
+    std::vector<Fd> pool;
+    for (int i = 0; i < 10; ++i) pool.push_back(connect_to(AF_INET, SOCK_STREAM, tcp4));
+    for (const auto& client : pool) REQUIRE(::send(client.get(), "x", 1, MSG_NOSIGNAL) == 1);
+    std::this_thread::sleep_for(2 * kDelay);  // used for a moment only
+    CHECK(silences(snapshot(*tracer), tcp4).empty());
+  }
+  std::this_thread::sleep_for(2 * kDelay);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  CHECK(silences(trace, tcp4).empty());
 }

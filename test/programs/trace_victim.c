@@ -6,11 +6,14 @@
  *   storm N M           N threads fail the same open M times each; one other call fails in the middle of it
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
+ *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
+ *   talk ADDRESS PORT PERIOD BURST PAUSE   asks an answering server over TCP and UDP and waits for the answer; BURST times,
+ *                       PERIOD ms apart, then rests PAUSE ms, and so on until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          40 threads, then an exit of all at once
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
- * "go" on stdin starts the modes that need a tracer to be ready first: all but serve and wait. */
+ * "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and wait. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -285,6 +288,76 @@ static void serve(void) {
   }
 }
 
+static void answer(int port) {
+  struct pollfd fds[64];
+  int count = 0, one = 1;
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+  fds[count++] = (struct pollfd){0, POLLIN, 0};
+  for (int type = SOCK_STREAM; type <= SOCK_DGRAM; type++) {
+    int s = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+    EXPECT(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
+    EXPECT(bind(s, (void *)&a, sizeof a));
+    if (type == SOCK_STREAM) EXPECT(listen(s, 64));
+    fds[count++] = (struct pollfd){s, POLLIN, 0};
+  }
+  printf("ready 1\n");
+  fflush(stdout);
+  for (;;) {
+    char bytes[256];
+    poll(fds, count, -1);
+    if (fds[0].revents) return;
+    if (fds[1].revents & POLLIN && count < 64)
+      fds[count++] = (struct pollfd){accept4(fds[1].fd, 0, 0, SOCK_CLOEXEC), POLLIN, 0};
+    if (fds[2].revents & POLLIN) {
+      struct sockaddr_in from;
+      socklen_t length = sizeof from;
+      ssize_t n = recvfrom(fds[2].fd, bytes, sizeof bytes, MSG_DONTWAIT, (void *)&from, &length);
+      if (n > 0) sendto(fds[2].fd, bytes, n, MSG_DONTWAIT, (void *)&from, length);
+    }
+    for (int i = 3; i < count; i++) {
+      if (fds[i].fd < 0 || !fds[i].revents) continue;
+      ssize_t n = recv(fds[i].fd, bytes, sizeof bytes, MSG_DONTWAIT);
+      if (n > 0) {
+        send(fds[i].fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+      } else {
+        close(fds[i].fd);
+        fds[i].fd = -1;
+      }
+    }
+  }
+}
+
+/* False when stdin ended. */
+static int rest_for(int ms) {
+  struct pollfd in = {0, POLLIN, 0};
+  return poll(&in, 1, ms) == 0;
+}
+
+static void talk(const char *address, int port, int period, int burst, int pause_ms) {
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+  int fds[2];
+  EXPECT(inet_pton(AF_INET, address, &a.sin_addr) == 1 ? 0 : -1);
+  for (int i = 0; i < 2; i++) {
+    fds[i] = socket(AF_INET, (i == 0 ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
+    EXPECT(connect(fds[i], (void *)&a, sizeof a));
+  }
+  printf("connected 1\n");
+  fflush(stdout);
+  for (;;) {
+    for (int n = 0; n < burst; n++) {
+      for (int i = 0; i < 2; i++) {
+        char byte = 'x';
+        struct pollfd in[2] = {{fds[i], POLLIN, 0}, {0, POLLIN, 0}};
+        send(fds[i], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (i == 0) poll(in, 1, period); /* what is lost is not waited for long */
+        recv(fds[i], &byte, 1, MSG_DONTWAIT);
+      }
+      if (!rest_for(period)) return;
+    }
+    if (pause_ms && !rest_for(pause_ms)) return;
+  }
+}
+
 static void functions(int often) {
   int x = rose_victim_rare(1);
   void *libm = dlopen("libm.so.6", RTLD_NOW);
@@ -321,6 +394,8 @@ int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   char go[3];
   if (strcmp(mode, "serve") == 0) return serve(), 0;
+  if (strcmp(mode, "answer") == 0) return answer(atoi(argv[2])), 0;
+  if (strcmp(mode, "talk") == 0) return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6])), 0;
   if (strcmp(mode, "tree") == 0) return tree(), 0;
   if (strcmp(mode, "wait") == 0) {
     printf("ready 1\n");

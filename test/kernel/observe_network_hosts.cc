@@ -1,0 +1,434 @@
+// Silences between two network namespaces that stand for hosts, their clocks, many pairs, odd frames.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/subprocess.h"
+#include "bpf/tracer.h"
+#include "observe_network.h"
+#include "skel/tracer.skel.h"
+#include "trace/jsonl.h"
+#include "trace/merge.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+using trace::EventType;
+
+namespace {
+
+void ip(std::vector<std::string> words) {
+  words.insert(words.begin(), "ip");
+  const auto done = run_command(words);
+  REQUIRE(done);
+  INFO(done->err);
+  REQUIRE(done->exit_code == 0);
+}
+
+// Two namespaces with 10.213.7.1 and 10.213.7.2, joined by a veth pair. The calling thread comes back from them.
+class TwoHosts {
+ public:
+  TwoHosts() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+    holders_[0] = hold();
+    holders_[1] = hold();
+    enter(0);
+    ip({"link", "add", "rose-v0", "type", "veth", "peer", "name", "rose-v0", "netns", std::to_string(holders_[1]->pid())});
+    for (int i : {0, 1}) {
+      enter(i);
+      ip({"addr", "add", address(i) + "/24", "dev", "rose-v0"});
+      ip({"link", "set", "lo", "up"});
+      ip({"link", "set", "rose-v0", "up"});
+    }
+    leave();
+  }
+  ~TwoHosts() { (void)::setns(before_.get(), CLONE_NEWNET); }
+  TwoHosts(const TwoHosts&) = delete;
+  TwoHosts& operator=(const TwoHosts&) = delete;
+
+  void enter(int host) const {
+    const Fd ns(::open(("/proc/" + std::to_string(holders_[host]->pid()) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::setns(ns.get(), CLONE_NEWNET) == 0);
+  }
+  void leave() const { REQUIRE(::setns(before_.get(), CLONE_NEWNET) == 0); }
+  void link(int host, bool up) const {
+    enter(host);
+    ip({"link", "set", "rose-v0", up ? "up" : "down"});
+    leave();
+  }
+  static std::string address(int host) { return host == 0 ? "10.213.7.1" : "10.213.7.2"; }
+
+ private:
+  std::unique_ptr<Victim> hold() {
+    REQUIRE(::unshare(CLONE_NEWNET) == 0);
+    return std::make_unique<Victim>(nullptr, std::vector<std::string>{"wait"});
+  }
+  Fd before_;
+  std::unique_ptr<Victim> holders_[2];
+};
+
+struct Talk {
+  TwoHosts hosts;
+  TestCgroup servers{"host0"}, clients{"host1"};
+  std::unique_ptr<Victim> server, client;
+  void begin_server() {
+    hosts.enter(0);
+    server = std::make_unique<Victim>(&servers, std::vector<std::string>{"answer", "7171"});
+    hosts.leave();
+    REQUIRE(server->number("ready") == 1);
+  }
+  std::unique_ptr<Victim> make_client() const {
+    hosts.enter(1);
+    auto victim = std::make_unique<Victim>(
+        &clients, std::vector<std::string>{"talk", TwoHosts::address(0), "7171", "20", "100000", "0"});
+    hosts.leave();
+    REQUIRE(victim->number("connected") == 1);
+    return victim;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a link that is down for six seconds is silent on both sides, in both directions") {
+  Talk talk;
+  TracerOptions options;
+  options.network_delay_ns = 2'000'000'000;
+  const std::string way = GENERATE("sockets", "tcx", "xdp");
+  INFO(way);
+  talk.begin_server();
+  std::unique_ptr<Tracer> tracer;
+  if (way != "sockets") {
+    if (way == "xdp") ::setenv("ROSE_MASK", "tcx", 1);
+    talk.hosts.enter(0);
+    options.interfaces = {"rose-v0"};
+  }
+  tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
+  ::unsetenv("ROSE_MASK");
+  if (way != "sockets") {
+    // One interface is that of one host: only what reaches n0 is seen.
+    Target node = target("n0", talk.servers);
+    node.addresses = {TwoHosts::address(0)};
+    tracer.reset();
+    if (way == "xdp") ::setenv("ROSE_MASK", "tcx", 1);
+    tracer = start({node}, options);
+    ::unsetenv("ROSE_MASK");
+    talk.hosts.leave();
+  }
+  talk.client = talk.make_client();
+  std::this_thread::sleep_for(3s);
+  CHECK(silences(snapshot(*tracer), 7171).empty());
+  const auto down = std::chrono::steady_clock::now();
+  talk.hosts.link(0, false);
+  std::this_thread::sleep_until(down + 6s);
+  talk.hosts.link(0, true);
+  const auto lasted =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - down).count();
+  // TCP tries again at growing intervals, UDP at once.
+  const std::size_t expected = way == "sockets" ? 4 : 2;
+  std::vector<trace::Event> found;
+  trace::Trace trace;
+  const bool ended = eventually([&] {
+    trace = snapshot(*tracer);
+    found = silences(trace, 7171);
+    return found.size() >= expected &&
+           std::none_of(found.begin(), found.end(), [](const auto& e) { return (e.flags & trace::kOpen) != 0; });
+  }, 30s);
+  std::erase_if(trace.events, [](const auto& e) { return e.type != EventType::nd; });
+  INFO(describe(trace));
+  REQUIRE(ended);
+  CHECK(found.size() == expected);
+  std::set<std::pair<std::string, trace::Protocol>> seen;
+  for (const auto& event : found) {
+    const std::string node(trace.str(event.node));
+    seen.emplace(node, event.protocol);
+    const int at = node == "n0" ? 0 : 1;
+    CHECK(trace.str(event.dst) == TwoHosts::address(at));
+    CHECK(trace.str(event.src) == TwoHosts::address(1 - at));
+    CHECK((at == 0 ? event.dport : event.sport) == 7171);
+    CHECK(event.duration_ms >= 5500);
+    CHECK(event.duration_ms <= (event.protocol == trace::Protocol::udp ? lasted + 2500 : 16'000));
+    CHECK(event.packets >= 50);
+  }
+  CHECK(seen.size() == expected);
+}
+
+TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from handshakes") {
+  Talk talk;
+  talk.begin_server();
+  auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
+  for (int i = 0; i < 20; ++i) (void)talk.make_client();  // connects, and goes
+  trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
+  INFO(describe(server) << describe(client));
+  CHECK(server.meta.handshakes.size() >= 3);
+  CHECK(client.meta.handshakes.size() >= 3);
+  REQUIRE(!client.events.empty());
+  // The other host is another machine, half an hour ahead.
+  constexpr std::int64_t kAhead = 1'800'012'345'678;
+  client.meta.boot_id = "another";
+  client.meta.host = "other";
+  for (auto& event : client.events) event.ts_ns += kAhead;
+  for (auto& line : client.meta.handshakes) {
+    auto words = line.substr(line.rfind(' ', line.rfind(' ') - 1) + 1);
+    const auto at = line.size() - words.size();
+    const auto synack = std::strtoll(words.c_str(), nullptr, 10);
+    CHECK(synack > 0);
+    line = line.substr(0, at) + std::to_string(synack + kAhead) + " 0";
+  }
+  // Through the text form, as dumps travel.
+  const auto travelled = [](const trace::Trace& trace) {
+    std::string text;
+    trace::write_jsonl(trace, [&](std::string_view more) { text += more; });
+    auto back = trace::parse_jsonl(text, "dump");
+    REQUIRE(back);
+    return std::move(*back);
+  };
+  std::vector<trace::MergedClock> clocks;
+  const auto merged = trace::merge({travelled(server), travelled(client)}, {}, &clocks);
+  REQUIRE(merged);
+  REQUIRE(clocks.size() == 2);
+  INFO(clocks[1].text);
+  REQUIRE(clocks[1].known);
+  CHECK(std::abs(clocks[1].ahead_ns - kAhead) <= clocks[1].error_ns);
+  CHECK(clocks[1].error_ns < 20'000'000);
+  CHECK(clocks[1].handshakes >= 3);
+  WARN("clock offset off by " << (clocks[1].ahead_ns - kAhead) / 1000 << " us; said: " << clocks[1].text);
+}
+
+TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none in use") {
+  const OwnNetwork network;
+  const TestCgroup cgroup("many");
+  Victim server(&cgroup, {"serve"});
+  const int udp4 = server.number("udp4");
+  REQUIRE(udp4 > 0);
+  // Packets from 20,000 addresses of the loopback net, from one socket.
+  constexpr int kPairs = 20'000;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(udp4));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const Fd sender(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto send_from = [&](int number) {
+    char byte = 'x';
+    iovec data{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(in_pktinfo))] = {};
+    msghdr message{};
+    message.msg_name = &to;
+    message.msg_namelen = sizeof to;
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = IPPROTO_IP;
+    head->cmsg_type = IP_PKTINFO;
+    head->cmsg_len = CMSG_LEN(sizeof(in_pktinfo));
+    in_pktinfo info{};
+    info.ipi_spec_dst.s_addr = htonl(0x7f010000U + static_cast<std::uint32_t>(number));
+    std::memcpy(CMSG_DATA(head), &info, sizeof info);
+    REQUIRE(::sendmsg(sender.get(), &message, 0) == 1);
+  };
+  auto options = quick();
+  SECTION("enough memory: all are told") {
+    auto tracer = start({target("n1", cgroup)}, options);
+    std::chrono::steady_clock::duration slowest{};
+    for (int round = 0; round < 6; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 1; i <= kPairs; ++i) send_from(i);
+      std::this_thread::sleep_for(50ms);
+      slowest = std::max(slowest, std::chrono::steady_clock::now() - begin);
+    }
+    std::this_thread::sleep_for(2 * kDelay + 4 * slowest);
+    const auto trace = snapshot(*tracer);
+    CHECK(silences(trace, udp4).size() >= kPairs * 99 / 100);
+    CHECK(trace.meta.pairs_evicted == 0);
+  }
+  SECTION("little memory: rare ones go first, and what was evicted is counted") {
+    options.memory = std::uint64_t{8} << 20;
+    auto tracer = start({target("n1", cgroup)}, options);
+    const auto speak = [&] {
+      for (int i = kPairs + 1; i <= kPairs + 50; ++i) send_from(i);
+    };
+    for (int i = 0; i < 10; ++i) speak();
+    for (int i = 1; i <= kPairs; ++i) {  // once, or twice, each
+      send_from(i);
+      if (i % 2 == 0) send_from(i);
+      if (i % 500 == 0) speak();
+    }
+    std::this_thread::sleep_for(2 * kDelay);
+    auto trace = snapshot(*tracer);
+    CHECK(silences(trace, udp4).size() == 50);
+    CHECK(trace.meta.pairs_evicted == 0);
+    for (int i = 1; i <= kPairs; ++i) {
+      for (int n = 0; n < 6; ++n) send_from(i);
+    }
+    trace = snapshot(*tracer);
+    CHECK(trace.meta.pairs_evicted > kPairs / 2);
+    CHECK(trace.meta.pairs_evicted < kPairs + 50);
+    CHECK(tracer->stats().memory <= options.memory);
+  }
+}
+
+TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
+  rose_tracer* skeleton = rose_tracer__open_and_load();
+  REQUIRE(skeleton != nullptr);
+  const auto seen = [&](std::vector<std::uint8_t> frame, bpf_program* program) {
+    frame.resize(std::max<std::size_t>(frame.size(), 100));
+    LIBBPF_OPTS(bpf_test_run_opts, run);
+    run.data_in = frame.data();
+    run.data_size_in = static_cast<__u32>(frame.size());
+    REQUIRE(bpf_prog_test_run_opts(bpf_program__fd(program), &run) == 0);
+    rose_pair pair{}, found{};
+    const int map = bpf_map__fd(skeleton->maps.rose_fresh);
+    int count = 0;
+    for (rose_pair* at = nullptr; bpf_map_get_next_key(map, at, &pair) == 0; at = nullptr) {
+      found = pair;
+      ++count;
+      REQUIRE(bpf_map_delete_elem(map, &pair) == 0);
+    }
+    CHECK(count <= 1);
+    return count == 1 ? std::optional<rose_pair>(found) : std::nullopt;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  const auto join = [](std::initializer_list<Bytes> parts) {
+    Bytes out;
+    for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
+    return out;
+  };
+  const Bytes macs(12, 2), udp = {0x13, 0x88, 0x1b, 0x58, 0, 8, 0, 0};  // 5000 to 7000
+  const Bytes vlan = {0x81, 0, 0, 5}, service = {0x88, 0xa8, 0, 9}, ip4 = {8, 0}, ip6 = {0x86, 0xdd};
+  const auto v4 = [](std::uint8_t protocol, std::uint8_t words = 5, std::uint8_t fragment = 0) {
+    Bytes out = {static_cast<std::uint8_t>(0x40 | words), 0, 0, 60, 0, 1, 0, fragment, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+    out.resize(words * 4U);
+    return out;
+  };
+  const auto v6 = [](std::uint8_t next) {
+    Bytes out(40, 0);
+    out[0] = 0x60;
+    out[6] = next;
+    out[7] = 64;
+    out[8] = out[24] = 0xfd;
+    out[23] = 1;
+    out[39] = 2;
+    return out;
+  };
+  const Bytes hop = {43, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, routing = {60, 0, 0, 0, 0, 0, 0, 0},
+              destination = {17, 0, 0, 0, 0, 0, 0, 0}, first_fragment = {17, 0, 0, 1, 0, 0, 0, 9},
+              later_fragment = {17, 0, 0, 8, 0, 0, 0, 9};
+  struct Case {
+    const char* what;
+    Bytes frame;
+    bool understood;
+  };
+  const Case cases[] = {
+      {"IPv4", join({macs, ip4, v4(17), udp}), true},
+      {"IPv4 with options", join({macs, ip4, v4(17, 9), udp}), true},
+      {"IPv4, a later fragment", join({macs, ip4, v4(17, 5, 3), udp}), false},
+      {"IPv4, ICMP", join({macs, ip4, v4(1), udp}), false},
+      {"VLAN", join({macs, vlan, ip4, v4(17), udp}), true},
+      {"VLAN in VLAN", join({macs, service, vlan, ip4, v4(17), udp}), true},
+      {"IPv6", join({macs, ip6, v6(17), udp}), true},
+      {"IPv6 in VLAN", join({macs, vlan, ip6, v6(17), udp}), true},
+      {"IPv6 extensions", join({macs, ip6, v6(0), hop, routing, destination, udp}), true},
+      {"IPv6, first fragment", join({macs, ip6, v6(44), first_fragment, udp}), true},
+      {"IPv6, a later fragment", join({macs, ip6, v6(44), later_fragment, udp}), false},
+      {"IPv6, no next header", join({macs, ip6, v6(59), udp}), false},
+      {"ARP", join({macs, {8, 6}, udp}), false},
+  };
+  for (bpf_program* program : {skeleton->progs.rose_tc, skeleton->progs.rose_xdp}) {
+    for (const auto& c : cases) {
+      INFO(bpf_program__name(program) << ": " << c.what);
+      const auto pair = seen(c.frame, program);
+      REQUIRE(pair.has_value() == c.understood);
+      if (!pair) continue;
+      CHECK(pair->protocol == 17);
+      CHECK((pair->port == 5000 || pair->port == 7000));
+      CHECK(pair->src[15] == 1);
+      CHECK(pair->dst[15] == 2);
+    }
+  }
+  rose_tracer__destroy(skeleton);
+}
+
+// Not run with the others: kernel_observe "[.cost]". Prints ratios; nothing is judged on a busy machine.
+TEST_CASE("what a packet costs", "[.cost]") {
+  const TestCgroup cgroup("cost");
+  // A child in the cgroup that sends packets to itself, and says how long it took.
+  for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {
+    int ask[2], answer[2];
+    REQUIRE(::pipe2(ask, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(answer, O_CLOEXEC) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      cgroup.write("cgroup.procs", "0");
+      sockaddr_in to{};
+      to.sin_family = AF_INET;
+      to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      socklen_t length = sizeof to;
+      int in = ::socket(AF_INET, type, 0);
+      const int out = ::socket(AF_INET, type, 0);
+      ::bind(in, reinterpret_cast<sockaddr*>(&to), sizeof to);
+      ::getsockname(in, reinterpret_cast<sockaddr*>(&to), &length);
+      if (type == SOCK_STREAM) ::listen(in, 1);
+      if (::connect(out, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) ::_exit(1);
+      if (type == SOCK_STREAM) in = ::accept(in, nullptr, nullptr);
+      char byte = 'x';
+      while (::read(ask[0], &byte, 1) == 1) {
+        const std::int64_t begin = monotonic_ns();
+        for (int i = 0; i < 20'000; ++i) {
+          if (::send(out, &byte, 1, 0) != 1 || ::recv(in, &byte, 1, 0) != 1) ::_exit(1);
+        }
+        const double ns = static_cast<double>(monotonic_ns() - begin) / 20'000;
+        if (::write(answer[1], &ns, sizeof ns) != sizeof ns) ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    ::close(ask[0]);
+    ::close(answer[1]);
+    double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
+    const auto measure = [&](int what) {
+      double ns = 0;
+      REQUIRE(::write(ask[1], "x", 1) == 1);
+      REQUIRE(::read(answer[0], &ns, sizeof ns) == sizeof ns);
+      best[what] = std::min(best[what], ns);
+    };
+    const bpf_insn nothing[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 1},
+        {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+    LIBBPF_OPTS(bpf_prog_load_opts, options);
+    options.expected_attach_type = BPF_CGROUP_INET_INGRESS;
+    const Fd empty(bpf_prog_load(BPF_PROG_TYPE_CGROUP_SKB, "rose_empty", "GPL", nothing, 2, &options));
+    const Fd folder(::open(cgroup.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE((empty && folder));
+    Target process;
+    process.node = "n1";
+    process.pids = {child};
+    for (int round = 0; round < 15; ++round) {
+      measure(0);
+      {
+        const Fd link(bpf_link_create(empty.get(), folder.get(), BPF_CGROUP_INET_INGRESS, nullptr));
+        REQUIRE(link);
+        for (int i = 0; i < 3; ++i) measure(1);
+      }
+      {
+        const auto tracer = start({target("n1", cgroup)});
+        for (int i = 0; i < 3; ++i) measure(2);
+      }
+      {
+        const auto tracer = start({process});
+        for (int i = 0; i < 3; ++i) measure(3);
+      }
+      for (int i = 0; i < 2; ++i) measure(0);
+    }
+    WARN((type == SOCK_DGRAM ? "UDP" : "TCP") << " send and receive: nothing attached " << best[0] << " ns, empty program "
+         << best[1] << " ns (" << best[1] / best[0] << "), a node's cgroup " << best[2] << " ns (" << best[2] / best[0]
+         << ", over the empty one " << best[2] / best[1] << "), told by socket " << best[3] << " ns (" << best[3] / best[0]
+         << ", over the empty one " << best[3] / best[1] << ")");
+    ::close(ask[1]);
+    ::close(answer[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+  }
+}
