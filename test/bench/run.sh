@@ -14,6 +14,8 @@ echo "$(date -u +%F), kernel $(uname -r), $(nproc) CPUs, load $(cut -d' ' -f1 /p
 echo
 test/bench/measure.py --build build/release "$@"
 echo
+test/bench/window.py --build build/release
+echo
 build/release/test/bench/rose_bench
 for script in test/bench/*/run.sh; do  # benches with programs of their own
   [ -x "$script" ] || continue

@@ -1,6 +1,7 @@
 /* Calls to be timed: reads "KIND COUNT" lines, answers each with the nanoseconds of one call, the least of
  * several bursts (what interrupts a burst only adds). "storm THREADS SECONDS" fails calls as fast as it can
- * and answers with how many it made. */
+ * and answers with how many it made. "paths COUNT" fails that many opens, each of another path, and answers with the
+ * nanoseconds of one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,20 @@ static unsigned long run_storm(long threads, double seconds)
 	return sum;
 }
 
+static double fail_paths(long count)
+{
+	static long next;
+	double begin = now_ns();
+	char path[96];
+
+	for (long i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/nonexistent-folder-of-rose/segment-%08ld.log", next++);
+		if (open(path, O_RDONLY) >= 0)
+			exit(1);
+	}
+	return (now_ns() - begin) / count;
+}
+
 int main(void)
 {
 	char line[128], kind[32];
@@ -82,6 +97,8 @@ int main(void)
 
 		if (fields == 3 && !strcmp(kind, "storm")) {
 			printf("%lu\n", run_storm((long)amount, second));
+		} else if (fields == 2 && !strcmp(kind, "paths")) {
+			printf("%.3f\n", fail_paths((long)amount));
 		} else if (fields == 2 && (!strcmp(kind, "write") || !strcmp(kind, "open"))) {
 			long bursts = (long)amount / BURST + 1;
 			double least = 1e18;
