@@ -26,6 +26,11 @@
 namespace rose::cli {
 namespace {
 
+// Production pays for entries all year: a function that is entered so often a second is none of the rare ones.
+// With a profile: so many times what that calls infrequent. Runs of -c are short, and only all functions together count.
+constexpr double kHotFunctionRate = 100;
+constexpr double kHotFunctionShare = 50;
+
 struct Options {
   TargetOptions targets;
   std::vector<std::string> command;
@@ -126,11 +131,13 @@ Result<int> trace_running(const Options& options, const Common& common) {
   observe::TracerOptions tracer_options;
   ROSE_CHECK(override_options(options, tracer_options));
   tracer_options.host_node = host_name();
+  tracer_options.hot_function_rate = kHotFunctionRate;
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   if (duration_ns != 0 && triggers.after_ns >= duration_ns)
     return fail(ErrorKind::usage, fmt::format("--after {} is not shorter than --duration {}", options.recording.after, options.duration));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
+  if (profile) tracer_options.hot_function_rate = kHotFunctionShare * profile->infrequent_below;
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
   std::optional<HeldChild> command;
   if (!options.command.empty()) {
@@ -142,13 +149,11 @@ Result<int> trace_running(const Options& options, const Common& common) {
   }
   for (observe::Target& target : targets) {
     for (const std::string& binary : options.binaries) target.binaries.emplace_back(binary);
-    if (!target.binaries.empty()) target.functions = options.functions;
+    target.functions = options.functions;
     if (!profile) continue;
     for (const profile::FunctionRate& function : profile->functions) {
-      if (!function.infrequent || !(function.node == target.node || function.node == "*")) continue;
-      if (std::find(target.binaries.begin(), target.binaries.end(), function.binary) == target.binaries.end())
-        target.binaries.emplace_back(function.binary);
-      target.functions.push_back(function.function);
+      if (function.infrequent && (function.node == target.node || function.node == "*"))
+        target.profiled.push_back({function.function, function.binary});
     }
   }
   ROSE_CHECK(cancel::install(true));
@@ -308,6 +313,8 @@ Result<int> run(const Options& options, const Common& common) {
     return fail(ErrorKind::usage, "--binary does not go with -c rose.toml: the file names functions and binaries");
   if (!options.functions.empty() && options.binaries.empty())
     return fail(ErrorKind::usage, "--function needs --binary: the file its functions are in");
+  if (!options.binaries.empty() && options.functions.empty() && options.profile.empty())
+    return fail(ErrorKind::usage, "--binary without --function: nothing is looked for in it", "name functions, or give a --profile");
   return deployment ? trace_deployment(options, common) : trace_running(options, common);
 }
 
@@ -329,7 +336,7 @@ void add_trace(CLI::App& app, Action& action) {
       ->type_name("CMD")->group("What to trace");
   command->add_option("command", options->command, "After --: start this command and trace it")->type_name("CMD")->group("What to trace");
   command->add_option("--profile", options->profile, "Watch the functions that this profile calls infrequent")->type_name("FILE");
-  command->add_option("--binary", options->binaries, "Files whose functions --function names")->type_name("FILE");
+  command->add_option("--binary", options->binaries, "Files whose functions --function names, or --profile where its own path is not on this host")->type_name("FILE");
   command->add_option("--function", options->functions, "Functions to watch: names or globs")->type_name("NAME");
   command->add_option("--window", options->window, "Events to keep")->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{100'000'000}));
   command->add_option("--memory", options->memory, "Memory to keep them in (default 64MiB)")->type_name("SIZE");

@@ -589,7 +589,8 @@ Result<void> Planner::function(std::uint32_t entry, const std::string& name, std
         }
       }
       ++found;
-      const auto key = std::make_pair(binary, function.offset + offset);
+      // An entry is seen once, however often Go begins anew.
+      const auto key = std::make_pair(binary, offset == 0 ? function.probe_offset : function.offset + offset);
       const auto [at, fresh] = site_at_.try_emplace(key, plan_.sites.size());
       if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
       auto& list = plan_.sites[at->second].conditions;

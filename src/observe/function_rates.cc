@@ -78,6 +78,16 @@ void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<
   function.since_ns = now_ns;
 }
 
+void FunctionRates::failed(std::size_t index, std::int64_t now_ns, std::span<const std::uint64_t> counts) {
+  auto& function = functions_[index];
+  if (function.attached)
+    end_stint(index, now_ns, counts);
+  else
+    function.pause_ns = std::min(function.pause_ns * kPauseGrowth, to_ns(limits_.longest_pause_seconds));
+  function.failed = true;
+  function.retry_ns = now_ns + function.pause_ns;
+}
+
 std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<const std::uint64_t> counts) {
   std::vector<std::uint32_t> gone;
   const double passed = looked_ns_ == 0 ? 0 : seconds(now_ns - looked_ns_);
@@ -131,7 +141,10 @@ std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t m
   if (tokens_ <= 0) return found;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     const auto& function = functions_[i];
-    if (function.attached || function.first_ns == 0 || now_ns - function.since_ns < function.pause_ns) continue;
+    if (function.attached || function.first_ns == 0 || now_ns - function.since_ns < function.pause_ns ||
+        now_ns < function.retry_ns) {
+      continue;
+    }
     found.push_back(i);
   }
   // The least known first: those are the ones that may have been judged wrongly.
@@ -172,6 +185,7 @@ FunctionRates::Estimate FunctionRates::estimate(std::size_t index, std::size_t n
   out.watched = function.attached && function.watched_ns == 0;
   // No call in 3/r seconds: with 95 % certainty the rate is below r.
   out.enough = out.watched || seconds(watched_ns) * rare_below >= 3;
+  out.known = out.enough || !function.failed;
   return out;
 }
 

@@ -32,6 +32,8 @@ class FunctionRates {
   void attached(std::size_t function, std::int64_t now_ns, std::span<const std::uint64_t> counts);
   // Which functions to let go of now. They count as let go of from here on.
   std::vector<std::uint32_t> let_go(std::int64_t now_ns, std::span<const std::uint64_t> counts);
+  // It is no longer attached, or could not be attached again: tried again after a pause, and not known meanwhile.
+  void failed(std::size_t function, std::int64_t now_ns, std::span<const std::uint64_t> counts);
   // Which to watch again, at most `most`; what is attached must be told by attached().
   [[nodiscard]] std::vector<std::uint32_t> due(std::int64_t now_ns, std::size_t most) const;
 
@@ -40,6 +42,7 @@ class FunctionRates {
     double seconds = 0;    // since it was first attached
     bool watched = true;   // without a gap: `calls` is exact
     bool enough = true;    // it was watched for long enough to be called rare
+    bool known = true;     // false: it could not be watched for a while, and not for long enough otherwise
   };
   // `rare_below`: calls a second that the answer is to be compared with.
   [[nodiscard]] Estimate estimate(std::size_t function, std::size_t node, std::int64_t now_ns,
@@ -55,6 +58,8 @@ class FunctionRates {
     std::int64_t since_ns = 0;   // attached or let go of since
     std::int64_t gap_ns = 0;     // unwatched before that
     std::int64_t pause_ns = 0;
+    std::int64_t retry_ns = 0;   // not attached again before
+    bool failed = false;         // to be attached, once
     std::int64_t watched_ns = 0; // in earlier stints
     std::uint64_t begin = 0;     // entries when this stint began, all nodes
     std::uint64_t last = 0;      // ... at the last look

@@ -3,20 +3,16 @@
 #include <bpf/bpf.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
-#include <tuple>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "symbols/symbols.h"
 
 namespace rose::observe {
 namespace {
@@ -35,6 +31,7 @@ constexpr auto kRecordingLook = 250ms;
 constexpr std::size_t kMostSingle = 256;
 // For so long after a new link both it and the old one may tell an entry.
 constexpr std::int64_t kDoubled_ns = 1'000'000'000;
+constexpr std::int64_t kMergeAgain_ns = 10'000'000'000;
 
 RateLimits counting_limits(double infrequent_below, double entry_seconds) {
   RateLimits limits;
@@ -43,29 +40,44 @@ RateLimits counting_limits(double infrequent_below, double entry_seconds) {
   return limits;
 }
 
-// In production: a hundredth of a CPU for all functions, and no function more than a hundred times a second,
+// A hundredth of a CPU for all functions together, and (in production) no function more than `hot_rate` times a second,
 // ten seconds long: that is none of the rare ones.
-RateLimits recording_limits(double entry_seconds) {
+RateLimits recording_limits(double hot_rate, double entry_seconds) {
   RateLimits limits;
   limits.share = 0.01;
   limits.burst_seconds = 5;
   limits.entry_seconds = entry_seconds;
-  limits.hot_rate = 100;
-  limits.hot_calls = 1000;
+  limits.hot_rate = hot_rate;
   limits.window_seconds = 10;
+  limits.hot_calls = std::max<std::uint64_t>(8, static_cast<std::uint64_t>(hot_rate * limits.window_seconds));
   limits.pause_seconds = 10;
   limits.longest_pause_seconds = 600;
   return limits;
+}
+
+// Many runs begin with the same binaries and the same profile.
+void warn_once(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::lock_guard lock(mutex);
+  if (told.size() < 256 && told.insert(text).second) log::warning(std::string_view(text));
 }
 
 }  // namespace
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
 
-Result<void> FunctionWatch::find(const std::vector<Target>& targets, double infrequent_below) {
-  infrequent_below_ = infrequent_below;
-  std::map<std::tuple<dev_t, ino_t, std::uint64_t>, std::uint32_t> known;
+Result<void> FunctionWatch::find(const std::vector<Target>& targets, const TracerOptions& options) {
+  infrequent_below_ = options.infrequent_below;
+  hot_rate_ = options.hot_function_rate;
+  std::map<std::pair<int, std::uint64_t>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
+  const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
+    const auto [it, fresh] =
+        known.emplace(std::pair(binary, function.probe_offset), static_cast<std::uint32_t>(functions_.size()));
+    if (fresh) functions_.push_back({function.name, binary, function.probe_offset, false});
+    asked.emplace_back(it->second, node);
+  };
   for (const auto& target : targets) nodes_.push_back(target.node);
   for (std::uint32_t node = 0; node < targets.size(); ++node) {
     const auto& target = targets[node];
@@ -75,17 +87,13 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, double infr
                   "give 'binary', the program or libraries they are in");
     }
     ROSE_TRY(auto found, symbols::find_functions(target.binaries, target.functions, target.sources));
-    for (auto& [binary, function] : found) {
-      struct stat status{};
-      if (::stat(binary.c_str(), &status) != 0) {
-        return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
-      }
-      const auto [it, fresh] = known.emplace(std::tuple(status.st_dev, status.st_ino, function.offset),
-                                             static_cast<std::uint32_t>(functions_.size()));
-      if (fresh) functions_.push_back({function.name, binary, function.offset, false});
-      asked.emplace_back(it->second, node);
+    for (auto& [path, function] : found) {
+      const int binary = binaries_.add(path);
+      if (binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.string()), errno);
+      add(binary, function, node);
     }
   }
+  find_profiled(targets, add);
   if (functions_.size() > kMostSingle && !kernel::has_uprobe_multi()) {
     log::warning("this kernel watches functions one by one (no uprobe_multi links, Linux 6.6), which is slow to let go of: "
                  "the first {} of {} are watched", kMostSingle, functions_.size());
@@ -97,8 +105,52 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, double infr
   return {};
 }
 
-Result<FunctionWatch::Group> FunctionWatch::attach_group(const std::filesystem::path& binary,
-                                                         std::vector<std::uint32_t> functions) {
+void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add& add) {
+  std::size_t all = 0, missing = 0;
+  std::string first;
+  const auto miss = [&](const Target& target, std::size_t count, const std::string& function) {
+    if (missing == 0) first = fmt::format("'{}' of node '{}'", function, target.node);
+    missing += count;
+  };
+  std::string why;
+  for (std::uint32_t node = 0; node < targets.size(); ++node) {
+    const auto& target = targets[node];
+    std::map<std::filesystem::path, std::vector<std::string>> by_binary;
+    for (const auto& [function, binary] : target.profiled) by_binary[binary].push_back(function);
+    for (const auto& [binary, names] : by_binary) {
+      all += names.size();
+      const auto files = binaries_.stand_ins(target, binary);
+      if (files.empty()) {
+        miss(target, names.size(), names.front());
+        if (why.empty()) {
+          why = binary.empty() ? fmt::format("; no program of node '{}' can be read", target.node)
+                               : fmt::format("; '{}' is not on this host, and no process of node '{}' runs such a program", binary.string(), target.node);
+        }
+        continue;
+      }
+      std::vector<std::filesystem::path> paths;
+      for (const int file : files) paths.push_back(binaries_.path(file));
+      auto found = symbols::find_known_functions(paths, names);
+      if (!found) {
+        miss(target, names.size(), names.front());
+        if (why.empty()) why = fmt::format("; '{}' cannot be read: {}", binaries_.name(files.front()).string(), found.error().message);
+        continue;
+      }
+      if (!found->missing.empty()) miss(target, found->missing.size(), found->missing.front());
+      for (const auto& [path, function] : found->functions) {
+        add(files[static_cast<std::size_t>(std::find(paths.begin(), paths.end(), path) - paths.begin())], function, node);
+      }
+      if (binaries_.name(files.front()) != binary) {
+        log::debug("functions of '{}' are looked for in '{}'", binary.string(), binaries_.name(files.front()).string());
+      }
+    }
+  }
+  if (missing == 0) return;
+  warn_once(fmt::format("{} of {} functions that the profile calls infrequent are not watched: what runs here lacks them, first {}{} "
+                        "(another build than the profiled one?)", missing, all, first, why));
+}
+
+Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector<std::uint32_t> functions) {
   Group group;
   group.binary = binary;
   group.functions = std::move(functions);
@@ -106,8 +158,25 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(const std::filesystem::
   const std::uint64_t link = static_cast<std::uint64_t>(++next_link_) << 32;
   std::vector<kernel::ProbePoint> points;
   for (const auto index : group.functions) points.push_back({functions_[index].offset, link | index});
-  ROSE_TRY(group.link, kernel::attach_functions(program_, binary, points));
+  const auto& path = binaries_.path(binary);
+  auto attached = kernel::attach_functions(program_, path, points);
+  if (!attached) {
+    auto error = std::move(attached).error();
+    // People know the file by another name.
+    if (const auto at = error.message.find(path.native()); at != std::string::npos)
+      error.message.replace(at, path.native().size(), binaries_.name(binary).native());
+    return Unexpected(std::move(error));
+  }
+  group.link = std::move(*attached);
   return group;
+}
+
+// What is not watched must not look rare.
+void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functions, const Error& why) {
+  const auto counts = read_counts();
+  const std::int64_t now = monotonic_ns();
+  for (const auto index : functions) rates_->failed(index, now, counts);
+  warn_once(fmt::format("functions of '{}' are not watched for a while: {}", binaries_.name(binary).string(), why.message));
 }
 
 Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnLetGo on_let_go) {
@@ -129,11 +198,11 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   log::debug("{} functions to watch; one entry costs {:.1f} us", functions_.size(), entry_seconds * 1e6);
   rates_ = std::make_unique<FunctionRates>(
       functions_.size(), nodes_.size(),
-      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(entry_seconds));
+      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(hot_rate_, entry_seconds));
 
   const std::lock_guard lock(mutex_);
   const std::size_t most = !kernel::has_uprobe_multi() ? 1 : counting() ? kCountedGroup : kRecordedGroup;
-  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
+  std::map<int, std::vector<std::uint32_t>> by_binary;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
   for (const auto& [binary, all] : by_binary) {
     for (std::size_t begin = 0; begin < all.size(); begin += most) {
@@ -229,12 +298,11 @@ void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
     }
     if (!stay.empty()) {
       doubled_until_ns_ = monotonic_ns() + kDoubled_ns;
-      auto fresh = attach_group(group.binary, std::move(stay));
-      if (fresh) {
+      auto fresh = attach_group(group.binary, stay);
+      if (fresh)
         groups.push_back(std::move(*fresh));
-      } else {
-        log::warning("functions of '{}' are no longer watched: {}", group.binary.string(), fresh.error().message);
-      }
+      else
+        failed(group.binary, stay, fresh.error());
     }
     closer_.close(std::move(group.link));
   }
@@ -247,48 +315,55 @@ void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t
   if (single && counting()) return;
   const auto due = rates_->due(now, single ? 1 : kMostSamples);
   if (due.empty()) return;
-  std::map<std::filesystem::path, std::vector<std::uint32_t>> by_binary;
+  std::map<int, std::vector<std::uint32_t>> by_binary;
   for (const auto index : due) by_binary[functions_[index].binary].push_back(index);
   for (auto& [binary, some] : by_binary) {
-    for (const auto index : some) rates_->attached(index, monotonic_ns(), counts);
-    auto group = attach_group(binary, std::move(some));
+    const std::int64_t before = monotonic_ns();
+    auto group = attach_group(binary, some);
     if (!group) {
-      log::warning("functions of '{}' are no longer watched: {}", binary.string(), group.error().message);
+      failed(binary, some, group.error());
       continue;
     }
+    for (const auto index : some) rates_->attached(index, before, counts);
     groups_.push_back(std::move(*group));
   }
 }
 
 // Samples that turned out quiet stay, each in a link of its own making: the smallest links become one.
 void FunctionWatch::merge_groups() {
-  if (!kernel::has_uprobe_multi()) return;
+  if (!kernel::has_uprobe_multi() || monotonic_ns() < merge_after_ns_) return;
   std::sort(groups_.begin(), groups_.end(),
             [](const Group& a, const Group& b) { return a.functions.size() > b.functions.size(); });
-  std::map<std::filesystem::path, std::vector<Group>> small;
+  std::map<int, std::vector<Group>> small;
   while (groups_.size() > kMostGroups / 2) {
     small[groups_.back().binary].push_back(std::move(groups_.back()));
     groups_.pop_back();
   }
   for (auto& [binary, groups] : small) {
     std::vector<std::uint32_t> all;
+    std::vector<Group> old;
     const auto flush = [&] {
-      if (all.empty()) return;
+      if (old.empty()) return;
       doubled_until_ns_ = monotonic_ns() + kDoubled_ns;
       auto fresh = attach_group(binary, std::move(all));
-      all.clear();
       if (fresh) {
         groups_.push_back(std::move(*fresh));
+        for (auto& group : old) closer_.close(std::move(group.link));
       } else {
-        log::warning("functions of '{}' are no longer watched: {}", binary.string(), fresh.error().message);
+        // They work as they are.
+        log::debug("links stay many: {}", fresh.error().message);
+        merge_after_ns_ = monotonic_ns() + kMergeAgain_ns;
+        for (auto& group : old) groups_.push_back(std::move(group));
       }
+      all.clear();
+      old.clear();
     };
     for (auto& group : groups) {
       if (all.size() + group.functions.size() > kCountedGroup) flush();
       all.insert(all.end(), group.functions.begin(), group.functions.end());
+      old.push_back(std::move(group));
     }
     flush();
-    for (auto& group : groups) closer_.close(std::move(group.link));
   }
 }
 
@@ -306,13 +381,13 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
       highest = std::max(highest, estimates[node].calls);
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-      if (!wanted(i, node)) continue;
+      if (!wanted(i, node) || !estimates[node].known) continue;
       // Let go of because of another node, and hardly seen on this one: as busy as there, for want of knowledge.
       const double calls = estimates[node].enough ? estimates[node].calls : highest;
       profile::FunctionRate rate;
       rate.node = nodes_[node];
       rate.function = functions_[i].name;
-      rate.binary = functions_[i].binary.string();
+      rate.binary = binaries_.name(functions_[i].binary).string();
       rate.count = static_cast<std::uint64_t>(std::llround(calls));
       rate.per_second = calls / std::max(1e-3, estimates[node].seconds);
       rate.infrequent = rate.per_second < infrequent_below_;

@@ -15,8 +15,10 @@
 
 #include "base/result.h"
 #include "kernel/attach.h"
+#include "observe/binaries.h"
 #include "observe/function_rates.h"
 #include "observe/tracer.h"
+#include "symbols/symbols.h"
 
 namespace rose::observe {
 
@@ -35,8 +37,8 @@ class FunctionWatch {
   FunctionWatch(const FunctionWatch&) = delete;
   FunctionWatch& operator=(const FunctionWatch&) = delete;
 
-  // Looks up what the targets ask for. `infrequent_below` > 0: functions are counted, not recorded.
-  [[nodiscard]] Result<void> find(const std::vector<Target>& targets, double infrequent_below);
+  // Looks up what the targets ask for. Options: `infrequent_below` > 0 counts functions instead of recording them.
+  [[nodiscard]] Result<void> find(const std::vector<Target>& targets, const TracerOptions& options);
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
   [[nodiscard]] bool counting() const { return infrequent_below_ > 0; }
   [[nodiscard]] const std::string& name(std::uint32_t function) const { return functions_[function].name; }
@@ -57,17 +59,20 @@ class FunctionWatch {
  private:
   struct Watched {
     std::string name;
-    std::filesystem::path binary;
+    int binary = 0;
     std::uint64_t offset = 0;
     bool told = false;  // that it was let go of
   };
   // What is attached by one link.
   struct Group {
-    std::filesystem::path binary;
+    int binary = 0;
     std::vector<std::uint32_t> functions;
     kernel::FunctionLink link;
   };
-  [[nodiscard]] Result<Group> attach_group(const std::filesystem::path& binary, std::vector<std::uint32_t> functions);
+  using Add = std::function<void(int binary, const symbols::Function& function, std::uint32_t node)>;
+  void find_profiled(const std::vector<Target>& targets, const Add& add);
+  [[nodiscard]] Result<Group> attach_group(int binary, std::vector<std::uint32_t> functions);
+  void failed(int binary, const std::vector<std::uint32_t>& functions, const Error& why);
   [[nodiscard]] std::vector<std::uint64_t> read_counts() const;
   void run();
   void look();
@@ -76,14 +81,17 @@ class FunctionWatch {
   void merge_groups();
 
   std::vector<std::string> nodes_;
+  Binaries binaries_;
   std::vector<Watched> functions_;
   std::vector<bool> wanted_;  // [function * nodes + node]
   double infrequent_below_ = 0;
+  double hot_rate_ = 0;
   OnLetGo on_let_go_;
 
   const bpf_program* program_ = nullptr;
   std::uint32_t next_link_ = 0;
   std::vector<Group> groups_;
+  std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
   // Counting: the kernel's, mapped. Recording: ours.

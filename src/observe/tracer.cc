@@ -388,7 +388,7 @@ Result<void> KernelTracer::begin() {
   ROSE_CHECK(kernel::check_capabilities({{CAP_BPF, "to load programs into the kernel"},
                                          {CAP_PERFMON, "to attach them to system calls and functions"},
                                          {CAP_NET_ADMIN, "to see packets arrive"}}));
-  ROSE_CHECK(functions_.find(targets_, options_.infrequent_below));
+  ROSE_CHECK(functions_.find(targets_, options_));
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -22,6 +22,12 @@
 
 namespace rose::observe {
 
+// A function that a profile calls infrequent, and the file that it was in there.
+struct ProfiledFunction {
+  std::string function;
+  std::filesystem::path binary;  // "": only Target::binaries are searched
+};
+
 // One node to watch: everything in the cgroups, and the process trees below the pids.
 struct Target {
   std::string node;
@@ -32,6 +38,9 @@ struct Target {
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;
   std::vector<std::string> sources;
+  // These are watched where they are found, here or in what the node runs: production may have another build, in
+  // another folder. What is not found is told in one warning.
+  std::vector<ProfiledFunction> profiled;
 };
 
 struct TracerOptions {
@@ -42,6 +51,7 @@ struct TracerOptions {
   std::vector<std::string> interfaces;             // watch these instead of the targets' sockets
   bool count_syscalls = false;                     // profile: count every call (costs a map update a call)
   double infrequent_below = 0;                     // profile: > 0 counts functions instead of recording them and lets go of hot ones
+  double hot_function_rate = 0;                    // recording: a function entered so often a second is let go of; 0: only all together count
   std::string host_node;                           // Meta.node
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
@@ -69,7 +79,7 @@ struct ProcessEnd {
 class Tracer {
  public:
   // Loads, attaches and begins. ErrorKind::environment names the missing capability and the remedy.
-  // Functions that do not exist are ErrorKind::input with suggestions.
+  // Functions that a target names and that do not exist are ErrorKind::input with suggestions.
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> start(const TracerOptions& options,
                                                              const std::vector<Target>& targets);
   virtual ~Tracer() = default;  // detaches everything

@@ -311,12 +311,13 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
       // The profile has measured them: watch the rare ones by name, forget the patterns.
+      // Where they are is for this configuration to say, and a build may lack some.
       std::set<std::string> rare;
       for (const profile::FunctionRate& function : profile->functions)
         if (function.infrequent && (function.node == info.name || function.node == "*")) rare.insert(function.function);
-      target.functions.assign(rare.begin(), rare.end());
+      for (const std::string& function : rare) target.profiled.push_back({function, {}});
+      target.functions.clear();
       target.sources.clear();
-      if (rare.empty()) target.binaries.clear();
     }
     targets.push_back(std::move(target));
   }

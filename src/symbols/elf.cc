@@ -7,9 +7,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <tuple>
+
+#include "symbols/go_prologue.h"
 
 namespace rose::symbols {
 namespace {
@@ -354,7 +357,7 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
       if (length > kMostNameBytes) continue;
       const int binding = GELF_ST_BIND(symbol.st_info);
       symbols.push_back({std::string(name, length), symbol.st_value, *offset, symbol.st_size,
-                         binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2});
+                         binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2, 0});
     }
   }
 }
@@ -463,6 +466,7 @@ void ElfFile::read_go_table() {
     if (header->relative() && text == 0) return;
     go_ = go_functions(bytes, text, true);
     std::erase_if(go_, [this](const GoFunction& function) { return !file_offset(function.address); });
+    std::stable_sort(go_.begin(), go_.end(), [](const GoFunction& a, const GoFunction& b) { return a.address < b.address; });
   };
   each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
     go = go || name.starts_with(".go.") || name.starts_with(".note.go");
@@ -475,6 +479,12 @@ void ElfFile::read_go_table() {
     const auto bytes = bytes_of(section);
     for (const std::size_t at : go_table_candidates(bytes)) take(bytes.subspan(at), header.sh_addr + at);
   });
+}
+
+std::uint64_t ElfFile::stack_check(std::uint64_t offset) const {
+  std::array<std::uint8_t, 48> code{};  // the longest check has 27
+  const ssize_t got = ::pread(fd_.get(), code.data(), code.size(), static_cast<off_t>(offset));
+  return got <= 0 ? 0 : stack_check_bytes(std::span(code).first(static_cast<std::size_t>(got)));
 }
 
 std::vector<RawSymbol> ElfFile::functions() const {
@@ -490,6 +500,11 @@ std::vector<RawSymbol> ElfFile::functions() const {
                             }),
                 symbols.end());
   if (go_.empty()) return symbols;
+  for (RawSymbol& symbol : symbols) {
+    const auto at = std::lower_bound(go_.begin(), go_.end(), symbol.address,
+                                     [](const GoFunction& function, std::uint64_t wanted) { return function.address < wanted; });
+    if (at != go_.end() && at->address == symbol.address) symbol.check = stack_check(symbol.offset);
+  }
   const auto named = [end = symbols.size(), &symbols](std::uint64_t address) {
     const auto last = symbols.begin() + static_cast<std::ptrdiff_t>(end);
     const auto at = std::lower_bound(symbols.begin(), last, address,
@@ -498,8 +513,9 @@ std::vector<RawSymbol> ElfFile::functions() const {
   };
   std::vector<RawSymbol> unnamed;
   for (const GoFunction& function : go_) {
-    if (!named(function.address))
-      unnamed.push_back({function.name, function.address, *file_offset(function.address), function.size, 0});
+    if (named(function.address)) continue;
+    const std::uint64_t offset = *file_offset(function.address);
+    unnamed.push_back({function.name, function.address, offset, function.size, 0, stack_check(offset)});
   }
   symbols.insert(symbols.end(), std::make_move_iterator(unnamed.begin()), std::make_move_iterator(unnamed.end()));
   std::stable_sort(symbols.begin(), symbols.end(),

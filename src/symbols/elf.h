@@ -25,6 +25,7 @@ struct RawSymbol {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
   int binding = 0;  // 0 global, 1 weak, 2 local: smaller is better
+  std::uint64_t check = 0;  // bytes of Go's stack check at its entry
 };
 
 class ElfFile {
@@ -56,6 +57,7 @@ class ElfFile {
   void open_debug_file(const std::filesystem::path& path);
   void read_go_table();
   [[nodiscard]] std::uint64_t go_text(const GoHeader& header, std::uint64_t table) const;
+  [[nodiscard]] std::uint64_t stack_check(std::uint64_t offset) const;
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
   Fd fd_;

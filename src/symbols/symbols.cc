@@ -31,6 +31,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
     function.linkage_name = std::move(symbol.linkage_name);
     function.address = symbol.address;
     function.offset = symbol.offset;
+    function.probe_offset = symbol.offset + symbol.check;
     function.size = symbol.size;
     if (const auto found = sources.find(symbol.address); found != sources.end()) function.source = found->second;
     entry.spelling = spell(function.name, function.linkage_name);
@@ -132,7 +133,7 @@ std::string suggestion(std::string_view pattern, const std::vector<Entry>& entri
   for (const Entry& entry : entries) {
     const std::string& bare = entry.spelling.bare;
     if (entry.spelling.outlined || entry.spelling.thunk || !seen.insert(bare).second) continue;
-    if (last_component(bare) == wanted && same_name.size() < 3) same_name.push_back(in_quotes(bare));
+    if ((last_component(bare) == wanted || bare.ends_with("::" + wanted)) && same_name.size() < 3) same_name.push_back(in_quotes(bare));
     if (bare.size() <= wanted.size() + slack && bare.size() + slack >= wanted.size()) near.push_back(bare);
     // "Queue::push" where only "Queue<int>::push" exists.
     if (const std::size_t open = bare.find('<'); open != std::string::npos && same_name.size() < 3) {
@@ -194,9 +195,12 @@ Result<std::vector<Function>> find_functions(const std::filesystem::path& binary
   return functions;
 }
 
-Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
-                                            const std::vector<std::string>& patterns,
-                                            const std::vector<std::string>& sources) {
+namespace {
+
+// With `missing`, patterns that match nothing go there instead of being an error.
+Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& binaries,
+                                    const std::vector<std::string>& patterns, const std::vector<std::string>& sources,
+                                    std::vector<std::string>* missing) {
   std::vector<Binary> files;
   std::optional<Error> unreadable;
   for (const auto& path : binaries) {
@@ -222,6 +226,10 @@ Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::p
     bool any = false;
     for (Binary& file : files) any |= file.match(pattern);
     if (any) continue;
+    if (missing != nullptr) {
+      missing->push_back(pattern);
+      continue;
+    }
     return nowhere([&](const Binary& file) {
       return fail(ErrorKind::input, fmt::format("no function of {} matches '{}'", file.path.native(), pattern),
                   suggestion(pattern, file.entries, file.path));
@@ -258,6 +266,21 @@ Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::p
     }
   }
   return located;
+}
+
+}  // namespace
+
+Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
+                                            const std::vector<std::string>& patterns,
+                                            const std::vector<std::string>& sources) {
+  return search(binaries, patterns, sources, nullptr);
+}
+
+Result<Known> find_known_functions(const std::vector<std::filesystem::path>& binaries,
+                                   const std::vector<std::string>& names) {
+  Known known;
+  ROSE_TRY(known.functions, search(binaries, names, {}, &known.missing));
+  return known;
 }
 
 }  // namespace rose::symbols

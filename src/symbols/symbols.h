@@ -18,6 +18,9 @@ struct Function {
   std::string linkage_name;  // as in the symbol table
   std::uint64_t address = 0; // virtual address in the file
   std::uint64_t offset = 0;  // file offset of the entry
+  // File offset that every call passes once: the entry, but in Go behind the stack check, for a call that had to
+  // make the stack larger enters anew.
+  std::uint64_t probe_offset = 0;
   std::uint64_t size = 0;    // bytes; 0 unknown
   std::string source;        // path of the source file; "" without DWARF
 };
@@ -44,6 +47,14 @@ struct Located {
 [[nodiscard]] Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
                                                           const std::vector<std::string>& patterns,
                                                           const std::vector<std::string>& sources);
+
+// Names that this build may lack, such as those that were learnt from another: what is found, and which were not.
+struct Known {
+  std::vector<Located> functions;
+  std::vector<std::string> missing;
+};
+[[nodiscard]] Result<Known> find_known_functions(const std::vector<std::filesystem::path>& binaries,
+                                                 const std::vector<std::string>& names);
 
 [[nodiscard]] std::string demangle(std::string_view linkage_name);
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "../pure/symbols_go_table.h"
 #include "../pure/trace_random.h"
 #include "base/log.h"
 #include "profile/profile.h"
@@ -28,6 +29,7 @@
 extern "C" {
 int fuzz_config(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
+int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
 int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
@@ -106,6 +108,12 @@ Seeds jsonl_seeds() {
   return seeds;
 }
 
+Seeds go_seeds() {
+  Seeds seeds;
+  for (const int version : {2, 16, 18, 20}) seeds.push_back(rose::symbols::test::table(version));
+  return seeds;
+}
+
 Seeds profile_seeds() {
   rose::profile::Profile profile;
   profile.name = "x";
@@ -123,6 +131,7 @@ Seeds profile_seeds() {
 constexpr Target kTargets[] = {
     {"config", fuzz_config, config_seeds, 1500},
     {"dump", fuzz_dump, dump_seeds, 1500},
+    {"gopclntab", fuzz_gopclntab, go_seeds, 20000},
     {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},
     {"profile", fuzz_profile, profile_seeds, 3000},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},

@@ -1,9 +1,13 @@
 // Process states and functions: exact, by whoever and however they came about.
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/log.h"
 #include "observe_support.h"
 
 using namespace rose;
@@ -235,7 +239,9 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   Target node = target("n1", cgroup);
   node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
   node.functions = {"rose_victim_*"};
-  auto tracer = start({node});
+  TracerOptions options;
+  options.hot_function_rate = 100;
+  auto tracer = start({node}, options);
   constexpr std::uint64_t kCalls = 400'000;
   Victim hot(&cgroup, {"functions", std::to_string(kCalls)});
   REQUIRE(hot.run() == 0);
@@ -259,4 +265,123 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   CHECK(calls > 1000);
   CHECK(calls < kCalls);
   CHECK(rare == 2);  // neither lost nor told twice by the links that took turns
+}
+
+TEST_CASE("functions of a profile: what another build lacks is left out, what lives elsewhere is found") {
+  const TestCgroup cgroup("profiled");
+  const TestFolder folder;
+  Target node = target("n1", cgroup);
+  const std::string here = ROSE_PROGRAMS_DIR "/trace_victim";
+  SECTION("the profile's own path") {
+    node.profiled = {{"rose_victim_rare", here}, {"rose_victim_of_another_build", here}};
+    auto tracer = start({node});
+    Victim victim(&cgroup, {"functions", "3"});
+    REQUIRE(victim.run() == 0);
+    CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
+  }
+  SECTION("no such path here: the program of that name that the node runs") {
+    Victim victim(&cgroup, {"functions", "3"});
+    // Until it has executed, it is this test.
+    REQUIRE(eventually([&] {
+      std::error_code bad;
+      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() == "trace_victim";
+    }));
+    node.profiled = {{"rose_victim_rare", "/nowhere/rose/trace_victim"}, {"rose_victim_gone", "/nowhere/rose/trace_victim"}};
+    auto tracer = start({node});
+    REQUIRE(victim.run() == 0);
+    CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
+  }
+  SECTION("no such path and another name: what the node runs; the process is named, not the cgroup") {
+    std::filesystem::copy_file(here, folder.path() / "victim-2.1");
+    Victim victim(&cgroup, {"functions", "3"}, std::filesystem::relative(folder.path() / "victim-2.1", ROSE_PROGRAMS_DIR));
+    REQUIRE(eventually([&] {
+      std::error_code bad;
+      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() == "victim-2.1";
+    }));
+    node.cgroups.clear();
+    node.pids = {victim.pid()};
+    node.profiled = {{"rose_victim_rare", "/nowhere/rose/trace_victim"}};
+    auto tracer = start({node});
+    REQUIRE(victim.run() == 0);
+    CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
+  }
+  SECTION("the file given, before anything runs") {
+    node.binaries = {here};
+    node.profiled = {{"rose_victim_rare", "/nowhere/rose/victim"}};
+    auto tracer = start({node});
+    Victim victim(&cgroup, {"functions", "3"});
+    REQUIRE(victim.run() == 0);
+    CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
+  }
+  SECTION("nothing there: a warning, and everything else is traced") {
+    node.profiled = {{"rose_victim_rare", "/nowhere/rose/victim"}};
+    auto tracer = start({node});
+    Victim victim(&cgroup, {"functions", "3"});
+    REQUIRE(victim.run() == 0);
+    const auto trace = snapshot(*tracer);
+    CHECK(entered(trace, victim.pid()).empty());
+    CHECK(processes(trace, victim.pid(), ProcessState::exited).size() == 1);
+    const auto said = log::recent();
+    CHECK(std::count_if(said.begin(), said.end(), [](const std::string& line) {
+            return line.find("1 of 1 functions") != std::string::npos && line.find("'rose_victim_rare' of node 'n1'") != std::string::npos;
+          }) == 1);
+  }
+  SECTION("named by hand, it is an error") {
+    node.binaries = {here};
+    node.functions = {"rose_victim_of_another_build"};
+    const auto tracer = Tracer::start({}, {node});
+    REQUIRE_FALSE(tracer);
+    CHECK(tracer.error().kind == ErrorKind::input);
+    CHECK_FALSE(tracer.error().hint.empty());
+  }
+}
+
+TEST_CASE("functions of a file that an upgrade replaced are still watched") {
+  const TestCgroup cgroup("upgraded");
+  const TestFolder folder;
+  const auto program = folder.path() / "victim";
+  std::filesystem::copy_file(ROSE_PROGRAMS_DIR "/trace_victim", program);
+  Target node = target("n1", cgroup);
+  node.binaries = {program};
+  node.functions = {"rose_victim_*"};
+  TracerOptions options;
+  options.hot_function_rate = 100;
+  auto tracer = start({node}, options);
+  // One link goes and another comes while the first is busy; by then the name leads nowhere.
+  const std::string name = std::filesystem::relative(program, ROSE_PROGRAMS_DIR);
+  Victim hot(&cgroup, {"functions", "400000"}, name), after(&cgroup, {"functions", "1"}, name);
+  for (const pid_t pid : {hot.pid(), after.pid()}) {
+    REQUIRE(eventually([&] {
+      std::error_code bad;
+      return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", bad).filename() == "victim";
+    }));
+  }
+  std::filesystem::remove(program);
+  REQUIRE(hot.run() == 0);
+  REQUIRE(after.run() == 0);
+  const auto trace = snapshot(*tracer);
+  const auto seen = entered(trace, after.pid());
+  CHECK(std::count(seen.begin(), seen.end(), "rose_victim_rare") == 1);
+}
+
+TEST_CASE("profile: functions that cannot be attached again are not called rare") {
+  const TestCgroup cgroup("lost");
+  Target node = target("n1", cgroup);
+  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  node.functions = {"rose_victim_*"};
+  TracerOptions options;
+  options.infrequent_below = 2.0;
+  auto tracer = start({node}, options);
+  Victim hot(&cgroup, {"functions", "200000"});
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{3, before.rlim_max};  // no new link
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const int status = hot.run();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(status == 0);
+  const auto rates = tracer->counts().functions;
+  REQUIRE(rates.size() == 1);  // how rare the other is, nobody knows
+  CHECK(rates[0].function == "rose_victim_often");
+  CHECK_FALSE(rates[0].infrequent);
 }

@@ -163,3 +163,37 @@ TEST_CASE("a function hardly seen because another node is busy with it is not ca
   CHECK_FALSE(other.watched);
   CHECK(rates.estimate(0, 0, now + 5'000'000'000, counts, 2).calls > 100'000);
 }
+
+TEST_CASE("a function that could not be attached again is not known, tried again after growing pauses, and learnt anew") {
+  FunctionRates rates(2, 1, {});
+  std::vector<std::uint64_t> counts(2);
+  const auto at = [](double seconds) { return static_cast<std::int64_t>(1e9 * (100 + seconds)); };
+  for (std::size_t i = 0; i < 2; ++i) rates.attached(i, at(0), counts);
+  rates.failed(1, at(0.2), counts);
+  CHECK_FALSE(rates.is_attached(1));
+  CHECK(rates.is_attached(0));
+  auto estimate = rates.estimate(1, 0, at(1), counts, 2);
+  CHECK_FALSE(estimate.known);
+  CHECK_FALSE(estimate.watched);
+  CHECK(rates.estimate(0, 0, at(1), counts, 2).known);
+  // Each time it fails again.
+  (void)rates.let_go(at(0.2), counts);
+  std::vector<double> tries;
+  for (double now = 0.2; now < 100; now += 0.01) {
+    (void)rates.let_go(at(now), counts);
+    const auto due = rates.due(at(now), 64);
+    if (due.empty()) continue;
+    REQUIRE(due == std::vector<std::uint32_t>{1});
+    tries.push_back(now);
+    rates.failed(1, at(now), counts);
+  }
+  REQUIRE(tries.size() >= 3);
+  CHECK(tries.size() <= 8);
+  for (std::size_t i = 2; i < tries.size(); ++i) CHECK(tries[i] - tries[i - 1] >= tries[i - 1] - tries[i - 2] - 0.05);
+  rates.attached(1, at(200), counts);
+  CHECK_FALSE(rates.estimate(1, 0, at(200.5), counts, 2).known);
+  counts[1] = 3;
+  estimate = rates.estimate(1, 0, at(210), counts, 2);
+  CHECK(estimate.known);
+  CHECK_FALSE(estimate.watched);
+}

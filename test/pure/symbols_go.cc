@@ -5,96 +5,14 @@
 #include <random>
 #include <string>
 
+#include "symbols/go_prologue.h"
 #include "symbols/gopclntab.h"
+#include "symbols_go_table.h"
 
 using namespace rose::symbols;
+using namespace rose::symbols::test;
 
 namespace {
-
-template <typename T>
-void put(std::string& bytes, T value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-template <typename T>
-void put_at(std::string& bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-// Two functions, "main.a" of a.go at 0x1000 and "main.(*B).c" of b.go at 0x1040, ending at 0x1080.
-std::string table(int version) {
-  std::string bytes;
-  put<std::uint32_t>(bytes, version == 2 ? 0xfffffffb : version == 16 ? 0xfffffffa : version == 18 ? 0xfffffff0 : 0xfffffff1);
-  put<std::uint32_t>(bytes, 0x08010000);
-  put<std::uint64_t>(bytes, 2);
-  const bool relative = version >= 18;
-  const std::uint64_t base = relative ? 0 : 0x1000;
-  if (version == 2) {
-    const std::size_t functions = bytes.size();
-    bytes.append(5 * 8 + 4, '\0');
-    const std::size_t names = bytes.size();
-    bytes += std::string("main.a\0main.(*B).c\0a.go\0b.go\0", 29);
-    const std::size_t values = bytes.size();
-    bytes += std::string("\4\1\0\6\1\0", 6);  // file 1, file 2
-    const std::size_t files = bytes.size();
-    put<std::uint32_t>(bytes, 3);
-    put<std::uint32_t>(bytes, static_cast<std::uint32_t>(names + 19));
-    put<std::uint32_t>(bytes, static_cast<std::uint32_t>(names + 24));
-    put_at<std::uint32_t>(bytes, functions + 40, static_cast<std::uint32_t>(files));
-    for (unsigned i = 0; i < 2; ++i) {
-      put_at<std::uint64_t>(bytes, functions + 16 * i, 0x1000 + 0x40 * i);
-      put_at<std::uint64_t>(bytes, functions + 16 * i + 8, bytes.size());
-      put<std::uint64_t>(bytes, 0x1000 + 0x40 * i);
-      for (const std::uint32_t word : {static_cast<std::uint32_t>(names + 7 * i), 0U, 0U, 0U,
-                                       static_cast<std::uint32_t>(values + 3 * i), 0U, 0U, 0U})
-        put(bytes, word);
-    }
-    put_at<std::uint64_t>(bytes, functions + 32, 0x1080);
-    return bytes;
-  }
-  const std::size_t header = bytes.size();
-  bytes.append((relative ? 7 : 6) * 8, '\0');
-  std::size_t word = header;
-  const auto part = [&] {
-    put_at<std::uint64_t>(bytes, word, bytes.size());
-    word += 8;
-  };
-  put_at<std::uint64_t>(bytes, word, 2);
-  word += 8;
-  if (relative) {
-    put_at<std::uint64_t>(bytes, word, 0x401000);
-    word += 8;
-  }
-  part();
-  bytes += std::string("main.a\0main.(*B).c\0", 19);
-  part();
-  put<std::uint32_t>(bytes, 0);
-  put<std::uint32_t>(bytes, 5);
-  part();
-  bytes += std::string("a.go\0b.go\0", 10);
-  part();
-  bytes += std::string("\0\2\1\0\4\1\0", 7);  // an offset of 0 means none; file 0, file 1
-  part();
-  const std::size_t functions = bytes.size();
-  const unsigned field = relative ? 4 : 8;
-  bytes.append(5 * field, '\0');
-  const auto set = [&](std::size_t i, std::uint64_t value) {
-    if (field == 4)
-      put_at<std::uint32_t>(bytes, functions + i * field, static_cast<std::uint32_t>(value));
-    else
-      put_at<std::uint64_t>(bytes, functions + i * field, value);
-  };
-  for (unsigned i = 0; i < 2; ++i) {
-    set(2 * i, base + 0x40 * i);
-    set(2 * i + 1, bytes.size() - functions);
-    if (relative)
-      put<std::uint32_t>(bytes, 0x40 * i);
-    else
-      put<std::uint64_t>(bytes, base + 0x40 * i);
-    for (const std::uint32_t value : {7 * i, 0U, 0U, 0U, 1 + 3 * i, 0U, 0U, 0U}) put(bytes, value);
-  }
-  set(4, base + 0x80);
-  return bytes;
-}
 
 std::span<const std::uint8_t> span(const std::string& bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
@@ -146,5 +64,39 @@ TEST_CASE("damaged function tables give less, never harm") {
         if (function.name.size() > whole.size() || function.source.size() > whole.size()) FAIL("a text from nowhere");
       }
     }
+  }
+}
+
+TEST_CASE("Go's stack checks are known by their instructions") {
+  struct Case {
+    const char* code;
+    std::size_t bytes;
+  };
+  const auto code_of = [](std::string_view text) {
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t at = 0; at < text.size(); at += 3) bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(text.substr(at, 2)), nullptr, 16)));
+    return bytes;
+  };
+  const Case cases[] = {
+      {"49 3b 66 10 76 29 55 48 89 e5", 6},                                                             // small frames
+      {"49 3b 66 10 0f 86 9f 01 00 00 55", 10},
+      {"4c 8d 64 24 d8 4d 3b 66 10 76 40 55", 11},                                                      // larger ones
+      {"4c 8d a4 24 68 fe ff ff 4d 3b 66 10 0f 86 9f 00 00 00 55", 18},
+      {"49 89 e4 49 81 ec a0 7f 00 00 0f 82 d6 00 00 00 4d 3b 66 10 0f 86 cc 00 00 00 55", 26},         // the largest
+      {"64 48 8b 0c 25 f8 ff ff ff 48 3b 61 10 76 29 48", 15},                                          // until Go 1.16
+      {"64 48 8b 0c 25 f8 ff ff ff 48 8d 44 24 e0 48 3b 41 10 0f 86 9f 00 00 00 48", 24},
+      {"64 48 8b 0c 25 f8 ff ff ff 48 8d 84 24 68 fe ff ff 48 3b 41 10 0f 86 9f 00 00 00 48", 27},
+      {"55 48 89 e5 48 83 ec 10", 0},                                                                   // no check
+      {"49 3b 66 10 77 29 55", 0},                                                                      // another jump
+      {"49 3b 66 10 76 f9 55", 0},                                                                      // backwards
+      {"4c 8d 64 24 d8 49 3b 66 10 76 40", 0},                                                          // another register
+      {"49 3b 66 18 76 29 55", 0},                                                                      // another limit
+  };
+  for (const auto& [text, bytes] : cases) {
+    CAPTURE(text);
+    const auto code = code_of(text);
+    CHECK(stack_check_bytes(code) == bytes);
+    // Cut short, it is none, wherever.
+    for (std::size_t size = 0; size < bytes; ++size) CHECK(stack_check_bytes(std::span(code).first(size)) == 0);
   }
 }

@@ -195,7 +195,7 @@ TEST_CASE("odd names are spelt without harm") {
 }
 
 TEST_CASE("Go names: from any path segment, and without the package") {
-  const Function function{"go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, ""};
+  const Function function{"go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, 0, ""};
   for (const char* pattern : {"go.etcd.io/etcd/raft.(*raft).becomeLeader", "etcd/raft.(*raft).becomeLeader",
                               "raft.(*raft).becomeLeader", "(*raft).becomeLeader", "(*raft).become*", "raft.*", "*becomeLeader",
                               "go.etcd.io/*"}) {

@@ -1,0 +1,107 @@
+#include "observe/binaries.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "observe/targets.h"
+
+namespace rose::observe {
+namespace {
+
+constexpr std::size_t kMostProcesses = 1024;  // looked at
+constexpr std::size_t kMostPrograms = 64;
+
+std::vector<pid_t> processes_of(const Target& target) {
+  std::vector<pid_t> found = target.pids;
+  for (const pid_t pid : descendants(target.pids)) found.push_back(pid);
+  const auto read = [&](const std::filesystem::path& folder) {
+    std::ifstream file(folder / "cgroup.procs");
+    for (pid_t pid = 0; found.size() < kMostProcesses && file >> pid;) found.push_back(pid);
+  };
+  for (const auto& cgroup : target.cgroups) {
+    read(cgroup);
+    std::error_code bad;
+    for (std::filesystem::recursive_directory_iterator at(cgroup, bad), end; !bad && at != end; at.increment(bad)) {
+      if (at->is_directory(bad)) read(at->path());
+    }
+  }
+  return found;
+}
+
+std::filesystem::path program_of(pid_t pid) {
+  std::error_code bad;
+  auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), bad);
+  return bad ? std::filesystem::path() : path;
+}
+
+// What a process maps to execute, as it names it.
+std::set<std::string> mapped(pid_t pid) {
+  std::set<std::string> found;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  std::string range, access, offset, device, inode, path;
+  while (maps >> range >> access >> offset >> device >> inode && std::getline(maps >> std::ws, path)) {
+    if (access.find('x') != std::string::npos && path.starts_with('/')) found.insert(path);
+  }
+  return found;
+}
+
+}  // namespace
+
+int Binaries::hold(const std::filesystem::path& open, const std::filesystem::path& name) {
+  Held held;
+  held.fd = Fd(::open(open.c_str(), O_PATH | O_CLOEXEC));
+  struct stat status{};
+  if (!held.fd || ::fstat(held.fd.get(), &status) != 0) return -1;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (held_[i].device == status.st_dev && held_[i].inode == status.st_ino) return static_cast<int>(i);
+  }
+  held.name = name;
+  held.path = fmt::format("/proc/self/fd/{}", held.fd.get());
+  held.device = status.st_dev;
+  held.inode = status.st_ino;
+  held_.push_back(std::move(held));
+  return static_cast<int>(held_.size() - 1);
+}
+
+int Binaries::add(const std::filesystem::path& path) { return hold(path, path); }
+
+std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem::path& wanted) {
+  std::vector<int> found;
+  const auto take = [&](int binary) {
+    if (binary >= 0 && std::find(found.begin(), found.end(), binary) == found.end()) found.push_back(binary);
+  };
+  if (!wanted.empty()) {
+    if (std::error_code bad; std::filesystem::is_regular_file(wanted, bad)) take(add(wanted));
+    for (const auto& given : target.binaries) {
+      if (given.filename() == wanted.filename()) take(add(given));
+    }
+    // A process may live in a container: the path that it knows says nothing here, its root leads there.
+    for (const pid_t pid : processes_of(target)) {
+      if (const auto program = program_of(pid); program.filename() == wanted.filename())
+        take(hold(fmt::format("/proc/{}/exe", pid), program));
+      for (const auto& file : mapped(pid)) {
+        if (std::filesystem::path(file).filename() != wanted.filename()) continue;
+        take(hold(fmt::format("/proc/{}/root{}", pid, file), file));
+      }
+    }
+  }
+  if (!found.empty()) return found;
+  for (const auto& given : target.binaries) take(add(given));
+  if (!found.empty() || wanted.empty()) return found;
+  // Another name, perhaps with a version in it. What we have only just forked for -- CMD is still ourselves.
+  const auto ourselves = program_of(::getpid());
+  for (const pid_t pid : processes_of(target)) {
+    if (found.size() >= kMostPrograms) break;
+    if (const auto program = program_of(pid); !program.empty() && program != ourselves)
+      take(hold(fmt::format("/proc/{}/exe", pid), program));
+  }
+  return found;
+}
+
+}  // namespace rose::observe

@@ -1,0 +1,54 @@
+#include "symbols/go_prologue.h"
+
+#include <cstring>
+#include <initializer_list>
+
+namespace rose::symbols {
+namespace {
+
+// Eats known instructions from the front.
+class Code {
+ public:
+  explicit Code(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  // These bytes, then `any` of whatever value.
+  bool eat(std::initializer_list<std::uint8_t> known, std::size_t any = 0) {
+    if (bytes_.size() - at_ < known.size() + any) return false;
+    if (std::memcmp(bytes_.data() + at_, known.begin(), known.size()) != 0) return false;
+    at_ += known.size() + any;
+    return true;
+  }
+  // A conditional jump, short or near, to somewhere further on: 0x76 is jbe, 0x72 jb.
+  bool jump(std::uint8_t condition) {
+    if (eat({condition}, 1)) return bytes_[at_ - 1] < 0x80;
+    return eat({0x0f, static_cast<std::uint8_t>(condition + 0x10)}, 4) && bytes_[at_ - 1] < 0x80;
+  }
+  [[nodiscard]] std::size_t eaten() const { return at_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+// As cmd/internal/obj/x86 (stacksplit) writes it: the limit is in the goroutine's g, at 16.
+std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes) {
+  Code code(bytes);
+  bool compared = false;
+  if (code.eat({0x64, 0x48, 0x8b, 0x0c, 0x25, 0xf8, 0xff, 0xff, 0xff})) {  // mov %fs:-8,%rcx: g until Go 1.16, and in assembly
+    if (code.eat({0x48, 0x8d, 0x44, 0x24}, 1) || code.eat({0x48, 0x8d, 0x84, 0x24}, 4))  // lea -n(%rsp),%rax
+      compared = code.eat({0x48, 0x3b, 0x41, 0x10});                                     // cmp 16(%rcx),%rax
+    else
+      compared = code.eat({0x48, 0x3b, 0x61, 0x10});  // cmp 16(%rcx),%rsp
+  } else if (code.eat({0x49, 0x3b, 0x66, 0x10})) {    // cmp 16(%r14),%rsp
+    compared = true;
+  } else if (code.eat({0x4c, 0x8d, 0x64, 0x24}, 1) || code.eat({0x4c, 0x8d, 0xa4, 0x24}, 4)) {  // lea -n(%rsp),%r12
+    compared = code.eat({0x4d, 0x3b, 0x66, 0x10});                                              // cmp 16(%r14),%r12
+  } else if (code.eat({0x49, 0x89, 0xe4})) {                                                    // mov %rsp,%r12
+    compared = code.eat({0x49, 0x81, 0xec}, 4) && code.jump(0x72) &&                            // sub $n,%r12; jb
+               code.eat({0x4d, 0x3b, 0x66, 0x10});
+  }
+  return compared && code.jump(0x76) ? code.eaten() : 0;
+}
+
+}  // namespace rose::symbols

@@ -1,0 +1,33 @@
+// Go's function table, as it stands in a program that somebody else built: no bytes may lead the reader out of them, nor
+// make it give more than they hold.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "symbols/go_prologue.h"
+#include "symbols/gopclntab.h"
+
+using namespace rose::symbols;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> bytes(data, size);
+  if (stack_check_bytes(bytes) > size) std::abort();
+  for (const std::size_t at : go_table_candidates(bytes)) {
+    if (at >= size || !go_header(bytes.subspan(at))) std::abort();
+  }
+  const auto header = go_header(bytes);
+  for (const bool with_sources : {false, true}) {
+    const auto functions = go_functions(bytes, 0x401000, with_sources);
+    if (!header && !functions.empty()) std::abort();
+    if (header && functions.size() > header->functions) std::abort();
+    std::size_t texts = 0;
+    for (const GoFunction& function : functions) {
+      if (function.name.empty() || function.size == 0) std::abort();
+      if (!with_sources && !function.source.empty()) std::abort();
+      texts += function.name.size() + function.source.size();
+    }
+    // All may point at one text: what they come to is bounded all the same.
+    if (texts > size * 8 + 3 * 65536) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,267 @@
+// Functions as the compilers of this machine really lay them out: programs built here and now, then watched. How often each
+// function is entered is known, and must be what is seen.
+#define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // counts by name are shown when they differ
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/subprocess.h"
+#include "observe_support.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+
+namespace {
+
+using Command = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kBuild_ns = 240'000'000'000;
+
+bool have(const std::string& compiler) {
+  const auto asked = run_command({compiler, compiler == "go" ? "version" : "--version"});
+  if (asked && asked->exit_code == 0) return true;
+  WARN("skipped: no " << compiler << " here");
+  return false;
+}
+
+void build(const Command& command) {
+  std::string text;
+  for (const auto& word : command) text += word + " ";
+  const auto done = run_command(command, {}, kBuild_ns);
+  INFO(text << (done ? done->err : done.error().message));
+  REQUIRE(done);
+  REQUIRE(done->exit_code == 0);
+}
+
+void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
+
+// Runs `program` in the cgroup while `node` is traced; how often each function was seen to be entered.
+std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program) {
+  node.node = "n1";
+  node.cgroups = {cgroup.path()};
+  auto tracer = start({node});
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    const int procs = ::open((cgroup.path() / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    if (procs < 0 || ::write(procs, "0", 1) != 1) ::_exit(126);
+    ::execl(program.c_str(), program.c_str(), nullptr);
+    ::_exit(127);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(status == 0);
+  std::map<std::string, std::uint64_t> seen;
+  const auto trace = snapshot(*tracer);
+  for (const auto& event : trace.events) {
+    if (event.type == trace::EventType::af && event.pid == pid) seen[std::string(trace.str(event.function))] += event.count;
+  }
+  return seen;
+}
+
+std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::path& binary, std::vector<std::string> functions,
+                                           const fs::path& program = {}, std::vector<std::string> sources = {}) {
+  Target node;
+  node.binaries = {binary};
+  node.functions = std::move(functions);
+  node.sources = std::move(sources);
+  return watch(std::move(node), cgroup, program.empty() ? binary : program);
+}
+
+using Seen = std::map<std::string, std::uint64_t>;
+
+const char* const kEngine = R"(
+namespace app {
+struct Engine {
+  int often(int by);
+  int rare(int by);
+  int never(int by);
+};
+__attribute__((noinline)) int Engine::often(int by) { asm volatile("" ::: "memory"); return by + 1; }
+__attribute__((noinline)) int Engine::rare(int by) { asm volatile("" ::: "memory"); return by * 3; }
+__attribute__((noinline)) int Engine::never(int by) { asm volatile("" ::: "memory"); return by - 1; }
+}
+)";
+const char* const kMain = R"(
+namespace app { struct Engine { int often(int); int rare(int); int never(int); }; }
+int main(int argc, char**) {
+  app::Engine engine;
+  int value = argc;
+  for (int i = 0; i < 3; ++i) value = engine.often(value);
+  value = engine.rare(value);
+  return value == -1 ? engine.never(value) : 0;
+}
+)";
+const Seen kThreeAndOne = {{"app::Engine::often(int)", 3}, {"app::Engine::rare(int)", 1}};
+
+struct Sources {
+  Sources() {
+    write(folder.path() / "engine.cc", kEngine);
+    write(folder.path() / "main.cc", kMain);
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return (folder.path() / name).string(); }
+  TestFolder folder;
+  TestCgroup cgroup{"compilers"};
+};
+
+}  // namespace
+
+TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by source file") {
+  if (!have("g++")) return;
+  const Sources made;
+  const std::vector<std::pair<std::string, Command>> kinds = {
+      {"pie", {"-fPIE", "-pie"}}, {"no-pie", {"-fno-pie", "-no-pie"}}, {"static", {"-static"}}, {"static-pie", {"-fPIE", "-static-pie"}}};
+  for (const auto& [name, flags] : kinds) {
+    CAPTURE(name);
+    Command command = {"g++", "-O1", "-g", made.at("engine.cc"), made.at("main.cc"), "-o", made.at(name)};
+    command.insert(command.end(), flags.begin(), flags.end());
+    build(command);
+    CHECK(watch(made.cgroup, made.at(name), {"app::Engine::*"}) == kThreeAndOne);
+    CHECK(watch(made.cgroup, made.at(name), {}, {}, {"engine.cc"}) == kThreeAndOne);
+  }
+  build({"g++", "-O1", "-shared", "-fPIC", made.at("engine.cc"), "-o", made.at("libengine.so")});
+  build({"g++", "-O1", made.at("main.cc"), made.at("libengine.so"), "-Wl,-rpath,$ORIGIN", "-o", made.at("user")});
+  CHECK(watch(made.cgroup, made.at("libengine.so"), {"app::Engine::rare", "app::Engine::never"}, made.at("user")) ==
+        Seen{{"app::Engine::rare(int)", 1}});
+}
+
+TEST_CASE("functions of stripped programs with separate debug files, by .gnu_debuglink and by build-id") {
+  if (!have("g++") || !have("objcopy")) return;
+  const Sources made;
+  build({"g++", "-O1", "-g", "-Wl,--build-id=none", made.at("engine.cc"), made.at("main.cc"), "-o", made.at("linked")});
+  build({"objcopy", "--only-keep-debug", made.at("linked"), made.at("linked.debug")});
+  build({"objcopy", "--strip-all", "--add-gnu-debuglink=" + made.at("linked.debug"), made.at("linked")});
+  CHECK(watch(made.cgroup, made.at("linked"), {"app::Engine::*"}) == kThreeAndOne);
+  CHECK(watch(made.cgroup, made.at("linked"), {}, {}, {"engine.cc"}) == kThreeAndOne);
+
+  // A build-id of our own: "rose", and who we are.
+  char id[17];
+  std::snprintf(id, sizeof id, "726f7365%08x", static_cast<unsigned>(::getpid()));
+  const fs::path folder = fs::path("/usr/lib/debug/.build-id") / std::string(id, 2), file = folder / (std::string(id + 2) + ".debug");
+  struct Remove {
+    fs::path file;
+    ~Remove() {
+      std::error_code ignored;
+      fs::remove(file, ignored);
+      for (auto up = file.parent_path(); up != "/usr/lib"; up = up.parent_path()) {
+        if (::rmdir(up.c_str()) != 0) break;  // only what is empty
+      }
+    }
+  } const remove{file};
+  build({"g++", "-O1", "-g", std::string("-Wl,--build-id=0x") + id, made.at("engine.cc"), made.at("main.cc"), "-o", made.at("known")});
+  std::error_code bad;
+  fs::create_directories(folder, bad);
+  if (bad) {
+    WARN("skipped: /usr/lib/debug cannot be written: " << bad.message());
+    return;
+  }
+  build({"objcopy", "--only-keep-debug", made.at("known"), file.string()});
+  build({"objcopy", "--strip-all", made.at("known")});
+  CHECK(watch(made.cgroup, made.at("known"), {"app::Engine::*"}) == kThreeAndOne);
+  CHECK(watch(made.cgroup, made.at("known"), {}, {}, {"engine.cc"}) == kThreeAndOne);
+}
+
+TEST_CASE("functions of Rust programs, with both ways of writing symbols") {
+  if (!have("rustc")) return;
+  const Sources made;
+  write(made.at("victim.rs"), R"(
+struct Engine { value: u64 }
+impl Engine {
+  #[inline(never)] fn often(&mut self) { self.value = std::hint::black_box(self.value + 1); }
+  #[inline(never)] fn rare(&mut self) { self.value = std::hint::black_box(self.value * 3); }
+}
+fn main() {
+  let mut engine = Engine { value: std::env::args().count() as u64 };
+  for _ in 0..3 { engine.often(); }
+  engine.rare();
+  std::hint::black_box(engine.value);
+}
+)");
+  for (const std::string way : {"v0", "legacy"}) {
+    CAPTURE(way);
+    build({"env", "RUSTC_BOOTSTRAP=1", "rustc", "-O", "-g", "-Z", "unstable-options", "-C", "symbol-mangling-version=" + way,
+           made.at("victim.rs"), "-o", made.at(way)});
+    CHECK(watch(made.cgroup, made.at(way), {"victim::Engine::often", "victim::Engine::rare"}) ==
+          Seen{{"victim::Engine::often", 3}, {"victim::Engine::rare", 1}});
+    CHECK(watch(made.cgroup, made.at(way), {}, {}, {"victim.rs"}).at("victim::Engine::rare") == 1);
+  }
+}
+
+// Each frame size has a stack check of its own, and goroutines begin with a stack of 2 KiB that grows many times here.
+TEST_CASE("functions of Go programs, stripped or not, are counted once while the stack grows") {
+  if (!have("go")) return;
+  const Sources made;
+  fs::create_directory(made.at("go"));
+  write(made.at("go/go.mod"), "module victim\n\ngo 1.19\n");
+  write(made.at("go/main.go"), R"(package main
+
+type engine struct{ value int }
+
+//go:noinline
+func (e *engine) rare() { e.value *= 3 }
+
+//go:noinline
+func small(n int) int {
+	if n == 0 {
+		return 1
+	}
+	return small(n-1) + 1
+}
+
+//go:noinline
+func middle(n int) int {
+	var pad [64]int
+	pad[n%64] = n
+	if n == 0 {
+		return pad[0]
+	}
+	return middle(n-1) + pad[n%64]
+}
+
+//go:noinline
+func large(n int) int {
+	var pad [4096]int
+	pad[n%4096] = n
+	if n == 0 {
+		return pad[0]
+	}
+	return large(n-1) + pad[n%4096]
+}
+
+func main() {
+	done := make(chan int)
+	go func() { done <- small(499) }()
+	<-done
+	go func() { done <- middle(299) }()
+	<-done
+	go func() { done <- large(99) }()
+	<-done
+	e := engine{1}
+	e.rare()
+}
+)");
+  Command go = {"env", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOPROXY=off", "CGO_ENABLED=0"};
+  if (std::getenv("HOME") == nullptr && std::getenv("GOCACHE") == nullptr) go.push_back("GOCACHE=" + made.at("cache"));
+  go.insert(go.end(), {"go", "build", "-C", made.at("go")});
+  const Seen expected = {{"main.small", 500}, {"main.middle", 300}, {"main.large", 100}, {"main.(*engine).rare", 1}};
+  const std::vector<std::pair<std::string, Command>> kinds = {
+      {"plain", {}}, {"stripped", {"-ldflags", "-s -w"}}, {"unoptimised", {"-gcflags", "-N -l"}}};
+  for (const auto& [name, flags] : kinds) {
+    CAPTURE(name);
+    Command command = go;
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-o", made.at("go-" + name), "."});
+    build(command);
+    CHECK(watch(made.cgroup, made.at("go-" + name), {"main.small", "middle", "main.large", "(*engine).rare"}) == expected);
+  }
+}
