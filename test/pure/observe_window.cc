@@ -110,7 +110,7 @@ TEST_CASE("many short records: many times what they would need unpacked") {
   Decoded entered;
   entered.event.type = trace::EventType::af;
   for (int i = 0; i < 600'000; ++i) {
-    entered.event.ts_ns = i * 1'000 + (i * 7919) % 1000;
+    entered.event.ts_ns = i * std::int64_t{1'000} + (i * std::int64_t{7919}) % 1000;
     entered.function = static_cast<std::uint32_t>(i % 3000);
     window.add(entered);
   }
