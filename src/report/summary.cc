@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <tuple>
+#include <span>
+#include <unordered_map>
 
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
@@ -159,6 +160,18 @@ std::string call_list(const std::vector<trace::SuppressedCall>& calls) {
   return list;
 }
 
+// What makes two events one row.
+using Kind = std::array<std::uint32_t, 11>;
+struct KindHash {
+  std::size_t operator()(const Kind& kind) const {
+    std::uint64_t hash = 0;
+    for (const std::uint32_t part : kind) hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL + (hash >> 29);
+    return static_cast<std::size_t>(hash ^ (hash >> 32));
+  }
+};
+
+constexpr std::size_t kMostRows = 1000;  // as text
+
 }  // namespace
 
 std::string_view normal_name(Normal normal) {
@@ -171,31 +184,32 @@ std::string_view normal_name(Normal normal) {
 }
 
 Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile) {
-  using Key = std::tuple<int, std::string_view, int, int, int, int, trace::StringId, trace::StringId, trace::StringId,
-                         trace::StringId, trace::StringId, trace::StringId, int>;
   Summary summary;
-  std::map<Key, SummaryRow> groups;
+  std::unordered_map<Kind, std::size_t, KindHash> index;
+  index.reserve(std::min<std::size_t>(trace.events.size(), std::size_t{1} << 20));
+  const trace::StringId own = trace.strings.find(trace.meta.node);
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
-    const std::string_view node = e.node == 0 ? std::string_view(trace.meta.node) : trace.str(e.node);
     const bool ends = e.type == EventType::ps;
-    SummaryRow& row = groups[Key{rank(e.type), node, e.syscall, e.err, static_cast<int>(e.state),
-                                 ends ? e.signal * 1000 + e.exit_code : 0, e.path, e.path2, e.peer, e.function, e.src,
-                                 e.dst, e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory | trace::kBlocked)}];
-    if (row.example == nullptr) {
+    const Kind kind{static_cast<std::uint32_t>(e.type) << 16 | static_cast<std::uint32_t>(e.state),
+                    e.node == 0 ? own : e.node,
+                    static_cast<std::uint32_t>(e.syscall) << 16 | static_cast<std::uint16_t>(e.err),
+                    ends ? static_cast<std::uint32_t>(e.signal * 1000 + e.exit_code) : 0,
+                    e.path, e.path2, e.peer, e.function, e.src, e.dst,
+                    static_cast<std::uint32_t>(e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory |
+                                                          trace::kBlocked))};
+    const auto [found, fresh] = index.try_emplace(kind, summary.rows.size());
+    if (fresh) {
+      SummaryRow& row = summary.rows.emplace_back();
       row.example = &e;
       row.first_ns = e.ts_ns;
     }
+    SummaryRow& row = summary.rows[found->second];
     row.last_ns = e.ts_ns;
     row.longest_ms = std::max(row.longest_ms, e.duration_ms);
     row.count += e.count;
     summary.totals[e.type] += e.count;
     summary.collapsed += e.count - 1;
-  }
-  for (auto& [key, row] : groups) {
-    row.node = node_of(trace, *row.example);
-    row.what = describe_kind(trace, *row.example);
-    summary.rows.push_back(std::move(row));
   }
   if (profile != nullptr) {
     Judge(trace, *profile).judge(summary.rows);
@@ -246,20 +260,23 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   std::size_t node_width = 4;
   std::size_t count_width = 5;
   std::size_t time_width = 5;
-  for (const SummaryRow& row : summary.rows) {
-    node_width = std::max(node_width, std::min<std::size_t>(row.node.size(), 24));
+  const std::span<const SummaryRow> rows(summary.rows.data(), std::min(summary.rows.size(), kMostRows));
+  for (const SummaryRow& row : rows) {
+    node_width = std::max(node_width, std::min<std::size_t>(node_of(trace, *row.example).size(), 24));
     count_width = std::max(count_width, fmt::formatted_size("{}", row.count));
     time_width = std::max({time_width, offset_text(row.first_ns - origin).size(), offset_text(row.last_ns - origin).size()});
   }
   const auto mark = [&](std::string_view text) { return profile == nullptr ? std::string() : fmt::format("{:<7}  ", text); };
   lines.add(fmt::format("{}type  {:<{}}  {:>{}}  {:>{}}  {:>{}}  what", mark("profile"), "node", node_width, "count", count_width,
                         "first", time_width, "last", time_width));
-  for (const SummaryRow& row : summary.rows) {
+  for (const SummaryRow& row : rows) {
     lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", mark(row.normal ? normal_name(*row.normal) : ""),
-                          upper(type_name(row.example->type)), row.node, node_width, row.count, count_width,
+                          upper(type_name(row.example->type)), node_of(trace, *row.example), node_width, row.count, count_width,
                           offset_text(row.first_ns - origin), time_width, offset_text(row.last_ns - origin), time_width,
-                          row.what));
+                          describe_kind(trace, *row.example)));
   }
+  if (rows.size() < summary.rows.size())
+    lines.add(fmt::format("# and {} more kinds: narrow them by --node, --type, --since, or take --json", summary.rows.size() - rows.size()));
 }
 
 void show_summary_json(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out) {
@@ -293,12 +310,12 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
     const Event& e = *row.example;
     const auto text = [&](trace::StringId id) { return id == 0 ? Json(nullptr) : Json(printable(trace.str(id))); };
     Json entry = {{"type", type_name(e.type)},
-                  {"node", row.node},
+                  {"node", node_of(trace, e)},
                   {"normal", row.normal ? Json(normal_name(*row.normal)) : Json(nullptr)},
                   {"count", row.count},
                   {"first_ts", row.first_ns},
                   {"last_ts", row.last_ns},
-                  {"what", row.what}};
+                  {"what", describe_kind(trace, e)}};
     if (e.type == EventType::scf || e.type == EventType::sys) {
       entry["syscall"] = e.syscall < 0 ? Json(nullptr) : Json(kernel::syscall_name(e.syscall));
       if (e.type == EventType::scf) entry["errno"] = e.err == 0 ? Json(nullptr) : Json(kernel::errno_name(e.err));

@@ -20,7 +20,6 @@ enum class Normal { fresh, more, usual };
 // Equal events together; what rose injected stands apart from what happened.
 struct SummaryRow {
   const trace::Event* example = nullptr;  // of the trace
-  std::string node, what;                 // printable
   std::uint64_t count = 0;
   std::int64_t first_ns = 0, last_ns = 0;
   std::int32_t longest_ms = 0;            // of what has a duration
@@ -37,6 +36,7 @@ struct Summary {
 // The trace must outlive it. `profile` may be nullptr.
 [[nodiscard]] Summary summarise(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile);
 
+// At most the first thousand rows, and how many more there are: a dump may hold a million kinds. JSON has them all.
 void show_summary(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out);
 inline void show_summary(const trace::Trace& trace, const ShowFilter& filter, const Output& out) {
   show_summary(trace, filter, nullptr, out);
