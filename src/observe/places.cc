@@ -19,6 +19,11 @@ Result<void> Places::add(const std::filesystem::path& folder, std::uint32_t node
     return fail(ErrorKind::input, fmt::format("the name of cgroup '{}' is too long", folder.string()),
                 fmt::format("at most {} characters can be followed", ROSE_CGROUP_PATH - 1));
   }
+  for (const auto& other : places_) {
+    if (other.cgroup.name != cgroup.name || other.node == node) continue;
+    return fail(ErrorKind::usage, fmt::format("cgroup '{}' is given to two nodes", folder.string()),
+                "name each node by a cgroup of its own, or nodes that share one by their processes: --node NAME=pid:PID");
+  }
   places_.push_back({std::move(cgroup), node});
   return {};
 }

@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -193,12 +194,18 @@ Result<void> KernelTracer::check() {
                                               targets_.size(), int{ROSE_MOST_NODES}));
   }
   std::set<std::string> names;
+  std::map<pid_t, std::string> owners;
   for (const auto& target : targets_) {
     if (!names.insert(target.node).second) {
       return fail(ErrorKind::usage, fmt::format("node '{}' is named twice", target.node));
     }
     if (target.pids.empty() && target.cgroups.empty()) {
       return fail(ErrorKind::usage, fmt::format("node '{}' has neither processes nor cgroups to trace", target.node));
+    }
+    for (const pid_t pid : target.pids) {
+      const auto [owner, fresh] = owners.emplace(pid, target.node);
+      if (fresh || owner->second == target.node) continue;
+      return fail(ErrorKind::usage, fmt::format("process {} is given to two nodes, '{}' and '{}'", pid, owner->second, target.node));
     }
   }
   if (options_.memory < kLeastMemory) {

@@ -22,7 +22,7 @@ constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1'000'000'000;
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::size_t kMostFaults = 4096;
 constexpr std::size_t kMostRoles = 64;
-constexpr std::size_t kMostConditions = 64;  // in one `when` or `until`
+constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
 const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition"};

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "symbols/go_prologue.h"
+#include "symbols/mini_debug_info.h"
 
 namespace rose::symbols {
 namespace {
@@ -32,6 +33,12 @@ Result<Fd> open_regular(const std::filesystem::path& path) {
                 "name an ELF program or shared library");
   }
   return fd;
+}
+
+std::span<const std::uint8_t> bytes_of(Elf_Scn* section) {
+  Elf_Data* data = elf_getdata(section, nullptr);
+  if (data == nullptr || data->d_buf == nullptr) return {};
+  return {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
 }
 
 std::vector<std::uint8_t> build_id(Elf* elf) {
@@ -295,6 +302,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
                 "is this a separate debug file? name the program itself");
   }
   file.open_debug_file(path);
+  file.open_mini_debug_info();
   file.read_go_table();
   return file;
 }
@@ -321,6 +329,22 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
     debug_fd_ = std::move(*fd);
     debug_ = std::move(elf);
     debug_path_ = candidate;
+    return;
+  }
+}
+
+void ElfFile::open_mini_debug_info() {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf_.get(), &names) != 0) return;
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_PROGBITS) continue;
+    const char* name = elf_strptr(elf_.get(), names, header.sh_name);
+    if (name == nullptr || std::strcmp(name, ".gnu_debugdata") != 0) continue;
+    mini_bytes_ = unpack_mini_debug_info(bytes_of(section));
+    mini_.reset(mini_bytes_.empty() ? nullptr : elf_memory(mini_bytes_.data(), mini_bytes_.size()));
+    if (mini_ && elf_kind(mini_.get()) != ELF_K_ELF) mini_.reset();
     return;
   }
 }
@@ -363,12 +387,6 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
 }
 
 namespace {
-
-std::span<const std::uint8_t> bytes_of(Elf_Scn* section) {
-  Elf_Data* data = elf_getdata(section, nullptr);
-  if (data == nullptr || data->d_buf == nullptr) return {};
-  return {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
-}
 
 // Sections with data of the program, by header and name.
 template <typename Each>
@@ -491,6 +509,7 @@ std::vector<RawSymbol> ElfFile::functions() const {
   std::vector<RawSymbol> symbols;
   add_symbols(elf_.get(), symbols);
   if (debug_) add_symbols(debug_.get(), symbols);
+  if (mini_) add_symbols(mini_.get(), symbols);
   std::sort(symbols.begin(), symbols.end(), [](const RawSymbol& a, const RawSymbol& b) {
     return std::tie(a.address, a.linkage_name, a.binding) < std::tie(b.address, b.linkage_name, b.binding);
   });

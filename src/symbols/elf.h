@@ -35,7 +35,7 @@ class ElfFile {
   ElfFile(ElfFile&&) noexcept = default;
   ElfFile& operator=(ElfFile&&) noexcept = default;
 
-  // FUNC symbols with code in the file, from .symtab, .dynsym and the debug file; by address, equal
+  // FUNC symbols with code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo; by address, equal
   // (address, name) pairs once. What no symbol names is known from Go's .gopclntab, where there is one.
   [[nodiscard]] std::vector<RawSymbol> functions() const;
 
@@ -55,6 +55,7 @@ class ElfFile {
   ElfFile() = default;
   void add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const;
   void open_debug_file(const std::filesystem::path& path);
+  void open_mini_debug_info();
   void read_go_table();
   [[nodiscard]] std::uint64_t go_text(const GoHeader& header, std::uint64_t table) const;
   [[nodiscard]] std::uint64_t stack_check(std::uint64_t offset) const;
@@ -64,6 +65,8 @@ class ElfFile {
   Fd debug_fd_;
   std::unique_ptr<Elf, ElfEnd> elf_;
   std::unique_ptr<Elf, ElfEnd> debug_;
+  std::vector<char> mini_bytes_;
+  std::unique_ptr<Elf, ElfEnd> mini_;  // over mini_bytes_
   std::filesystem::path debug_path_;
   std::vector<Segment> segments_;
   std::vector<GoFunction> go_;

@@ -10,7 +10,7 @@ cat > rose.toml <<'TOML'
 name = "leftovers"
 [[node]]
 name = "a"
-command = ["/bin/sh", "-c", "sleep 1000 & echo up; while :; do : > state; sleep 0.05; done"]
+command = ["/bin/sh", "-c", "sleep 1000 & echo up; while :; do (: > state); sleep 0.05; done"]
 ready = { log = "up" }
 restart = { delay = "10ms", max = 100 }
 [[node]]
@@ -54,7 +54,7 @@ export WORKLOAD=0.2
 
 count() {
   # Ended processes that wait for this machine's init to take note of them are not rose's.
-  echo "processes: $(ps -e -o stat=,args= | grep -v '^Z' | grep -cE ' sleep 1000$|/rose |while :; do : > state' || true)"
+  echo "processes: $(ps -e -o stat=,args= | grep -v '^Z' | grep -cE ' sleep 1000$|/rose |while :; do \(: > state\)' || true)"
   echo "namespaces: $(ls /run/netns 2>/dev/null | wc -l) $(lsns -t net -n 2>/dev/null | wc -l)"
   echo "cgroups: $(find "$cgroup2" -type d | wc -l)"
   echo "links: $(ip -o link | wc -l)"
@@ -71,7 +71,7 @@ pid=$!
 descriptors=()
 while kill -0 $pid 2>/dev/null; do
   descriptors+=("$(ls /proc/$pid/fd 2>/dev/null | wc -l)")
-  sleep 0.3
+  sleep 0.02  # finer than a run is long: what a run holds at most is seen early and late
 done
 wait $pid || fail "fifty runs: exit $?"
 json_is 'j["runs"], j["reproduced"], [f["fired"] for f in j["faults"]]' "(50, 50, [50, 50, 50, 50])"
@@ -84,11 +84,11 @@ done
 [ "$before" = "$after" ] || fail "fifty runs left something behind:
 before: $before
 after:  $after"
-# Descriptors: the most seen late is not above the most seen early.
+# Descriptors: the most seen late is not far above the most seen early; one left a run would make it 25.
 half=$((${#descriptors[@]} / 2))
 early=$(printf '%s\n' "${descriptors[@]:0:half}" | sort -n | tail -1)
 late=$(printf '%s\n' "${descriptors[@]:half}" | sort -n | tail -1)
-[ "$late" -le $((early + 2)) ] || fail "descriptors grow: $early early, $late late"
+[ "$late" -le $((early + 12)) ] || fail "descriptors grow: $early early, $late late"
 
 # interrupted SIGNAL: a replay in the middle of its workload.
 interrupted() {

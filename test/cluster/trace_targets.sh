@@ -40,6 +40,12 @@ has crio /rose-crio
 has nerd /rose-nerd
 for n in 1 2 3; do has pod /rose-pod-$n; done
 
+# One thing cannot be two nodes.
+expect 2 "$rose" trace --node "a=container:$docker" --node "b=container:$docker" -o d.bin
+says err "given to two nodes"
+expect 2 "$rose" trace --node a=pid:$$ --node b=pid:$$ -o d.bin
+says err "given to two nodes"
+
 # Several fit: they are named. None fits: what would help is said.
 twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
 make_cgroup "system.slice/docker-$twin.scope"

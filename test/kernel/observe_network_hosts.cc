@@ -405,7 +405,7 @@ TEST_CASE("what a packet costs", "[.cost]") {
     Target process;
     process.node = "n1";
     process.pids = {child};
-    for (int round = 0; round < 15; ++round) {
+    for (int round = 0; round < 5; ++round) {
       measure(0);
       {
         const Fd link(bpf_link_create(empty.get(), folder.get(), BPF_CGROUP_INET_INGRESS, nullptr));

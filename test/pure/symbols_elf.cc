@@ -197,6 +197,38 @@ TEST_CASE("stripped files are looked up in their debug files") {
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
 }
 
+TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
+  const Folder folder;
+  const fs::path table = folder.path / "table";
+  const fs::path packed = folder.path / "table.xz";
+  const fs::path stripped = folder.path / "stripped";
+  const auto pack_as = [&](const fs::path& content) {
+    run({"objcopy", "--strip-all", "--add-section=.gnu_debugdata=" + content.native(), kVictim, stripped});
+  };
+  run({"objcopy", "--strip-debug", kVictim, table});
+  run({"xz", "--keep", table});
+  pack_as(packed);
+  const auto reference = find_functions(kVictim, {"Raft::append"}, {});
+  const auto found = find_functions(stripped, {"Raft::append"}, {});
+  REQUIRE(reference);
+  REQUIRE(found);
+  REQUIRE(found->size() == reference->size());
+  CHECK((*found)[0].name == (*reference)[0].name);
+  CHECK((*found)[0].offset == (*reference)[0].offset);
+  // Cut short, of other bytes, and no ELF file inside: as if it were not there.
+  for (const auto size : {fs::file_size(packed) / 2, std::uintmax_t{7}}) {
+    fs::resize_file(packed, size);
+    pack_as(packed);
+    CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
+  }
+  pack_as(table);
+  CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
+  std::ofstream(folder.path / "text") << "no ELF file";
+  run({"xz", folder.path / "text"});
+  pack_as(folder.path / "text.xz");
+  CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
+}
+
 TEST_CASE("debug files are sought where Debian and others put them") {
   const std::vector<std::uint8_t> id = {0xab, 0xcd, 0xef};
   const auto paths = debug_candidates("/usr/bin", id, "x.debug");
