@@ -1,0 +1,680 @@
+#!/usr/bin/env python3
+"""Measures what rose does with known failures: the planted ones of test/planted and the real bugs of examples/bugs.
+
+For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug shows, diagnose with
+default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
+The figures go to the case's figures.json and, as a table, into the README.md of the folder that holds the cases.
+Only Python's standard library is needed.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
+TRACE_TRIES = 3
+CONTROL_RUNS = 10
+SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
+# Seconds after which a command is stopped.
+LIMITS = {"install": 1800, "profile": 900, "trace": 900, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
+          "fixed": 1800, "blind": 600}
+PATIENCE = 90        # for cleaning up after it was asked to stop
+INSTALL_SKIPS = 77
+
+
+class Failed(Exception):
+    """A case that cannot be measured to its end; says why."""
+
+
+class Skipped(Exception):
+    """A case that cannot run on this machine; says why."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def terminate(signum, frame):
+    raise KeyboardInterrupt
+
+
+# --- commands
+
+
+class Commands:
+    """Runs one external command at a time, each in a session of its own, so that Ctrl-C reaches only us and we see to
+    it that the command cleans up before we do."""
+
+    def __init__(self, work):
+        self.work = work
+        self.count = 0
+        # Kept runs go with the work folder.
+        self.environment = {**os.environ, "TMPDIR": str(work)}
+
+    def stop(self, process):
+        """Asks first: rose undoes what it did to the system."""
+        for signum, patience in ((signal.SIGINT, PATIENCE), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+            try:
+                process.send_signal(signum)
+            except ProcessLookupError:
+                pass
+            deadline = time.monotonic() + patience
+            while time.monotonic() < deadline:
+                try:
+                    process.wait(timeout=max(0.1, deadline - time.monotonic()))
+                    return
+                except subprocess.TimeoutExpired:
+                    pass
+                except KeyboardInterrupt:
+                    say("measure: still stopping what runs; have a moment's patience")
+
+    def run(self, what, command, cwd, limit, env=None):
+        """Exit status, standard output and the file of standard error; the status is None after a timeout."""
+        self.count += 1
+        base = self.work / f"{self.count:03}-{what}"
+        out_file, err_file = base.with_suffix(".out"), base.with_suffix(".err")
+        with open(out_file, "wb") as out, open(err_file, "wb") as err:
+            err.write(f"$ {shlex.join(map(str, command))}\n".encode())
+            err.flush()
+            process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                       start_new_session=True, env={**self.environment, **(env or {})})
+            try:
+                status = process.wait(timeout=limit)
+            except subprocess.TimeoutExpired:
+                self.stop(process)
+                status = None
+            except BaseException:
+                self.stop(process)
+                raise
+        return status, out_file.read_text(errors="replace"), err_file
+
+
+def tail_of(file, lines=12):
+    return "\n".join("    " + line for line in file.read_text(errors="replace").replace("\r", "\n").splitlines()[-lines:])
+
+
+# --- schedules, as far as the blind search has to write them
+
+
+def toml_value(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else json.dumps(key)} = {toml_value(one)}"
+                                for key, one in value.items()) + " }"
+    raise TypeError(f"no TOML for {value!r}")
+
+
+def toml_schedule(schedule):
+    lines = ["version = 1", f"name = {toml_value(schedule['name'])}"]
+    for fault in schedule.get("fault", []):
+        lines.append("[[fault]]")
+        lines += [f"{key} = {toml_value(value)}" for key, value in fault.items()]
+    return "\n".join(lines) + "\n"
+
+
+def blind_schedule(found, nodes, workload_seconds, rng):
+    """The same faults, each at some moment of the workload: all that rose learnt about when is taken away."""
+    faults, groups = [], {}
+    for fault in found.get("fault", []):
+        if "group" in fault:
+            groups.setdefault(fault["group"], []).append(fault)
+        else:
+            groups[f"\0{fault['id']}"] = [fault]
+    for alternatives in groups.values():
+        fault = dict(rng.choice(alternatives))
+        if "until" in fault:  # a cut that was to last until something happened lasts as long as chance has it
+            fault["duration"] = f"{rng.uniform(0.1, 1) * workload_seconds:.3f}s"
+        for key in ("when", "after", "before", "group", "until", "count"):
+            fault.pop(key, None)
+        for key in ("node", "peers"):
+            value = fault.get(key)
+            if isinstance(value, str) and value.startswith("@"):
+                fault[key] = rng.choice(nodes)
+            elif isinstance(value, list):
+                fault[key] = list(dict.fromkeys(rng.choice(nodes) if one.startswith("@") else one for one in value))
+        fault["when"] = [{"elapsed": f"{max(1, round(rng.uniform(0, workload_seconds) * 1000))}ms"}]
+        faults.append(fault)
+    return {"name": found.get("name", "blind"), "fault": faults}
+
+
+# --- one case
+
+
+class Case:
+    def __init__(self, folder, rose, commands, options):
+        self.folder = folder
+        self.name = folder.name
+        self.rose = rose
+        self.commands = commands
+        self.options = options
+        facts = folder / "case.json"
+        self.facts = json.loads(facts.read_text()) if facts.exists() else {}
+        self.config = tomllib.loads((folder / "rose.toml").read_text())
+        self.nodes = [node["name"] for node in self.config.get("node", [])]
+        self.attainable = float(self.facts.get("attainable", 1.0))
+        self.profile = commands.work / "profile.json"
+        self.dump = commands.work / "incident.dump"
+        self.schedule = commands.work / "schedule.toml"
+        self.record = commands.work / "diagnosis"
+
+    def step(self, what, command, limit=None, accept=(0,), env=None):
+        say(f"  {what} ...")
+        began = time.monotonic()
+        status, out, err = self.commands.run(what.split()[0], command, self.folder, limit or LIMITS[what.split()[0]], env)
+        seconds = time.monotonic() - began
+        say(f"  {what}: {'stopped' if status is None else f'exit {status}'} after {seconds:.1f} s")
+        if status is None:
+            raise Failed(f"{what} took longer than {limit or LIMITS[what.split()[0]]} s")
+        if status not in accept:
+            say(tail_of(err))
+            if not (what == "install" and status == INSTALL_SKIPS):
+                reason = [line for line in err.read_text(errors="replace").splitlines() if line.startswith("rose: error:")]
+                raise Failed(f"{what}: exit {status}" + (f" ({reason[-1].removeprefix('rose: error: ')})" if reason else ""))
+        return status, out
+
+    def rose_json(self, what, *arguments, limit=None, accept=(0, 1, 4)):
+        status, out = self.step(what, [self.rose, *map(str, arguments), "--json"], limit, accept)
+        try:
+            return status, json.loads(out)
+        except json.JSONDecodeError as error:
+            raise Failed(f"{what}: no JSON on standard output ({error})") from error
+
+    # The steps, in their order.
+
+    def install(self):
+        script = self.folder / "install"
+        if not script.exists():
+            return
+        status, out = self.step("install", [script], accept=(0, INSTALL_SKIPS), env={"ROSE": str(self.rose)})
+        if status == INSTALL_SKIPS:
+            lines = out.strip().splitlines()
+            raise Skipped(lines[-1] if lines else "its install script says so")
+
+    def learn(self):
+        runs = self.facts.get("profile_runs")
+        more = ["--runs", runs] if runs else []
+        self.rose_json("profile", "profile", "-c", "rose.toml", "-o", self.profile, *more, accept=(0,))
+
+    def incident(self, figures):
+        if self.options.recorded:
+            for name, file in (("incident.dump", self.dump), ("profile.json", self.profile)):
+                if not (self.folder / name).exists():
+                    raise Failed(f"--recorded: there is no {name}")
+                shutil.copyfile(self.folder / name, file)
+            figures["source"] = "recorded"
+            return
+        self.learn()
+        figures["source"] = "incident"
+        tries = self.facts.get("trace_tries", TRACE_TRIES)
+        for attempt in range(1, tries + 1):
+            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", "rose.toml", "--profile", self.profile,
+                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump)
+            figures["trace_tries"] = attempt
+            if status == 0:
+                figures["events"] = sum(result["events"].values())
+                return
+            say(f"    the bug did not show: {result.get('reason', '')}; incident: {result.get('incident')}")
+        raise Failed(f"the bug did not show in {tries} incidents")
+
+    def traced(self):
+        return ["--trace", self.dump, "-c", "rose.toml", "--profile", self.profile]
+
+    def plan(self, figures, found):
+        """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
+        _, plan = self.rose_json("plan", "diagnose", "--plan", *self.traced(), accept=(0,))
+        fault = (found.get("fault") or [{}])[0]
+        root = self.facts.get("root") or {key: fault[key] for key in ("kind", "node", "syscall", "error") if key in fault}
+        root = {key: value for key, value in root.items() if not (isinstance(value, str) and value.startswith("@"))}
+        figures["candidates"] = len(plan["candidates"])
+        figures["rank"] = next((c["rank"] for c in plan["candidates"] if root and all(
+            re.fullmatch(str(value), str(c.get(key) or "")) for key, value in root.items())), None)
+
+    def diagnose(self, figures):
+        began = time.monotonic()
+        try:
+            _, found = self.rose_json("diagnose", "diagnose", *self.traced(), "-o", self.schedule, "--report", self.record,
+                                      limit=self.options.limit)
+        finally:
+            figures["seconds"] = time.monotonic() - began
+            self.progress_of(figures)
+        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "rate", "interval", "seconds",
+                    "words", "reason", "discarded_share"):
+            figures[key] = found.get(key)
+        figures["seconds_a_run"] = found["seconds"] / max(1, found["runs"])
+        if not self.schedule.exists():
+            raise Failed(f"diagnose found nothing: {found.get('reason')}")
+
+    def progress_of(self, figures):
+        """What the record says: also of a diagnosis that did not come to its end."""
+        try:
+            lines = (self.record / "record.jsonl").read_text().splitlines()
+        except OSError:
+            return
+        runs = [json.loads(line) for line in lines if line.endswith("}")]
+        figures["runs"] = len(runs)
+        if runs:
+            # The control run: how long the workload takes when nothing goes wrong.
+            figures["workload_seconds"] = runs[0]["workload"]["seconds"]
+
+    def replay(self, figures):
+        more = ["--runs", self.facts["replay_runs"]] if "replay_runs" in self.facts else []
+        _, result = self.rose_json("replay", "replay", self.schedule, "-c", "rose.toml", *more)
+        figures["replay"] = {key: result[key] for key in ("rate", "interval", "runs", "reproduced", "inconclusive", "seconds")}
+        return result["rate"]
+
+    def fixed(self, figures):
+        config = self.facts.get("fixed")
+        if not config:
+            return
+        status, result = self.rose_json("fixed", "replay", self.schedule, "-c", config, "--expect", "fixed")
+        figures["fixed"] = {"ok": status == 0, "verdict": result["verdict"], "reason": result["reason"], "runs": result["runs"]}
+
+    def control(self, figures):
+        schedule = self.commands.work / "no-faults.toml"
+        schedule.write_text(toml_schedule({"name": self.name}))
+        _, result = self.rose_json("control", "replay", schedule, "-c", "rose.toml", "--runs", self.options.control_runs)
+        figures["control"] = {key: result[key] for key in ("runs", "reproduced", "inconclusive")}
+
+    def blind(self, figures, found):
+        # The workload takes this long without faults; later than that nothing can go wrong any more.
+        seconds = figures.get("workload_seconds") or 1.0
+        rng = random.Random(f"{self.name}/{self.options.seed}")
+        runs = self.options.blind_runs or figures["runs"]
+        tally = {"runs": 0, "hits": 0, "inconclusive": 0, "seconds": 0.0}
+        schedule = self.commands.work / "blind.toml"
+        began = time.monotonic()
+        for number in range(1, runs + 1):
+            schedule.write_text(toml_schedule(blind_schedule(found, self.nodes, seconds, rng)))
+            command = [self.rose, "replay", schedule, "-c", "rose.toml", "--runs", "1", "--json"]
+            status, out, err = self.commands.run("blind", command, self.folder, LIMITS["blind"])
+            if status not in (0, 1, 4):
+                say(tail_of(err))
+                raise Failed(f"blind run {number}: " + ("took too long" if status is None else f"exit {status}"))
+            result = json.loads(out)
+            tally["runs"] += 1
+            tally["hits"] += result["reproduced"]
+            tally["inconclusive"] += result["inconclusive"]
+            tally["seconds"] = round(time.monotonic() - began, 1)
+            figures["blind"] = dict(tally)
+        say(f"  blind: {tally['hits']} of {tally['runs']} after {tally['seconds']:.1f} s")
+
+    def keep_recordings(self):
+        for file, name in ((self.dump, "incident.dump"), (self.profile, "profile.json"), (self.schedule, "schedule.toml")):
+            if file.exists():
+                shutil.copyfile(file, self.folder / name)
+                (self.folder / name).chmod(0o644)
+
+    def measure(self):
+        figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "solved": False,
+                   "what": self.facts.get("what") or self.facts.get("fault", ""), "system": self.facts.get("system", ""),
+                   "language": self.facts.get("language", ""), "planted_level": self.facts.get("level"),
+                   "attainable": self.attainable}
+        try:
+            self.install()
+            self.incident(figures)
+            self.diagnose(figures)
+            found = tomllib.loads(self.schedule.read_text())
+            rate = self.replay(figures)
+            self.plan(figures, found)
+            self.fixed(figures)
+            if self.options.control:
+                self.control(figures)
+            figures["solved"] = (rate + 1e-9 >= SOLVED_SHARE * self.attainable and
+                                 figures.get("control", {}).get("reproduced", 0) == 0)
+            if not figures["solved"]:
+                figures["failure"] = f"replayed at {rate:.2f}" if rate < SOLVED_SHARE * self.attainable else "shows without faults"
+            if self.options.blind:
+                self.blind(figures, found)
+            if self.options.record and figures["solved"]:
+                self.keep_recordings()
+        except Failed as failure:
+            figures["failure"] = str(failure)
+            say(f"  FAILED: {failure}")
+        return figures
+
+
+# --- the machine, the table
+
+
+def machine():
+    model = ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    return {"cores": os.cpu_count(), "cpu": model, "kernel": os.uname().release, "load": round(os.getloadavg()[0], 1)}
+
+
+def cell(value):
+    return str(value).replace("|", "\\|").replace("\n", " ") if value not in (None, "") else "–"
+
+
+def rate_cell(result):
+    if not result:
+        return "–"
+    low, high = result["interval"]
+    return f"{result['reproduced']} of {result['runs'] - result['inconclusive']} ({low:.2f}–{high:.2f})"
+
+
+def runs_cell(figures):
+    return f"{figures['runs']}" if figures.get("runs") is not None else "–"
+
+
+def blind_cell(figures):
+    blind = figures.get("blind")
+    return f"{blind['hits']} of {blind['runs']}" if blind else "–"
+
+
+def level_cell(figures):
+    return cell(figures.get("level") or None)
+
+
+def words_cell(figures):
+    words = " ".join(line.strip() for line in (figures.get("words") or "").splitlines() if line.strip())
+    return cell(words)
+
+
+def state_cell(figures):
+    return "yes" if figures["solved"] else "**no**: " + cell((figures.get("failure") or "").split("; ")[0])
+
+
+def number_cell(value, form):
+    return format(value, form) if value is not None else "–"
+
+
+PLANTED = [
+    ("case", lambda f: f"[{f['case']}]({f['case']})"),
+    ("what", lambda f: cell(f.get("what"))),
+    ("level", level_cell),
+    ("schedules before confirmation", lambda f: number_cell(f.get("schedules"), "d")),
+    ("runs", runs_cell),
+    ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
+    ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
+    ("seconds", lambda f: number_cell(f.get("seconds"), ".0f")),
+    ("blind search", blind_cell),
+    ("solved", state_cell),
+]
+
+
+def minutes_cell(figures):
+    return number_cell(figures["seconds"] / 60 if figures.get("seconds") is not None else None, ".1f")
+
+
+def share_cell(figures):
+    return number_cell(figures.get("discarded_share"), ".0%")
+
+
+def control_cell(figures):
+    control = figures.get("control")
+    return f"{control['reproduced']} of {control['runs']}" if control else "–"
+
+
+def fixed_cell(figures):
+    fixed = figures.get("fixed")
+    return "–" if not fixed else "does not show" if fixed["ok"] else f"**{cell(fixed['reason'])}**"
+
+
+BUGS = [
+    ("bug", lambda f: f"[{f['case']}]({f['case']})"),
+    ("system", lambda f: cell(f.get("system"))),
+    ("language", lambda f: cell(f.get("language"))),
+    ("fault found", words_cell),
+    ("rank of its fault", lambda f: number_cell(f.get("rank"), "d")),
+    ("level", level_cell),
+    ("schedules", lambda f: number_cell(f.get("schedules"), "d")),
+    ("runs", runs_cell),
+    ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
+    ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
+    ("seconds a run", lambda f: number_cell(f.get("seconds_a_run"), ".1f")),
+    ("minutes", minutes_cell),
+    ("discarded by the profile", share_cell),
+    ("blind search", blind_cell),
+    ("without faults", control_cell),
+    ("fixed version", fixed_cell),
+    ("solved", state_cell),
+]
+
+
+def median_of(rows, key):
+    values = [row[key] for row in rows if row.get(key) is not None]
+    return statistics.median(values) if values else None
+
+
+def met(good):
+    return "met" if good else "**missed**"
+
+
+def planted_summary(rows):
+    solved = [row for row in rows if row["solved"]]
+    wanted = math.ceil(len(rows) * 14 / 15)
+    lines = [f"- solved at 80 % of the attainable rate or more: {len(solved)} of {len(rows)} "
+             f"(bar: 14 of 15; here {wanted}): {met(len(rows) >= 15 and len(solved) >= wanted)}"
+             + ("" if len(rows) >= 15 else f", {15 - len(rows)} cases are missing")]
+    good = len(rows) >= 15 and len(solved) >= wanted
+    for level, bar in ((1, 3), (2, 15), (3, 40)):
+        median = median_of([row for row in solved if row.get("level") == level], "schedules")
+        if median is None:
+            lines.append(f"- level {level}: no case (bar: a median of at most {bar} schedules)")
+            continue
+        count = sum(1 for row in solved if row.get("level") == level)
+        lines.append(f"- level {level}: median {median:g} schedules before confirmation in {count} cases (bar: {bar}): {met(median <= bar)}")
+        good = good and median <= bar
+    blind = [row["blind"] for row in rows if row.get("blind")]
+    if blind:
+        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit; "
+                     f"{sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of {len(blind)} cases at 80 % or more")
+    return lines, good
+
+
+def bugs_summary(rows):
+    solved = [row for row in rows if row["solved"]]
+    ranked = [row for row in rows if row.get("rank") is not None and row["rank"] <= 2]
+    median = median_of(solved, "runs")
+    slow = [row["case"] for row in rows if (row.get("seconds") or 0) > 1200]
+    noisy = [row["case"] for row in rows if row.get("control", {}).get("reproduced", 0)]
+    lines = [
+        f"- reproduced at 80 % or more: {len(solved)} of {len(rows)} (bar: 9 of 11): {met(len(solved) >= 9)}",
+        f"- median of all runs, confirmation included: {number_cell(median, 'g')} (bar: 11): {met(median is not None and median <= 11)}",
+        f"- under 20 minutes each: {met(not slow)}" + (f" by {', '.join(slow)}" if slow else ""),
+        f"- root cause ranked first or second: {len(ranked)} of {len(rows)} (bar: 8 of 11): {met(len(ranked) >= 8)}",
+        f"- without faults none shows: {met(not noisy)}" + (f" by {', '.join(noisy)}" if noisy else ""),
+    ]
+    good = len(solved) >= 9 and median is not None and median <= 11 and not slow and len(ranked) >= 8 and not noisy
+    blind = [row["blind"] for row in rows if row.get("blind")]
+    if blind:
+        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit")
+    return lines, good
+
+
+KINDS = {"planted": (PLANTED, planted_summary), "bugs": (BUGS, bugs_summary)}
+
+
+def read_figures(folder):
+    rows = []
+    for file in sorted(folder.glob("*/figures.json")):
+        rows.append(json.loads(file.read_text()))
+    return rows
+
+
+def when_and_where(rows):
+    dates = sorted({row["date"] for row in rows})
+    machines = sorted({f"{row['machine']['cores']} cores, kernel {row['machine']['kernel']}" for row in rows})
+    return f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} on {'; '.join(machines)}."
+
+
+def table_of(kind, rows):
+    columns, summary = KINDS[kind]
+    lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
+    more, good = summary(rows)
+    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + more), good
+
+
+def refresh_table(folder, table):
+    readme = folder / "README.md"
+    text = readme.read_text() if readme.exists() else ""
+    if BEGIN not in text or END not in text:
+        say(f"measure: {readme} has no place for the table (a line '{BEGIN}' and a line '{END}')")
+        return
+    head, rest = text.split(BEGIN, 1)
+    foot = rest.split(END, 1)[1]
+    new = f"{head}{BEGIN}\n{table}\n{END}{foot}"
+    if new == text:
+        return
+    temporary = readme.with_name(f".README.{os.getpid()}")
+    try:
+        temporary.write_text(new)
+        temporary.replace(readme)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# --- the command
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(
+        description="Measures known failures: profile, incident, diagnose, replay, control, blind search; keeps the table.",
+        epilog="examples:\n  test/planted/run-all                           all planted failures\n"
+               "  test/planted/run-all --no-blind partition      one of them, without the blind search\n"
+               "  examples/bugs/run-all --recorded nats-meta     from the recorded dump",
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="the folder of the cases")
+    parser.add_argument("--kind", choices=sorted(KINDS), required=True, help="which table")
+    parser.add_argument("cases", nargs="*", help="their names (default: all)")
+    parser.add_argument("--only-table", action="store_true", help="measure nothing, write the table from the kept figures")
+    parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder")
+    parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders")
+    parser.add_argument("--no-blind", dest="blind", action="store_false", help="without the blind search")
+    parser.add_argument("--no-control", dest="control", action="store_false", help="without the fault-free control runs")
+    parser.add_argument("--no-figures", dest="figures", action="store_false", help="leave figures.json and the table as they are")
+    parser.add_argument("--blind-runs", type=int, help="runs of the blind search (default: as many as diagnose made)")
+    parser.add_argument("--control-runs", type=int, default=CONTROL_RUNS, help=f"(default: {CONTROL_RUNS})")
+    parser.add_argument("--limit", type=int, default=LIMITS["diagnose"], help="seconds one diagnosis may take (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
+    parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
+    parser.add_argument("--bars", action="store_true", help="exit 1 also when the table misses a bar")
+    return parser.parse_args(arguments)
+
+
+def find_rose(folder):
+    named = os.environ.get("ROSE")
+    if named:
+        path = shutil.which(named)
+        if not path:
+            sys.exit(f"measure: ROSE={named} cannot be executed")
+        return Path(path).resolve()
+    for parent in folder.parents:
+        built = parent / "build/release/rose"
+        if built.exists():
+            return built
+    path = shutil.which("rose")
+    if not path:
+        sys.exit("measure: no rose: build the release preset, install it, or say ROSE=/path/to/rose")
+    return Path(path).resolve()
+
+
+def chosen_cases(folder, names):
+    known = sorted(file.parent for file in folder.glob("*/rose.toml"))
+    if not names:
+        return known
+    by_name = {case.name: case for case in known}
+    for name in names:
+        if name.strip("/") not in by_name:
+            sys.exit(f"measure: there is no case '{name}' in {folder}; there are: {', '.join(by_name) or 'none'}")
+    return [by_name[name.strip("/")] for name in names]
+
+
+def measure_case(folder, rose, options):
+    if options.keep:
+        work = options.keep.resolve() / folder.name
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+    else:
+        work = Path(tempfile.mkdtemp(prefix=f"rose-{options.kind}-"))
+    try:
+        work.chmod(0o711)  # nodes may run as another user, and their folders are in here
+        return Case(folder, rose, Commands(work), options).measure()
+    finally:
+        if not options.keep:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def one_line(figures):
+    if not figures["solved"]:
+        return f"not solved: {figures.get('failure')}"
+    return (f"level {figures['level']}, {figures['schedules']} schedules, {figures['runs']} runs ({figures['confirm_runs']} to confirm), "
+            f"{figures['seconds']:.0f} s, replayed {rate_cell(figures['replay'])}, blind {blind_cell(figures)}")
+
+
+def main(arguments):
+    options = options_of(arguments)
+    folder = options.folder.resolve()
+    if options.only_table:
+        table, good = table_of(options.kind, read_figures(folder))
+        refresh_table(folder, table)
+        print(table)
+        return 0 if good or not options.bars else 1
+    if os.geteuid() != 0:
+        sys.exit("measure: needs root: runs make namespaces, cgroups and load programs into the kernel")
+    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGHUP, terminate)
+    rose = find_rose(folder)
+    measured, skipped, status = [], [], 0
+    try:
+        for case in chosen_cases(folder, options.cases):
+            say(f"{case.name}:")
+            try:
+                figures = measure_case(case, rose, options)
+            except Skipped as reason:
+                skipped.append(case.name)
+                say(f"  SKIPPED: {reason}")
+                continue
+            measured.append(figures)
+            if options.figures:
+                (case / "figures.json").write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+            say(f"  {one_line(figures)}")
+    except KeyboardInterrupt:
+        say("measure: interrupted")
+        status = 130
+    table, good = table_of(options.kind, read_figures(folder) if options.figures else measured)
+    if options.figures and measured:
+        refresh_table(folder, table)
+    print(table)
+    if status:
+        return status
+    if skipped and not measured:
+        return INSTALL_SKIPS
+    if any(not figures["solved"] for figures in measured) or (options.bars and not good):
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
