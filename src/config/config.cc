@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -106,49 +107,89 @@ bool read_command(toml::Table& table, std::string_view key, Where where, std::op
 
 // --- addresses
 
-std::optional<std::uint32_t> ipv4(const std::string& text) {
-  in_addr address{};
-  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
-  return ntohl(address.s_addr);
+// Of either family. Nodes differ in the last 32 bits, which stand apart as a number.
+struct Address {
+  std::array<std::uint8_t, 12> head{};  // IPv6 only
+  std::uint32_t tail = 0;
+  bool v6 = false;
+};
+
+std::optional<Address> parse_address(const std::string& text) {
+  Address address;
+  std::array<std::uint8_t, 16> bytes{};
+  address.v6 = ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+  if (!address.v6 && ::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) != 1) return std::nullopt;
+  std::copy_n(bytes.begin(), address.head.size(), address.head.begin());
+  std::memcpy(&address.tail, bytes.data() + 12, sizeof address.tail);
+  address.tail = ntohl(address.tail);
+  return address;
 }
 
-std::string ipv4_text(std::uint32_t address) {
-  return fmt::format("{}.{}.{}.{}", address >> 24, (address >> 16) & 255, (address >> 8) & 255, address & 255);
+std::string address_text(const Address& address) {
+  std::array<std::uint8_t, 16> bytes{};
+  std::copy(address.head.begin(), address.head.end(), bytes.begin());
+  const std::uint32_t tail = htonl(address.tail);
+  std::memcpy(bytes.data() + 12, &tail, sizeof tail);
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.v6 ? bytes.data() : bytes.data() + 12, text, sizeof text);
+  return text;
 }
 
-bool ip_literal(const std::string& text) {
-  in6_addr address{};
-  return ipv4(text).has_value() || ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
-}
-
+// Of a large IPv6 network, the first 65,536 addresses are given out.
 struct Subnet {
-  std::uint32_t network = 0;
+  Address address;  // the network's
   int prefix = 0;
-  [[nodiscard]] std::uint32_t broadcast() const { return network | (0xffffffffU >> prefix); }
-  [[nodiscard]] std::uint32_t client() const { return broadcast() - 1; }
-  [[nodiscard]] bool contains(std::uint32_t address) const { return address >= network && address <= broadcast(); }
+
+  [[nodiscard]] std::uint32_t network() const { return address.tail; }
+  [[nodiscard]] std::uint32_t last() const {
+    const int bits = address.v6 ? std::min(128 - prefix, 16) : 32 - prefix;
+    return address.tail | ((1U << bits) - 1);
+  }
+  [[nodiscard]] std::uint32_t client() const { return last() - 1; }
+  [[nodiscard]] bool contains(const Address& other) const {
+    return other.v6 == address.v6 && other.head == address.head && other.tail >= network() && other.tail <= last();
+  }
+  [[nodiscard]] std::string text(std::uint32_t tail) const { return address_text({address.head, tail, address.v6}); }
 };
 
 constexpr int kLeastPrefix = 8;
 constexpr int kMostPrefix = 29;
+constexpr int kLeastPrefixV6 = 16;
+constexpr int kMostPrefixV6 = 125;
+
+// The address with all bits after the prefix cleared.
+Address network_of(Address address, int prefix) {
+  if (address.v6) {
+    for (int bit = prefix; bit < 96; ++bit)
+      address.head[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
+    prefix = std::max(prefix - 96, 0);
+  }
+  address.tail = prefix == 0 ? 0 : address.tail & ~(prefix >= 32 ? 0 : 0xffffffffU >> prefix);
+  return address;
+}
 
 // What is wrong with it, or the subnet.
 tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
-  const std::string accepted = fmt::format("an IPv4 network with a prefix of {} to {} such as \"10.77.0.0/24\"",
-                                           kLeastPrefix, kMostPrefix);
   const std::size_t slash = text.find('/');
-  const auto address = ipv4(text.substr(0, slash));
+  const auto address = parse_address(text.substr(0, slash));
+  const bool v6 = address && address->v6;
+  const int least = v6 ? kLeastPrefixV6 : kLeastPrefix;
+  const int most = v6 ? kMostPrefixV6 : kMostPrefix;
+  const std::string accepted =
+      address ? fmt::format("an {} network with a prefix of {} to {} such as \"{}\"", v6 ? "IPv6" : "IPv4", least, most,
+                            v6 ? "fd00:77::/64" : "10.77.0.0/24")
+              : std::string("a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"");
   const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
-  if (!address || digits.empty() || digits.size() > 2 || !std::all_of(digits.begin(), digits.end(), digit))
+  if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), digit))
     return tl::unexpected(fmt::format("{} is not {}", toml::quoted(text), accepted));
-  Subnet subnet{*address, std::stoi(digits)};
-  if (subnet.prefix < kLeastPrefix || subnet.prefix > kMostPrefix)
-    return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), subnet.prefix, accepted));
-  const std::uint32_t network = *address & ~(0xffffffffU >> subnet.prefix);
-  if (network != *address)
+  const int prefix = std::stoi(digits);
+  if (prefix < least || prefix > most)
+    return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), prefix, accepted));
+  const Address network = network_of(*address, prefix);
+  if (network.head != address->head || network.tail != address->tail)
     return tl::unexpected(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
-                                      ipv4_text(network), subnet.prefix));
-  return subnet;
+                                      address_text(network), prefix));
+  return Subnet{network, prefix};
 }
 
 Subnet subnet_of(const Deployment& deployment) {
@@ -273,7 +314,7 @@ void Reader::read_node(toml::Table& table) {
                           "a node has a command, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
                           "a system started by setup");
 
-  if (table.string("ip", node.ip) && !ip_literal(node.ip))
+  if (table.string("ip", node.ip) && !parse_address(node.ip))
     table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
   read_env(table, node);
   read_ready(table, node);
@@ -452,36 +493,39 @@ void Reader::assign_addresses() {
     if (fixed(node)) continue;
     ++wanted;
     if (node.ip.empty()) continue;
-    const auto address = ipv4(node.ip);
+    const auto address = parse_address(node.ip);
     const auto wrong = [&](std::string_view why) {
       problems_.add(places_[i].ip, fmt::format("node.ip: '{}' {}", node.ip, why));
     };
-    const std::string range = fmt::format("{} to {} are accepted", ipv4_text(subnet.network + 1),
-                                          ipv4_text(subnet.client() - 1));
+    const std::string range = fmt::format("{} to {} are accepted", subnet.text(subnet.network() + 1),
+                                          subnet.text(subnet.client() - 1));
     if (!address || !subnet.contains(*address))
       wrong(fmt::format("is not in the subnet {}, {}", config_.deployment.subnet, range));
-    else if (*address == subnet.network || *address == subnet.broadcast())
-      wrong(fmt::format("is the {} address of {}, {}", *address == subnet.network ? "network" : "broadcast",
+    else if (address->tail == subnet.network() || address->tail == subnet.last())
+      wrong(fmt::format("is the {} address of {}, {}",
+                        address->tail == subnet.network() ? "network" : address->v6 ? "last" : "broadcast",
                         config_.deployment.subnet, range));
-    else if (*address == subnet.client())
+    else if (address->tail == subnet.client())
       wrong(fmt::format("is the client's address, {}", range));
-    else if (const auto [it, fresh] = taken.emplace(*address, &node); !fresh)
+    else if (const auto [it, fresh] = taken.emplace(address->tail, &node); !fresh)
       wrong(fmt::format("is taken by node '{}', addresses must differ", it->second->name));
+    else
+      node.ip = address_text(*address);  // an IPv6 address has many spellings
   }
   if (problems_.any()) return;
-  const std::size_t room = subnet.broadcast() - subnet.network - 2;  // not the network, broadcast and client's
+  const std::size_t room = subnet.last() - subnet.network() - 2;  // not the first, the last and the client's
   if (wanted > room) {
     problems_.add(subnet_place_, fmt::format("deployment.subnet: '{}' has room for {} nodes, {} are configured",
                                              config_.deployment.subnet, room, wanted),
-                  "give a larger subnet, such as \"10.77.0.0/16\"");
+                  fmt::format("give a larger subnet, such as \"{}\"", subnet.address.v6 ? "fd00:77::/64" : "10.77.0.0/16"));
     return;
   }
-  std::uint32_t next = subnet.network + 1;
+  std::uint32_t next = subnet.network() + 1;
   for (Node& node : config_.nodes) {
     if (fixed(node) || !node.ip.empty()) continue;
     while (taken.contains(next)) ++next;
     taken.emplace(next, &node);
-    node.ip = ipv4_text(next);
+    node.ip = subnet.text(next);
   }
 }
 
@@ -589,7 +633,10 @@ Result<Config> parse_config(std::string_view text, std::string_view name, const 
   return Reader(root, name, directory).read();
 }
 
-std::string client_address(const Deployment& deployment) { return ipv4_text(subnet_of(deployment).client()); }
+std::string client_address(const Deployment& deployment) {
+  const Subnet subnet = subnet_of(deployment);
+  return subnet.text(subnet.client());
+}
 
 int prefix_length(const Deployment& deployment) { return subnet_of(deployment).prefix; }
 

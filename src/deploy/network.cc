@@ -18,6 +18,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "deploy/deployment.h"
 
@@ -308,6 +309,9 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
       outcome = [&]() -> Result<void> {
         Netlink netlink;
         const int link = static_cast<int>(::if_nametoindex(kNodeLink));
+        // A link that an incident takes down and up again must come back with its address, as IPv4's does.
+        if (address.family == AF_INET6)
+          ROSE_CHECK(write_control(fmt::format("/proc/sys/net/ipv6/conf/{}/keep_addr_on_down", kNodeLink), "1"));
         if (const int err = netlink.add_address(link, address, prefix); err != 0)
           return environment(fmt::format("give {} the address {}/{}", members[i].netns, members[i].ip, prefix), err);
         if (const int err = netlink.up(link); err != 0)

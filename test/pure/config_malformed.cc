@@ -139,6 +139,11 @@ netwrk = "host"
      "5:1: deployment: unknown key 'netwrk'",
      "did you mean 'network'? accepted here: network, subnet, setup, teardown"},
     {kNode + R"([deployment]
+subnet = "10.77.0"
+)",
+     "5:10: deployment.subnet: '10.77.0' is not a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"",
+     ""},
+    {kNode + R"([deployment]
 subnet = "10.77.0.0"
 )",
      "5:10: deployment.subnet: '10.77.0.0' is not an IPv4 network with a prefix of 8 to 29 such as "
@@ -157,10 +162,16 @@ subnet = "10.77.0.5/24"
      "\"10.77.0.0/24\"",
      ""},
     {kNode + R"([deployment]
-subnet = "fd00::/64"
+subnet = "fd00::/127"
 )",
-     "5:10: deployment.subnet: 'fd00::/64' is not an IPv4 network with a prefix of 8 to 29 such as "
-     "\"10.77.0.0/24\"",
+     "5:10: deployment.subnet: 'fd00::/127' has a prefix of 127, an IPv6 network with a prefix of "
+     "16 to 125 such as \"fd00:77::/64\" is needed",
+     ""},
+    {kNode + R"([deployment]
+subnet = "fd00::5:0:0:1/64"
+)",
+     "5:10: deployment.subnet: 'fd00::5:0:0:1/64' is an address inside its network, which is "
+     "\"fd00::/64\"",
      ""},
     {kNode + R"([deployment]
 setup = "./setup.sh"

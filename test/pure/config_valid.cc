@@ -116,6 +116,17 @@ TEST_CASE("a subnet may be filled, and gives its last address to the client") {
         "10.255.255.254");
 }
 
+TEST_CASE("a subnet may be of IPv6") {
+  const config::Config config = parse("[deployment]\nsubnet = \"fd00:77::/64\"\n" + nodes(2) +
+                                      "[[node]]\nname = \"x\"\nip = \"FD00:77:0:0::1\"\ncommand = [\"x\"]\n");
+  CHECK(config.nodes[0].ip == "fd00:77::2");
+  CHECK(config.nodes[1].ip == "fd00:77::3");
+  CHECK(config.nodes[2].ip == "fd00:77::1");
+  CHECK(config::client_address(config.deployment) == "fd00:77::fffe");
+  CHECK(config::prefix_length(config.deployment) == 64);
+  CHECK(config::client_address(parse("[deployment]\nsubnet = \"fd00::8/125\"\n" + nodes(1)).deployment) == "fd00::e");
+}
+
 TEST_CASE("in host networks any address will do, none too") {
   const config::Config config = parse("[deployment]\nnetwork = \"host\"\n" + kNode +
                                       "[[node]]\nname = \"n2\"\nip = \"::1\"\ncommand = [\"kv\"]\n" +
