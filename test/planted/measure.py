@@ -29,7 +29,7 @@ TRACE_TRIES = 3
 CONTROL_RUNS = 10
 SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
 # Seconds after which a command is stopped.
-LIMITS = {"install": 1800, "profile": 900, "trace": 900, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
+LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
           "fixed": 1800, "blind": 600}
 PATIENCE = 90        # for cleaning up after it was asked to stop
 INSTALL_SKIPS = 77
@@ -174,6 +174,7 @@ class Case:
         self.attainable = float(self.facts.get("attainable", 1.0))
         self.profile = commands.work / "profile.json"
         self.dump = commands.work / "incident.dump"
+        self.dumps = [self.dump]  # what is diagnosed
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
@@ -216,8 +217,13 @@ class Case:
         self.rose_json("profile", "profile", "-c", "rose.toml", "-o", self.profile, *more, accept=(0,))
 
     def incident(self, figures):
+        production = self.facts.get("production")
+        config = production["config"] if production else "rose.toml"
+        if production:
+            hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
+            self.dumps = [self.commands.work / f"incident-{host}.dump" for host in hosts]
         if self.options.recorded:
-            for name, file in (("incident.dump", self.dump), ("profile.json", self.profile)):
+            for name, file in [(dump.name, dump) for dump in self.dumps] + [("profile.json", self.profile)]:
                 if not (self.folder / name).exists():
                     raise Failed(f"--recorded: there is no {name}")
                 shutil.copyfile(self.folder / name, file)
@@ -227,17 +233,34 @@ class Case:
         figures["source"] = "incident"
         tries = self.facts.get("trace_tries", TRACE_TRIES)
         for attempt in range(1, tries + 1):
-            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", "rose.toml", "--profile", self.profile,
+            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile,
                                             "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump)
             figures["trace_tries"] = attempt
             if status == 0:
                 figures["events"] = sum(result["events"].values())
+                if production:
+                    self.split_by_host(hosts)
                 return
             say(f"    the bug did not show: {result.get('reason', '')}; incident: {result.get('incident')}")
         raise Failed(f"the bug did not show in {tries} incidents")
 
+    def split_by_host(self, hosts):
+        """One dump a host, as tracers beside the system write them: none of them knows of the others, or of a workload."""
+        for host, file in zip(hosts, self.dumps):
+            _, text = self.step(f"split {host}", [self.rose, "dump", "show", self.dump, "--format", "jsonl", "--node", host])
+            head, *events = text.splitlines()
+            meta = json.loads(head)["meta"]
+            meta.pop("workload_ts", None)
+            meta.update(node=host, host=host, nodes=[host])
+            meta["addresses"] = [entry for entry in meta["addresses"] if entry.startswith(f"{host}=")]
+            lines = file.with_suffix(".jsonl")
+            lines.write_text("\n".join([json.dumps({"meta": meta}), *events]) + "\n")
+            self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
+
     def traced(self):
-        return ["--trace", self.dump, "-c", "rose.toml", "--profile", self.profile]
+        hosts = self.facts.get("production", {}).get("map", {})
+        mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
+        return ["--trace", *self.dumps, *mapped, "-c", "rose.toml", "--profile", self.profile]
 
     def plan(self, figures, found):
         """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
@@ -319,10 +342,10 @@ class Case:
         say(f"  blind: {tally['hits']} of {tally['runs']} after {tally['seconds']:.1f} s")
 
     def keep_recordings(self):
-        for file, name in ((self.dump, "incident.dump"), (self.profile, "profile.json"), (self.schedule, "schedule.toml")):
+        for file in (*self.dumps, self.profile, self.schedule):
             if file.exists():
-                shutil.copyfile(file, self.folder / name)
-                (self.folder / name).chmod(0o644)
+                shutil.copyfile(file, self.folder / file.name)
+                (self.folder / file.name).chmod(0o644)
 
     def measure(self):
         figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "solved": False,
