@@ -279,6 +279,10 @@ Peer Extractor::read_peer(std::string_view text, Interner& texts) const {
   return peer;
 }
 
+bool Extractor::own_socket(std::string_view syscall) {
+  return syscall == "accept" || syscall == "accept4" || syscall == "bind" || syscall == "listen";
+}
+
 std::string Extractor::peer_glob(const ScfGroup& group) const {
   const auto it = group_peers_.find(group.key.peer);
   if (group.key.peer == 0 || it == group_peers_.end()) return "";
@@ -320,7 +324,13 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   if (!group.nameless && takes_path) glob = path_glob(path, name(node));
   if (!glob.empty()) fault.call.path = glob;
   const std::string peer = takes_peer ? peer_glob(group) : std::string{};
-  if (!peer.empty()) fault.call.peer = peer;
+  if (own_socket(syscall)) {
+    // Nobody has come yet: what the dump notes is the address that the node itself listens at.
+    const auto at = group_peers_.find(group.key.peer);
+    if (takes_peer && at != group_peers_.end() && at->second.port != 0) fault.call.local = fmt::format(":{}", at->second.port);
+  } else if (!peer.empty()) {
+    fault.call.peer = peer;
+  }
 
   // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
   const std::int64_t near_end = std::max(2 * kSecond, (plan_.end_ts - plan_.begin_ts) / 10);

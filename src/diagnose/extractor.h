@@ -152,6 +152,9 @@ class Extractor {
 
   Peer read_peer(std::string_view text, Interner& texts) const;
 
+  // Calls on a socket that has no peer, only an address of its own.
+  static bool own_socket(std::string_view syscall);
+
   // The peer as the test deployment will show it.
   std::string peer_glob(const ScfGroup& group) const;
 

@@ -499,6 +499,19 @@ TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   for (std::size_t i = 3; i < 8; ++i) CHECK(plan.candidates[i].ordinariness == 3);
 }
 
+TEST_CASE("a call on a listening socket is matched by its own address: nobody has come yet") {
+  Dump dump;
+  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // noted is where it listens
+  dump.scf(6, "n1", "connect", EMFILE, {}, "10.77.0.2:7000");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].fault.call.local == ":7000");
+  CHECK_FALSE(plan.candidates[0].fault.call.peer);
+  CHECK(plan.candidates[1].fault.call.peer == "10.77.0.2:7000");
+  CHECK_FALSE(plan.candidates[1].fault.call.local);
+}
+
 TEST_CASE("connection errors that a fault of the other side explains are symptoms") {
   Dump dump;
   dump.crashed(10, "n1");
