@@ -1,5 +1,6 @@
-// A small message store. Messages go to segments of PER_SEGMENT messages; for each segment there is a description in meta/.
-// At the start, segments without a description are leftovers of an interrupted roll and removed.
+// A small message store. Messages go to segments of PER_SEGMENT messages. Each start begins a new epoch when its first message
+// comes, and segments carry the epoch they are of: those of a later epoch than meta/EPOCH says are what an
+// interrupted restore left, and are removed at the next start.
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -10,38 +11,43 @@
 
 static char *messages[MOST];
 static int count;
-static int segment = -1, in_segment;
-static int segment_number;
+static int epoch, begun;
+static int segment = -1, in_segment, segment_number;
 
 static void fatal(const char *what) {
   perror(what);
   exit(1);
 }
 
-// The segment's description, on disk. 0 or -1 with errno.
-static int describe(int number, int first) {
-  char path[64], text[64];
-  snprintf(path, sizeof path, "meta/%06d.meta", number);
-  int size = snprintf(text, sizeof text, "segment %d first %d\n", number, first);
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+static int write_epoch(void) {
+  char text[32];
+  int size = snprintf(text, sizeof text, "%d\n", epoch);
+  int fd = open("meta/EPOCH.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return -1;
   int bad = write(fd, text, (size_t)size) != size || fsync(fd) != 0 ? errno : 0;
   close(fd);
+  if (bad == 0 && rename("meta/EPOCH.new", "meta/EPOCH") != 0) bad = errno;
   errno = bad;
   return bad ? -1 : 0;
 }
 
+static void begin_epoch(void) {
+  begun = 1;
+  epoch++;
+  // The bug: the epoch is used although the next start will not know it.
+  if (write_epoch() != 0) note("warning: epoch %d not saved: %s", epoch, strerror(errno));
+}
+
 static int roll(void) {
   char path[64];
-  snprintf(path, sizeof path, "segments/%06d.log", segment_number + 1);
+  if (!begun) begin_epoch();
+  snprintf(path, sizeof path, "segments/%06d.%d", segment_number + 1, epoch);
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return -1;
   if (segment >= 0) close(segment);
   segment = fd;
   segment_number++;
   in_segment = 0;
-  // The bug: the segment is used although the next start will not know it.
-  if (describe(segment_number, count) != 0) note("warning: description of segment %d: %s", segment_number, strerror(errno));
   return 0;
 }
 
@@ -69,46 +75,35 @@ static void load(const char *path) {
   char line[SERVE_LINE];
   FILE *file = fopen(path, "re");
   if (file == NULL) fatal(path);
-  in_segment = 0;
   while (count < MOST && fgets(line, sizeof line, file) != NULL) {
     line[strcspn(line, "\n")] = '\0';
     messages[count++] = strdup(line);
-    in_segment++;
   }
   fclose(file);
-}
-
-// Does the segment have a sound description?
-static int described(int number) {
-  char path[64];
-  int in_it = 0, first;
-  snprintf(path, sizeof path, "meta/%06d.meta", number);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return 0;
-  int read = fscanf(file, "segment %d first %d", &in_it, &first);
-  fclose(file);
-  return read == 2 && in_it == number;
 }
 
 static void recover(void) {
-  char path[64];
-  int number, last = 0;
+  char path[300];
   if ((mkdir("meta", 0755) != 0 && errno != EEXIST) || (mkdir("segments", 0755) != 0 && errno != EEXIST)) fatal("cannot make folders");
+  FILE *file = fopen("meta/EPOCH", "re");
+  if (file == NULL && errno != ENOENT) fatal("meta/EPOCH");
+  if (file != NULL && fscanf(file, "%d", &epoch) != 1) fatal("meta/EPOCH is damaged");
+  if (file != NULL) fclose(file);
   DIR *folder = opendir("segments");
   if (folder == NULL) fatal("segments");
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-    if (sscanf(entry->d_name, "%6d.log", &number) == 1 && number > last) last = number;
-  closedir(folder);
-  for (number = 1; number <= last; number++) {
-    snprintf(path, sizeof path, "segments/%06d.log", number);
-    if (described(number)) {
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    int number, of_epoch;
+    if (sscanf(entry->d_name, "%6d.%d", &number, &of_epoch) != 2) continue;
+    snprintf(path, sizeof path, "segments/%s", entry->d_name);
+    if (of_epoch <= epoch) {
       load(path);
     } else if (unlink(path) == 0) {
-      note("removed leftover segment %06d", number);
+      note("removed leftover segment %s", entry->d_name);
     }
+    if (number > segment_number) segment_number = number;
   }
-  segment_number = last;
-  note("%d messages in %d segments", count, last);
+  closedir(folder);
+  note("epoch %d: %d messages", epoch, count);
 }
 
 static void request(int client, char *line) {
