@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 
-WRITE_SECONDS = 19
+WRITE_SECONDS = 13
 AGREE_SECONDS = 20
 
 
