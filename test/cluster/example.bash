@@ -28,7 +28,9 @@ whole_path() {
   step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-1}" --json
   [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"
 
-  step 0 "$rose" trace -c rose.toml --profile "$work/profile.json" --incident "$PWD/incident.sh" -o "$work/dump.bin" --json
+  local incident=$PWD/incident
+  if [ ! -e "$incident" ]; then incident=$incident.sh; fi
+  step 0 "$rose" trace -c rose.toml --profile "$work/profile.json" --incident "$incident" -o "$work/dump.bin" --json
   json_is 'j["verdict"]' reproduced
   json_is 'j["lost"]' 0
   [ "$(stat -c %a "$work/dump.bin")" = 600 ] || fail "dump.bin is not 0600"

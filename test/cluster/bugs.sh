@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# examples/bugs: real bugs of Debian's packages, from what was recorded: their dumps are planned (the fault that caused it
+# is among the first two) and their schedules replayed. Those that say "ci": true in case.json, or those named after the build folder.
+. "$(dirname "$0")/common.bash"
+command -v ip > /dev/null || skip "ip (iproute2) is missing"
+rose=$(realpath "$rose")
+examples=$(realpath "$here/../../examples/bugs")
+shift 2
+
+# root FIELD: of case.json, else of the schedule's first fault.
+ranks='
+import json, re, sys, tomllib
+plan, case, schedule = sys.argv[1:]
+fault = tomllib.load(open(schedule, "rb"))["fault"][0]
+root = json.load(open(case)).get("root") or {key: fault[key] for key in ("kind", "node", "syscall", "error") if key in fault}
+good = [c["rank"] for c in json.load(open(plan))["candidates"] if all(re.fullmatch(str(v), str(c.get(k) or "")) for k, v in root.items())]
+print(good[0] if good else "none", root)
+sys.exit(0 if good and good[0] <= 2 else 1)'
+
+ran=0
+reasons=
+for case in "$examples"/*/case.json; do
+  folder=$(dirname "$case")
+  bug=$(basename "$folder")
+  if [ $# -gt 0 ]; then
+    [[ " $* " == *" $bug "* ]] || continue
+  else
+    python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1])).get("ci"))' "$case" || continue
+  fi
+
+  expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json" -c "$folder/rose.toml" --json
+  cp "$work/out" "$work/plan.json"
+  python3 -c "$ranks" "$work/plan.json" "$case" "$folder/schedule.toml" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
+  echo "$bug: root cause at rank $(cat "$work/rank")"
+
+  status=0
+  "$folder/install" > "$work/install.out" 2> "$work/install.err" || status=$?
+  if [ $status -eq 77 ]; then
+    reasons="$reasons $bug: $(tail -1 "$work/install.out");"
+    continue
+  fi
+  [ $status -eq 0 ] || { fail "$bug: install exits $status: $(tail -3 "$work/install.err")"; continue; }
+
+  ran=$((ran + 1))
+  # Machines are shared: a run or two may be lost to that.
+  expect 0 "$rose" replay "$folder/schedule.toml" -c "$folder/rose.toml" --runs 2 --json
+  if [ $failures -gt 0 ]; then break; fi
+  json_is 'j["verdict"]' reproduced
+  json_is 'all(f["fired"] >= 1 for f in j["faults"])' True
+  echo "$bug: replayed, $(json 'j["reproduced"]') of $(json 'j["runs"]') in $(json 'round(j["seconds"])') s"
+done
+if [ -n "$reasons" ]; then echo "not run:$reasons"; fi
+[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be had here:$reasons"
