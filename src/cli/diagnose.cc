@@ -1,4 +1,5 @@
 // rose diagnose: from the dump of a failure to the schedule that reproduces it.
+#include <algorithm>
 #include <deque>
 
 #include "base/cancel.h"
@@ -29,59 +30,77 @@ struct Options {
   bool allow_attached = false;
 };
 
-// Real runs in the test deployment; with --resume, the recorded ones first. The search is
-// deterministic, so it asks for the same schedules in the same order.
+// Real runs in the test deployment; with --resume, what the record holds of a schedule comes first. The search
+// is deterministic: told the same, it asks for the same, so an interrupted one goes on where it was.
 class ClusterRunner final : public diagnose::Runner {
  public:
   ClusterRunner(const config::Config& config, const std::optional<profile::Profile>& profile, replay::RunStore& store,
                 bool allow_attached, std::vector<replay::RunStore::Recorded> recorded)
-      : config_(config), store_(store), recorded_(recorded.begin(), recorded.end()) {
+      : config_(config), store_(store) {
     options_.tracer = replay::tracer_options(config);
     options_.allow_attached = allow_attached;
     if (profile) options_.profile = &*profile;
+    for (replay::RunStore::Recorded& run : recorded) {
+      next_number_ = run.result.number + 1;  // they come by their numbers
+      recorded_[run.fingerprint].push_back(std::move(run.result));
+    }
   }
 
   Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
-    ROSE_TRY(std::vector<schedule::RunResult> results, run_many(schedule, 1));
-    return std::move(results.front());
+    return std::move(run_all({&schedule}).front());
   }
 
-  Result<std::vector<schedule::RunResult>> run_many(const schedule::Schedule& schedule, int count) override {
-    ROSE_CHECK(cancel::check());
-    std::vector<schedule::RunResult> results;
-    for (; count > 0 && !recorded_.empty(); --count) {
-      ROSE_TRY(results.emplace_back(), next_recorded(schedule));
-      ++runs_;
+  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules) override {
+    std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
+    std::vector<const schedule::Schedule*> todo;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+      if (std::optional<schedule::RunResult> known = next_recorded(*schedules[i])) {
+        results[i] = *std::move(known);
+      } else {
+        todo.push_back(schedules[i]);
+        places.push_back(i);
+      }
     }
-    if (count == 0) return results;
-    options_.number = runs_ + 1;
-    runs_ += count;
-    ROSE_TRY(std::vector<replay::Run> made, replay::run_side_by_side(store_, config_, schedule, options_, count));
-    for (replay::Run& run : made) {
-      log::debug("run {}: {} ({})\n{}", run.result.number, schedule::verdict_name(run.result.verdict), run.result.reason,
-                 report::fault_table(schedule, run.result));
-      results.push_back(std::move(run.result));
+    options_.number = next_number_;
+    next_number_ += static_cast<int>(todo.size());
+    std::vector<Result<replay::Run>> made = replay::run_side_by_side(store_, config_, todo, options_);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      if (!made[i]) {
+        results[places[i]] = Unexpected(std::move(made[i]).error());
+        continue;
+      }
+      log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
+                 made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
+      results[places[i]] = std::move(made[i]->result);
     }
-    return results;
+    std::vector<Result<schedule::RunResult>> all;
+    for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
+    return all;
+  }
+
+  // Recorded runs that the search did not ask for.
+  [[nodiscard]] std::size_t unused() const {
+    std::size_t runs = 0;
+    for (const auto& [schedule, left] : recorded_) runs += left.size();
+    return runs;
   }
 
  private:
-  Result<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
-    replay::RunStore::Recorded recorded = std::move(recorded_.front());
-    recorded_.pop_front();
-    if (recorded.fingerprint != schedule::fingerprint(schedule))
-      return fail(ErrorKind::input,
-                  fmt::format("the record's run {} is of another schedule than the search asks for: the dump, profile or "
-                              "configuration changed since", recorded.result.number),
-                  "diagnose without --resume to start over");
-    return std::move(recorded.result);
+  std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
+    const auto found = recorded_.find(schedule::fingerprint(schedule));
+    if (found == recorded_.end() || found->second.empty()) return std::nullopt;
+    schedule::RunResult result = std::move(found->second.front());
+    found->second.pop_front();
+    result.trace = store_.recorded_trace(result.number);
+    return result;
   }
 
   const config::Config& config_;
   replay::RunStore& store_;
   replay::RunOptions options_;
-  int runs_ = 0;
-  std::deque<replay::RunStore::Recorded> recorded_;
+  int next_number_ = 1;
+  std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
 };
 
 Result<std::map<std::string, std::string>> parse_map(const std::vector<std::string>& entries) {
@@ -97,9 +116,17 @@ Result<std::map<std::string, std::string>> parse_map(const std::vector<std::stri
   return map;
 }
 
+// Nobody waits by the second for an upper bound.
+std::string rough_time(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", std::max(1.0, seconds));
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 std::string progress_line(const diagnose::Progress& p, double seconds) {
-  return fmt::format("diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs left, best rate {:.0f} %): {}", p.level,
-                     p.schedules, p.runs, seconds, p.runs_left, p.best_rate * 100, p.doing);
+  const std::string left = p.seconds_left > 0 ? fmt::format(" or {}", rough_time(p.seconds_left)) : "";
+  return fmt::format("diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs{} left, best rate {:.0f} %): {}", p.level,
+                     p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
 }
 
 int exit_code_of(const diagnose::Diagnosis& diagnosis) {
@@ -140,18 +167,23 @@ Result<int> run(const Options& options, const Common& common) {
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
   std::vector<replay::RunStore::Recorded> recorded;
   if (options.resume) {
-    ROSE_TRY(recorded, store.recorded());
+    ROSE_TRY(recorded, store.recorded(config));
     log::info("resuming after {} recorded runs", recorded.size());
   } else {
-    ROSE_CHECK(store.start_over());
+    ROSE_CHECK(store.start_over(config));
   }
   const std::int64_t began = monotonic_ns();
   const auto seconds = [&] { return static_cast<double>(monotonic_ns() - began) / 1e9; };
   ClusterRunner runner(config, inputs.profile, store, options.allow_attached, std::move(recorded));
-  ROSE_TRY(const diagnose::Diagnosis diagnosis, diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
-             log::progress(progress_line(p, seconds()));
-           }));
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    log::progress(progress_line(p, seconds()));
+  });
   log::end_progress();
+  if (!made && made.error().kind == ErrorKind::cancelled && folder)
+    log::info("the record is kept: the same command with --resume goes on from here");
+  ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
+  if (runner.unused() > 0)
+    log::info("{} recorded runs were not needed: the dump, profile or [diagnose] differ from when they were made", runner.unused());
 
   std::string schedule_path;
   if (diagnosis.found) {

@@ -71,7 +71,7 @@ Result<int> run(const Options& options, const Common& common) {
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
-  ROSE_CHECK(store.start_over());
+  ROSE_CHECK(store.start_over(config));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(config);
   run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without

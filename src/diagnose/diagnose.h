@@ -24,6 +24,7 @@ struct Inputs {
   std::optional<profile::Profile> profile;
   const config::Config* config = nullptr;               // nodes and [diagnose]
   std::map<std::string, std::string> host_to_node;      // --map
+  bool simplify = true;                                 // make the found schedule simpler before it is reported
 };
 
 // A fault that the dump suggests.
@@ -68,16 +69,14 @@ struct Plan {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // One run. Errors end the diagnosis; trouble of one run is an inconclusive RunResult.
+  // One run. An error of kind `input` or `environment` says that this schedule can't be run here (a function that the
+  // build lacks), others end the diagnosis; trouble of one run is an inconclusive RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
-  // `count` runs of one schedule, side by side where the runner can.
-  [[nodiscard]] virtual Result<std::vector<schedule::RunResult>> run_many(const schedule::Schedule& schedule, int count) {
-    std::vector<schedule::RunResult> results;
-    for (int i = 0; i < count; ++i) {
-      Result<schedule::RunResult> result = run(schedule);
-      if (!result) return Unexpected(std::move(result).error());
-      results.push_back(std::move(*result));
-    }
+  // One run of each, side by side where the runner can: one result a schedule, in their order.
+  [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
+      const std::vector<const schedule::Schedule*>& schedules) {
+    std::vector<Result<schedule::RunResult>> results;
+    for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
 };
@@ -88,6 +87,7 @@ struct Progress {
   int runs = 0;
   int runs_left = 0;  // at most
   double best_rate = 0;
+  double seconds_left = 0;  // at most, by what runs took so far; 0: not known yet
   std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 

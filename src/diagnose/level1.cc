@@ -22,6 +22,8 @@ constexpr std::size_t kMostTogether = 20;   // faults of one schedule
 constexpr std::size_t kMostAlone = 6;       // faults also tried alone, and in growing prefixes
 constexpr std::size_t kBreadth = 10;        // calls whose first shape is tried before any second shape
 constexpr std::size_t kMostMixed = 3;       // calls also tried together with the other faults
+constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
+constexpr std::size_t kMostEpisodes = 4;
 constexpr std::size_t kMostSecondTries = 8;
 
 bool call(const Candidate& c) { return c.kind == FaultKind::syscall; }
@@ -50,15 +52,17 @@ class Builder {
     std::vector<const Candidate*> symptoms;
     for (const Candidate& c : plan_.candidates) (c.symptom ? symptoms : call(c) ? calls : timed).push_back(&c);
     std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
-    if (timed.size() > kMostTogether) timed.resize(kMostTogether);
+    // Of too many the last: what came right before the failure is likelier to have caused it.
+    if (timed.size() > kMostTogether) timed.erase(timed.begin(), timed.end() - static_cast<std::ptrdiff_t>(kMostTogether));
     const bool call_first = !plan_.candidates.empty() && call(plan_.candidates[0]) && !timed.empty();
 
     if (call_first) {
       root_causes(calls, calls.front());
       single_call(*calls.front(), 0);
     }
+    episodes(timed);
     all_of(timed);
-    alone_and_prefixes(timed);
+    alone_and_parts(timed);
     shapes_of(timed);
     if (!call_first) root_causes(calls, nullptr);
     // Breadth first among the surprising ones; usual noise waits until they were tried in all shapes.
@@ -66,6 +70,7 @@ class Builder {
     while (breadth < std::min(calls.size(), kBreadth) && calls[breadth]->ordinariness < 3 && !calls[breadth]->profiled) ++breadth;
     by_shape(calls, 0, breadth);
     for (std::size_t i = 0; !timed.empty() && i < std::min(calls.size(), kMostMixed); ++i) mixed(*calls[i], timed);
+    if (breadth > 1) together({calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(breadth)});
     if (call_first) root_causes(calls, nullptr);
     by_shape(calls, breadth, calls.size());
     for (const Candidate* c : symptoms) {
@@ -110,11 +115,16 @@ class Builder {
   // The faults one after the other; the first `first_ns` after the workload began, the others with
   // their observed spacing, squeezed when that is longer than the workload.
   std::vector<Fault> sequence(const std::vector<const Candidate*>& list, std::int64_t first_ns) const {
+    return sequence(list, first_ns, limit_);
+  }
+  std::vector<Fault> sequence(const std::vector<const Candidate*>& list, std::int64_t first_ns, std::int64_t most_ns) const {
     std::vector<Fault> faults;
     if (list.empty()) return faults;
     const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
-    const std::int64_t room = std::max(kSecond, limit_ * 8 / 10 - first_ns);
-    const double squeeze = first_ns + length > limit_ ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    // What does not fit at all is made to fit the workload as it is without faults.
+    const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
+    const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
+    const double squeeze = first_ns + length > most && length > 0 ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
     for (std::size_t i = 0; i < list.size(); ++i) {
       Fault fault = fitted(list[i]->fault);
       fault.after.clear();
@@ -147,16 +157,55 @@ class Builder {
       propose(sequence(timed, start),
               plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", what)
                                      : fmt::format("{}; the dump does not say when the workload began", what));
+    // The later ones may come after the workload's end, if the first ones do not hold it up.
+    propose(sequence(timed, starts(*timed.front()).front(), first_limit_),
+            fmt::format("{}, closer together than they were: the workload is shorter here", what));
   }
 
-  void alone_and_prefixes(const std::vector<const Candidate*>& timed) {
+  // Faults further apart than a whole workload takes have little to do with each other: those of one time
+  // together, the last ones first.
+  void episodes(const std::vector<const Candidate*>& timed) {
+    std::vector<std::vector<const Candidate*>> found;
+    for (const Candidate* c : timed) {
+      if (found.empty() || c->first_ts - found.back().back()->first_ts > limit_) found.emplace_back();
+      found.back().push_back(c);
+    }
+    if (found.size() < 2) return;
+    std::size_t tried = 0;
+    for (auto it = found.rbegin(); it != found.rend() && tried < kMostEpisodes; ++it, ++tried)
+      propose(sequence(*it, starts(*it->front()).front()),
+              it->size() == 1 ? fmt::format("alone, long after the faults before it: {}", it->front()->why)
+                              : fmt::format("the {} process and network faults of one time, long apart from the others", it->size()));
+  }
+
+  // Each alone, then growing parts: from the first on, and, of many, up to the last.
+  void alone_and_parts(const std::vector<const Candidate*>& timed) {
     if (timed.size() < 2) return;
-    const std::size_t most = std::min(timed.size(), kMostAlone);
-    for (std::size_t i = 0; i < most; ++i)
-      propose(sequence({timed[i]}, starts(*timed[i]).front()), fmt::format("alone: {}", timed[i]->why));
-    for (std::size_t n = 2; n < std::min(timed.size(), kMostAlone + 1); ++n)
+    std::vector<const Candidate*> alone = timed;
+    if (alone.size() > kMostAlone)
+      alone.erase(alone.begin() + kMostAlone / 2, alone.end() - static_cast<std::ptrdiff_t>(kMostAlone / 2));
+    for (const Candidate* c : alone) propose(sequence({c}, starts(*c).front()), fmt::format("alone: {}", c->why));
+    for (std::size_t n = 2; n < std::min(timed.size(), kMostAlone + 1); ++n) {
       propose(sequence({timed.begin(), timed.begin() + static_cast<std::ptrdiff_t>(n)}, starts(*timed.front()).front()),
               fmt::format("the first {} process and network faults", n));
+      const std::vector<const Candidate*> last(timed.end() - static_cast<std::ptrdiff_t>(n), timed.end());
+      if (n <= kMostAlone / 2)
+        propose(sequence(last, starts(*last.front()).front()), fmt::format("the last {} process and network faults", n));
+    }
+  }
+
+  // Failures that are no bug one by one may be one together.
+  void together(std::vector<const Candidate*> calls) {
+    const auto faults_of = [](const std::vector<const Candidate*>& list) {
+      std::vector<Fault> faults;
+      for (const Candidate* c : list) faults.push_back(c->fault);
+      return faults;
+    };
+    if (calls.size() > 2) propose(faults_of(calls), fmt::format("the {} most surprising failed calls together", calls.size()));
+    if (calls.size() > kMostPaired) calls.resize(kMostPaired);
+    for (std::size_t later = 1; later < calls.size(); ++later)
+      for (std::size_t i = 0; i < later; ++i)
+        propose(faults_of({calls[i], calls[later]}), "two failed calls together");
   }
 
   void shapes_of(const std::vector<const Candidate*>& timed) {
@@ -233,7 +282,7 @@ class Builder {
     } else {
       fault.when = c.fault.when;
       faults.front().after = {fault.id};
-      faults.front().when = after_ns(timed.front()->first_ts - c.first_ts);
+      faults.front().when = after_ns(std::min(timed.front()->first_ts - c.first_ts, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
     propose(std::move(faults), "the process and network faults together with a failed call");
@@ -279,6 +328,9 @@ class Level1 final : public Proposer {
     if (again_ < second_.size()) return second_[again_++];
     return std::nullopt;
   }
+
+  // Second tries are chosen by what all first ones showed.
+  bool goes_on() const override { return at_ < first_.size() || planned_second_; }
 
   void learn(const Proposal& proposal, const schedule::RunResult& result) override {
     if (result.oracle == schedule::OracleAnswer::miss) remember_unreached(proposal.schedule, result);

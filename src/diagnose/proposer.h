@@ -1,5 +1,5 @@
-// One level of the search: proposes schedules one at a time and learns from what each run showed.
-// The loop in search.cc makes the runs, confirms hits and keeps the budget; it knows no level by name.
+// One level of the search: proposes schedules and learns from what each run showed. The loop in
+// search.cc makes the runs, confirms hits and keeps the budget; it knows no level by name.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,11 @@ class Proposer {
  public:
   virtual ~Proposer() = default;
   [[nodiscard]] virtual std::optional<Proposal> next() = 0;
+  // Told of every proposal, in the order in which they were made. Of a schedule that ran before, what
+  // that run showed, without its trace: it is not run again (but for `again`).
   virtual void learn(const Proposal& proposal, const schedule::RunResult& result) = 0;
+  // May next() be asked before learn() was told of the last proposal? Such proposals run side by side.
+  [[nodiscard]] virtual bool goes_on() const { return false; }
   // What the level left out in this search; "" when nothing.
   [[nodiscard]] virtual std::string left_out() const { return {}; }
 };

@@ -1,10 +1,12 @@
-// The loop of the search: a control run, then what the levels propose; hits are confirmed, the
-// found schedule is minimised, the budget of runs is kept.
+// The loop of the search: a control run, then what the levels propose; hits are confirmed, those below
+// the target are refined first, the found schedule is made simpler, the budget of runs is kept.
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <set>
 
 #include "diagnose/proposer.h"
+#include "diagnose/signs.h"
+#include "diagnose/simpler.h"
 
 namespace rose::diagnose {
 namespace {
@@ -17,7 +19,11 @@ using schedule::Tally;
 using schedule::Verdict;
 
 constexpr int kMostUnarmable = 10;  // schedules in a row that can't be armed: then it is not for their contexts
-constexpr int kGateRuns = 3;  // hits in a row that a smaller schedule must show before it is confirmed in full
+constexpr int kGateRuns = 4;         // of a simpler schedule, before the next step builds on it
+constexpr int kMostSimplifying = 40; // runs for that, the last confirmation apart
+constexpr double kSameRate = 0.1 + 1e-9;  // rates this close are taken for the same
+constexpr std::size_t kMostLeads = 2;     // schedules below the target that each level refines before it looks elsewhere
+constexpr std::size_t kMostLastTries = 20;   // schedules that missed and are tried again, twice, when nothing hit
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
@@ -27,33 +33,6 @@ std::string short_words(const Schedule& schedule) {
   std::string ids;
   for (const Fault& fault : schedule.faults) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", fault.id);
   return fmt::format("{} faults: {}", schedule.faults.size(), ids);
-}
-
-// The same without one fault: what waited for it waits for what it waited for, as long in all.
-Schedule without(const Schedule& schedule, std::size_t index) {
-  Schedule smaller;
-  smaller.name = schedule.name;
-  const Fault& gone = schedule.faults[index];
-  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
-    if (i == index) continue;
-    Fault fault = schedule.faults[i];
-    const auto it = std::find(fault.after.begin(), fault.after.end(), gone.id);
-    if (it != fault.after.end()) {
-      fault.after.erase(it);
-      for (const std::string& id : gone.after)
-        if (std::find(fault.after.begin(), fault.after.end(), id) == fault.after.end()) fault.after.push_back(id);
-      // Only times add up; other conditions of the gone fault go with it.
-      const bool timed = gone.when.size() == 1 && gone.when[0].kind == schedule::ConditionKind::elapsed;
-      const bool fault_timed = !fault.when.empty() && fault.when[0].kind == schedule::ConditionKind::elapsed;
-      const bool process_fault = fault.kind != schedule::FaultKind::syscall;
-      if (timed && fault_timed)
-        fault.when[0].elapsed_ns += gone.when[0].elapsed_ns;
-      else if (timed && process_fault)
-        fault.when.insert(fault.when.begin(), gone.when[0]);
-    }
-    smaller.faults.push_back(std::move(fault));
-  }
-  return smaller;
 }
 
 class Search {
@@ -67,10 +46,11 @@ class Search {
     if (!go_on) return std::move(d_);
     if (d_.plan.schedules.empty()) return nothing_to_try();
     ROSE_TRY(const bool reached, search());
-    if (reached)
-      ROSE_CHECK(minimise());
-    else
+    if (!reached)
       ROSE_CHECK(settle());
+    else if (inputs_.simplify)
+      ROSE_CHECK(minimise());
+    if (unarmable_ && !armed_any_) return Unexpected(*std::move(unarmable_));
     conclude();
     return std::move(d_);
   }
@@ -102,15 +82,21 @@ class Search {
       progress.runs = d_.runs;
       progress.runs_left = left();
       progress.best_rate = best_rate();
+      if (timed_runs_ > 0) progress.seconds_left = run_seconds_ / timed_runs_ * left() / std::max(1, options_.jobs);
       progress.doing = doing;
       progress_(progress);
     }
   }
 
-  Result<RunResult> run_once(const Schedule& schedule, const std::string& doing) {
-    tell(doing);
-    ++d_.runs;
-    return runner_.run(schedule);
+  std::vector<Result<RunResult>> run_all(const std::vector<const Schedule*>& schedules) {
+    d_.runs += static_cast<int>(schedules.size());
+    std::vector<Result<RunResult>> made = runner_.run_all(schedules);
+    for (const Result<RunResult>& result : made)
+      if (result) {
+        run_seconds_ += result->seconds;
+        ++timed_runs_;
+      }
+    return made;
   }
 
   // --- the control run: without faults
@@ -122,12 +108,16 @@ class Search {
     Tried tried{none, 0, {}, "control run without faults"};
     RunResult result;
     for (int attempt = 0; attempt < 2 && left() > 0; ++attempt) {
-      ROSE_TRY(result, run_once(none, attempt == 0 ? "control run without faults" : "control run without faults, again"));
+      tell(attempt == 0 ? "control run without faults" : "control run without faults, again");
+      std::vector<Result<RunResult>> made = run_all({&none});
+      if (!made[0]) return Unexpected(std::move(made[0]).error());
+      result = *std::move(made[0]);
       tried.tally.add(result.verdict);
       if (result.verdict != Verdict::inconclusive) break;
     }
     tried.note += fmt::format(": {}", result.reason);
     d_.tried.push_back(std::move(tried));
+    shown_.emplace_back();
     d_.verdict = Verdict::inconclusive;
     if (result.verdict == Verdict::reproduced || result.oracle == OracleAnswer::hit) {
       d_.reason = "the bug shows without faults: the oracle found it in a control run, so no fault can be told to cause it; "
@@ -164,17 +154,22 @@ class Search {
   // True when a schedule reached the target rate; it is kept_.back().
   Result<bool> search() {
     const SearchContext context{&inputs_, &d_.plan, &past_, &control_};
+    signs_.emplace(d_.plan);
+    // Something is held back for what missed: a miss is no proof.
+    floor_ = std::min(2 * static_cast<int>(kMostLastTries), options_.max_runs / 8);
     std::vector<int> missing;
     for (const int level : options_.levels) {
-      std::unique_ptr<Proposer> proposer = make_proposer(level, context);
-      if (!proposer) {
+      if (!has_level(level)) {
         missing.push_back(level);
         continue;
       }
       level_ = level;
-      ROSE_TRY(const bool reached, one_level(*proposer));
+      ROSE_TRY(bool reached, refine(level));
       if (reached) return true;
-      if (left() <= 0) break;
+      const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
+      ROSE_TRY(reached, one_level(*proposer));
+      if (reached) return true;
+      if (left() <= floor_) break;
       if (std::string note = proposer->left_out(); !note.empty()) d_.plan.notes.push_back(std::move(note));
     }
     if (!missing.empty()) {
@@ -184,66 +179,208 @@ class Search {
                              missing.size() > 1 ? "are" : "is");
       d_.plan.notes.push_back(fmt::format("the search stopped after level {}: {}", level_, missing_));
     }
+    floor_ = 0;
+    return last_tries();
+  }
+
+  // A schedule of an earlier level that shows the bug, but too rarely, is the best start there is: this level
+  // goes on from it alone, with its faults and its order, before it looks at everything.
+  Result<bool> refine(int level) {
+    std::vector<const Kept*> leads;
+    for (const Kept& kept : kept_)
+      if (kept.level < level) leads.push_back(&kept);
+    std::stable_sort(leads.begin(), leads.end(), [](const Kept* a, const Kept* b) { return better(*a, *b); });
+    if (leads.size() > kMostLeads) leads.resize(kMostLeads);
+    std::vector<Schedule> schedules;  // kept_ grows meanwhile
+    for (const Kept* lead : leads) schedules.push_back(lead->schedule);
+    for (const Schedule& lead : schedules) {
+      Plan plan = plan_of(lead);
+      std::vector<PastRun> past;
+      const std::string key = schedule::fingerprint(lead);
+      for (const PastRun& run : past_)
+        if (schedule::fingerprint(run.schedule) == key) past.push_back(run);
+      const SearchContext context{&inputs_, &plan, &past, &control_};
+      const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
+      const int before = floor_;
+      floor_ = std::max(floor_, left() / 2);  // half of what is left, for the whole rest
+      Result<bool> reached = one_level(*proposer);
+      floor_ = before;
+      if (!reached || *reached) return reached;
+    }
     return false;
   }
 
+  // The plan as if the dump had held the faults of `lead` only.
+  Plan plan_of(const Schedule& lead) const {
+    Plan plan;
+    plan.begin_ts = d_.plan.begin_ts;
+    plan.end_ts = d_.plan.end_ts;
+    plan.workload_ts = d_.plan.workload_ts;
+    for (const Fault& fault : lead.faults)
+      for (const Candidate& candidate : d_.plan.candidates) {
+        if (candidate.fault.id != fault.id) continue;
+        Candidate own = candidate;
+        own.fault = fault;
+        own.symptom = false;
+        own.rank = static_cast<int>(plan.candidates.size()) + 1;
+        plan.candidates.push_back(std::move(own));
+        break;
+      }
+    plan.schedules = {lead};
+    plan.schedule_whys = {"it showed the bug, but too rarely"};
+    return plan;
+  }
+
+  // A proposal on its way through a run.
+  struct Trial {
+    Proposal proposal;
+    std::size_t index = 0;  // into d_.tried and shown_
+    bool runs = true;       // false: it ran before
+    int schedules = 0;      // tried until then
+    RunResult result;
+  };
+
   Result<bool> one_level(Proposer& proposer) {
-    while (left() > 0) {
-      const std::optional<Proposal> proposal = proposer.next();
-      if (!proposal) return false;
-      const std::string key = schedule::fingerprint(proposal->schedule);
-      const bool fresh = tried_keys_.insert(key).second;
-      if (!fresh && !proposal->again) continue;
-      std::size_t index = d_.tried.size();
+    while (left() > floor_) {
+      std::vector<Trial> batch = next_batch(proposer);
+      if (batch.empty()) return false;
+      ROSE_CHECK(make_runs(batch));
+      for (Trial& trial : batch) {
+        if (trial.runs) past_.push_back({level_, trial.proposal.schedule, trial.result.oracle, trial.result.faults});
+        proposer.learn(trial.proposal, trial.runs ? trial.result : shown_[trial.index]);
+      }
+      ROSE_TRY(const bool reached, confirm_hits(batch));
+      if (reached) return true;
+    }
+    return false;
+  }
+
+  // As many as may run side by side, and what need not run again among them.
+  std::vector<Trial> next_batch(Proposer& proposer) {
+    std::vector<Trial> batch;
+    const int most = std::max(1, std::min(options_.jobs, left() - floor_));
+    for (int runs = 0; runs < most;) {
+      std::optional<Proposal> proposal = proposer.next();
+      if (!proposal) break;
+      Trial trial;
+      const auto [known, fresh] = tried_.try_emplace(schedule::fingerprint(proposal->schedule), d_.tried.size());
+      trial.index = known->second;
+      trial.runs = fresh || proposal->again;
       if (fresh) {
         ++d_.schedules;
         d_.tried.push_back({proposal->schedule, level_, {}, proposal->why});
-      } else {
-        for (index = 0; schedule::fingerprint(d_.tried[index].schedule) != key;) ++index;
+        shown_.emplace_back();
       }
-      ROSE_TRY(const RunResult result, judged_run(*proposal, index));
-      past_.push_back({level_, proposal->schedule, result.oracle, result.faults});
-      proposer.learn(*proposal, result);
-      if (result.verdict != Verdict::reproduced) continue;
+      trial.schedules = d_.schedules;
+      trial.proposal = *std::move(proposal);
+      runs += trial.runs ? 1 : 0;
+      batch.push_back(std::move(trial));
+      if (!proposer.goes_on()) break;
+    }
+    return batch;
+  }
 
-      Kept kept{proposal->schedule, level_, d_.schedules, {}, {}, index};
-      remember_fired(kept, result);
-      ROSE_CHECK(confirm(kept.schedule, kept.tally, options_.confirm_runs, index, &kept));
+  // One run of each; another one where the oracle could not tell.
+  Result<void> make_runs(std::vector<Trial>& batch) {
+    std::vector<Trial*> todo;
+    for (Trial& trial : batch)
+      if (trial.runs) todo.push_back(&trial);
+    for (int attempt = 0; attempt < 2 && !todo.empty() && left() > 0; ++attempt) {
+      if (todo.size() > static_cast<std::size_t>(left())) todo.resize(static_cast<std::size_t>(left()));
+      std::vector<const Schedule*> schedules;
+      for (const Trial* trial : todo) schedules.push_back(&trial->proposal.schedule);
+      const Proposal& first = todo[0]->proposal;
+      tell(fmt::format("{}: {}{}", first.again ? "trying again" : "trying", short_words(first.schedule),
+                       todo.size() > 1 ? fmt::format(" (and {} more beside it)", todo.size() - 1) : ""));
+      std::vector<Result<RunResult>> made = run_all(schedules);
+      std::vector<Trial*> unclear;
+      for (std::size_t i = 0; i < todo.size(); ++i) {
+        ROSE_CHECK(take(*todo[i], std::move(made[i])));
+        if (todo[i]->result.oracle == OracleAnswer::unknown && armable_) unclear.push_back(todo[i]);
+      }
+      todo = std::move(unclear);
+    }
+    for (Trial& trial : batch) {
+      if (!trial.runs) continue;
+      if (!trial.result.reason.empty()) d_.tried[trial.index].note += fmt::format("; {}", trial.result.reason);
+      if (trial.result.verdict == Verdict::not_reproduced) {
+        const int score = signs_->score(trial.result.trace);
+        const auto [miss, fresh] = misses_.try_emplace(trial.index, score);
+        if (!fresh) miss->second = std::max(miss->second, score);
+      }
+      RunResult& shown = shown_[trial.index];
+      shown.verdict = trial.result.verdict;
+      shown.reason = trial.result.reason;
+      shown.oracle = trial.result.oracle;
+      shown.faults = trial.result.faults;
+    }
+    return {};
+  }
+
+  // A schedule may name what the test deployment does not have: a function that its build inlined. That
+  // ends its branch, not the diagnosis; unless hardly anything can be armed.
+  Result<void> take(Trial& trial, Result<RunResult> made) {
+    armable_ = made.has_value();
+    if (!made) {
+      const ErrorKind kind = made.error().kind;
+      if ((kind != ErrorKind::input && kind != ErrorKind::environment) || ++unarmable_in_a_row_ >= kMostUnarmable)
+        return Unexpected(std::move(made).error());
+      trial.result = {};
+      trial.result.reason = made.error().message;
+      if (!unarmable_) unarmable_ = std::move(made).error();
+      d_.tried[trial.index].tally.add(Verdict::inconclusive);
+      return {};
+    }
+    unarmable_in_a_row_ = 0;
+    armed_any_ = true;
+    trial.result = *std::move(made);
+    d_.tried[trial.index].tally.add(trial.result.verdict);
+    if (trial.result.verdict == Verdict::inconclusive && trial.result.oracle == OracleAnswer::hit) ++unfaulted_hits_;
+    return {};
+  }
+
+  Result<bool> confirm_hits(const std::vector<Trial>& batch) {
+    for (const Trial& trial : batch) {
+      if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
+      Kept kept{trial.proposal.schedule, d_.tried[trial.index].level, trial.schedules, {}, {}, trial.index};
+      remember_fired(kept, trial.result);
+      ROSE_CHECK(confirm(kept.schedule, kept.tally, options_.confirm_runs, trial.index, &kept));
       kept_.push_back(std::move(kept));
       if (reached(kept_.back().tally, options_.confirm_runs)) return true;
-      d_.tried[index].note += fmt::format("; below the target: {} of {} confirming runs", kept_.back().tally.reproduced,
-                                          kept_.back().tally.conclusive());
+      d_.tried[trial.index].note += fmt::format("; below the target: {} of {} confirming runs", kept_.back().tally.reproduced,
+                                                kept_.back().tally.conclusive());
     }
     return false;
   }
 
-  // One run; another one if the oracle could not tell.
-  Result<RunResult> judged_run(const Proposal& proposal, std::size_t index) {
-    const std::string doing =
-        fmt::format("{}: {}", proposal.again ? "trying again" : "trying", short_words(proposal.schedule));
-    RunResult result;
-    for (int attempt = 0; attempt < 2 && left() > 0; ++attempt) {
-      Result<RunResult> made = run_once(proposal.schedule, doing);
-      if (!made && level_ > 1 && unarmable(made.error()) && ++unarmable_in_a_row_ < kMostUnarmable) {
-        result = {};
-        result.reason = made.error().message;
-        d_.tried[index].tally.add(Verdict::inconclusive);
-        break;
+  // Nothing hit, or too rarely: what missed is tried again, likeliest first, before it is given up.
+  Result<bool> last_tries() {
+    for (const Kept& kept : kept_)
+      if (kept.tally.rate() * 2 >= options_.target_rate) return false;
+    std::vector<std::pair<int, std::size_t>> order;
+    for (const auto& [index, score] : misses_)
+      if (d_.tried[index].tally.reproduced == 0) order.push_back({-score, index});
+    std::sort(order.begin(), order.end());
+    if (order.size() > kMostLastTries) order.resize(kMostLastTries);
+    for (int round = 1; round <= 2; ++round) {
+      for (std::size_t at = 0; at < order.size() && left() > 0;) {
+        std::vector<Trial> batch;
+        for (; at < order.size() && static_cast<int>(batch.size()) < std::min(options_.jobs, left()); ++at) {
+          const std::size_t index = order[at].second;
+          Trial trial;
+          trial.index = index;
+          trial.schedules = d_.schedules;
+          trial.proposal = {d_.tried[index].schedule, {}, true};
+          batch.push_back(std::move(trial));
+        }
+        level_ = d_.tried[batch[0].index].level;
+        ROSE_CHECK(make_runs(batch));
+        ROSE_TRY(const bool reached, confirm_hits(batch));
+        if (reached) return true;
       }
-      if (!made) return Unexpected(std::move(made).error());
-      unarmable_in_a_row_ = 0;
-      result = *std::move(made);
-      d_.tried[index].tally.add(result.verdict);
-      if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::hit) ++unfaulted_hits_;
-      if (result.verdict != Verdict::inconclusive || result.oracle != OracleAnswer::unknown) break;
     }
-    if (!result.reason.empty()) d_.tried[index].note += fmt::format("; {}", result.reason);
-    return result;
+    return false;
   }
-
-  // A context may name what the test deployment does not have: a function that its build inlined. That
-  // ends the branch, not the diagnosis.
-  static bool unarmable(const Error& error) { return error.kind == ErrorKind::input || error.kind == ErrorKind::environment; }
 
   static void remember_fired(Kept& kept, const RunResult& result) {
     for (const schedule::FaultOutcome& outcome : result.faults)
@@ -263,66 +400,89 @@ class Search {
     return (decided || tally.conclusive() * 2 >= planned) && tally.rate() + 1e-9 >= options_.target_rate;
   }
 
+  struct Confirming {
+    int planned = 0;
+    int most_inconclusive = 0;
+    bool to_the_end = false;  // also when it is decided: for a rate to report
+  };
+
   Result<void> confirm(const Schedule& schedule, Tally& tally, int planned, std::size_t index, Kept* kept, bool to_the_end = false) {
-    const int most_inconclusive = planned / 2 + 3;
+    return confirm(schedule, tally, {planned, planned / 2 + 3, to_the_end}, index, kept);
+  }
+
+  Result<void> confirm(const Schedule& schedule, Tally& tally, const Confirming& how, std::size_t index, Kept* kept) {
     confirming_ = &tally;
-    while (left() > 0 && tally.conclusive() < planned && tally.inconclusive < most_inconclusive &&
-           (to_the_end || schedule::undecided(conclusive(tally), options_.target_rate, planned))) {
-      const int batch = std::max(1, std::min({options_.jobs, planned - tally.conclusive(), left()}));
-      tell(fmt::format("confirming {}/{}: {}", tally.conclusive() + 1, planned, short_words(schedule)));
-      d_.runs += batch;
-      ROSE_TRY(const std::vector<RunResult> results, runner_.run_many(schedule, batch));
-      for (const RunResult& result : results) {
-        tally.add(result.verdict);
-        d_.tried[index].tally.add(result.verdict);
-        if (kept != nullptr && result.verdict == Verdict::reproduced) remember_fired(*kept, result);
+    // A schedule far below a target that takes many runs to confirm is not given them all.
+    const auto go_on = [&] {
+      return schedule::undecided(conclusive(tally), options_.target_rate, how.planned) &&
+             !schedule::hopeless(conclusive(tally), options_.target_rate);
+    };
+    while (left() > 0 && tally.conclusive() < how.planned && tally.inconclusive < how.most_inconclusive && (how.to_the_end || go_on())) {
+      const int batch = std::max(1, std::min({options_.jobs, how.planned - tally.conclusive(), left()}));
+      tell(fmt::format("{} {}/{}: {}", how.planned == options_.confirm_runs ? "confirming" : "does it still show,",
+                       tally.conclusive() + 1, how.planned, short_words(schedule)));
+      for (Result<RunResult>& result : run_all(std::vector<const Schedule*>(static_cast<std::size_t>(batch), &schedule))) {
+        if (!result) return Unexpected(std::move(result).error());
+        tally.add(result->verdict);
+        d_.tried[index].tally.add(result->verdict);
+        if (kept != nullptr && result->verdict == Verdict::reproduced) remember_fired(*kept, *result);
       }
     }
     confirming_ = nullptr;
     return {};
   }
 
-  // --- minimisation: fewer faults at the same rate
+  // --- minimisation: simpler, at the same rate
 
   Result<void> minimise() {
-    Kept best = kept_.back();
-    Kept smaller = best;
-    // Faults that never fired first, then from the last to the first: later ones are likelier consequences.
-    std::vector<std::string> order;
-    for (auto it = best.schedule.faults.rbegin(); it != best.schedule.faults.rend(); ++it) order.push_back(it->id);
-    std::stable_partition(order.begin(), order.end(), [&](const std::string& id) { return !best.fired.contains(id); });
-    for (const std::string& id : order) {
-      if (smaller.schedule.faults.size() < 2 || left() < 1 + kGateRuns) break;
-      std::size_t at = 0;
-      while (smaller.schedule.faults[at].id != id) ++at;
-      Kept trial = smaller;
-      trial.schedule = without(smaller.schedule, at);
-      trial.tally = {};
-      trial.fired.clear();
-      trial.tried = d_.tried.size();
-      if (!tried_keys_.insert(schedule::fingerprint(trial.schedule)).second) continue;  // it missed before
-      d_.tried.push_back({trial.schedule, trial.level, {}, fmt::format("smaller: without {}", id)});
-      ROSE_TRY(const RunResult result,
-               run_once(trial.schedule, fmt::format("is '{}' needed? without it: {}", id, short_words(trial.schedule))));
-      d_.tried[trial.tried].tally.add(result.verdict);
-      if (result.verdict != Verdict::reproduced) continue;
-      ROSE_CHECK(confirm(trial.schedule, trial.tally, kGateRuns, trial.tried, &trial));
-      if (trial.tally.conclusive() > 0 && !undecided_gate(trial.tally) && trial.tally.rate() + 1e-9 >= options_.target_rate)
-        smaller = std::move(trial);
+    const Kept found = kept_.back();
+    Simplifier simplifier(found.schedule, found.fired);
+    Kept fewest = found;    // as it stood when only faults had been taken away
+    Kept smaller = found;
+    const int before = d_.runs;
+    while (d_.runs - before + kGateRuns <= kMostSimplifying && left() >= options_.confirm_runs + kGateRuns) {
+      std::optional<Simplifier::Idea> idea = simplifier.next();
+      if (!idea) break;
+      ROSE_TRY(const bool holds, still_reproduces(*idea, smaller));
+      simplifier.learn(holds);
+      if (schedule::fingerprint(simplifier.fewest_faults()) == schedule::fingerprint(smaller.schedule)) fewest = smaller;
     }
-    if (smaller.schedule.faults.size() < best.schedule.faults.size()) {
-      ROSE_CHECK(confirm(smaller.schedule, smaller.tally, options_.confirm_runs, smaller.tried, &smaller));
-      if (reached(smaller.tally, options_.confirm_runs)) {
-        dropped_ = best.schedule.faults.size() - smaller.schedule.faults.size();
-        best = std::move(smaller);
+    std::vector<Kept> wanted{smaller};
+    if (schedule::fingerprint(fewest.schedule) != schedule::fingerprint(smaller.schedule)) wanted.push_back(fewest);
+    for (Kept& kept : wanted) {
+      if (schedule::fingerprint(kept.schedule) == schedule::fingerprint(found.schedule) || left() < 1) break;
+      const bool all = &kept == &wanted.front();
+      kept.tally = {};  // of the steps' runs only the good ones led here: they prove nothing
+      ROSE_CHECK(confirm(kept.schedule, kept.tally, options_.confirm_runs, kept.tried, &kept));
+      // Simpler is no gain when it shows more rarely: a run in ten is as much as chance makes.
+      if (!reached(kept.tally, options_.confirm_runs) || kept.tally.rate() + kSameRate < found.tally.rate()) {
+        d_.tried[kept.tried].note += "; too rare when confirmed";
+        continue;
       }
+      dropped_ = found.schedule.faults.size() - kept.schedule.faults.size();
+      if (all) changes_ = simplifier.changes();
+      kept_.back() = std::move(kept);
+      break;
     }
-    kept_.back() = std::move(best);
     return {};
   }
 
-  [[nodiscard]] bool undecided_gate(const Tally& tally) const {
-    return schedule::undecided(conclusive(tally), options_.target_rate, kGateRuns);
+  // A few runs; true replaces `smaller`.
+  Result<bool> still_reproduces(Simplifier::Idea& idea, Kept& smaller) {
+    const auto [known, fresh] = tried_.try_emplace(schedule::fingerprint(idea.schedule), d_.tried.size());
+    if (!fresh) return false;  // it missed before
+    Kept trial = smaller;
+    trial.schedule = std::move(idea.schedule);
+    trial.tally = {};
+    trial.fired.clear();
+    trial.tried = known->second;
+    d_.tried.push_back({trial.schedule, trial.level, {}, fmt::format("simpler: {}", idea.what)});
+    shown_.emplace_back();
+    ROSE_CHECK(confirm(trial.schedule, trial.tally, {kGateRuns, 1, false}, trial.tried, &trial));
+    const bool decided = !schedule::undecided(conclusive(trial.tally), options_.target_rate, kGateRuns);
+    if (!decided || trial.tally.conclusive() == 0 || trial.tally.rate() + 1e-9 < options_.target_rate) return false;
+    smaller = std::move(trial);
+    return true;
   }
 
   // --- nothing reached the target: the best of what was kept
@@ -410,6 +570,11 @@ class Search {
     if (dropped_ > 0)
       text += fmt::format("\nIt shows without {} other fault{} of the dump, so {} left out.", dropped_, dropped_ == 1 ? "" : "s",
                           dropped_ == 1 ? "that one was" : "those were");
+    if (!changes_.empty()) {
+      text += "\nMade simpler at the same rate: ";
+      for (std::size_t i = 0; i < changes_.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : "; ", changes_[i]);
+      text += ".";
+    }
     return text;
   }
 
@@ -418,16 +583,26 @@ class Search {
   const std::function<void(const Progress&)>& progress_;
   const config::DiagnoseOptions& options_;
   Diagnosis d_;
-  std::set<std::string> tried_keys_;
-  const Tally* confirming_ = nullptr;  // of the schedule that is being confirmed
+  std::map<std::string, std::size_t> tried_;  // by fingerprint: index into d_.tried
+  std::vector<RunResult> shown_;              // what the last run of each showed, without its trace
+  std::map<std::size_t, int> misses_;         // those that missed, and how promising that looked
+  std::optional<Promising> signs_;
+  const Tally* confirming_ = nullptr;         // of the schedule that is being confirmed
   std::vector<Kept> kept_;
-  std::string missing_;       // levels that were asked for and do not exist
-  std::size_t dropped_ = 0;   // faults that minimisation took away
+  std::string missing_;                       // levels that were asked for and do not exist
+  std::size_t dropped_ = 0;                   // faults that minimisation took away
+  std::vector<std::string> changes_;          // and what else it made simpler
   std::vector<PastRun> past_;
-  trace::Trace control_;      // what the run without faults did
+  trace::Trace control_;                      // what the run without faults did
+  std::optional<Error> unarmable_;            // the first schedule that this deployment could not run
+  bool armable_ = true;                       // the last one could
+  bool armed_any_ = false;
   int unarmable_in_a_row_ = 0;
   int unfaulted_hits_ = 0;
   int level_ = 1;
+  int floor_ = 0;                             // runs that the levels leave over
+  double run_seconds_ = 0;
+  int timed_runs_ = 0;
 };
 
 }  // namespace

@@ -28,23 +28,21 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
               "set jobs = 1");
 }
 
-Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
-                                          const schedule::Schedule& schedule, const RunOptions& options, int count) {
-  std::vector<std::optional<Result<Run>>> made(static_cast<std::size_t>(count));
-  const auto one = [&](int i) {
+std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
+                                          const std::vector<const schedule::Schedule*>& schedules,
+                                          const RunOptions& options) {
+  std::vector<std::optional<Result<Run>>> made(schedules.size());
+  const auto one = [&](std::size_t i) {
     RunOptions own = options;
-    own.number = options.number + i;
-    made[static_cast<std::size_t>(i)] = run_in(store, config, schedule, std::move(own));
+    own.number = options.number + static_cast<int>(i);
+    made[i] = run_in(store, config, *schedules[i], std::move(own));
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < count; ++i) others.emplace_back(one, i);
-  one(0);
+  for (std::size_t i = 1; i < schedules.size(); ++i) others.emplace_back(one, i);
+  if (!schedules.empty()) one(0);
   for (std::thread& other : others) other.join();
-  std::vector<Run> runs;
-  for (std::optional<Result<Run>>& run : made) {
-    if (!*run) return Unexpected(std::move(*run).error());
-    runs.push_back(std::move(**run));
-  }
+  std::vector<Result<Run>> runs;
+  for (std::optional<Result<Run>>& run : made) runs.push_back(*std::move(run));
   return runs;
 }
 
@@ -55,9 +53,10 @@ Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& 
   const std::int64_t began = monotonic_ns();
   for (int next = 1; next <= runs; next += jobs) {
     options.number = next;
-    ROSE_TRY(std::vector<Run> batch,
-             run_side_by_side(store, config, schedule, options, std::min(jobs, runs - next + 1)));
-    for (Run& run : batch) {
+    const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(std::min(jobs, runs - next + 1)), &schedule);
+    for (Result<Run>& made : run_side_by_side(store, config, batch, options)) {
+      if (!made) return Unexpected(std::move(made).error());
+      Run& run = *made;
       repeated.tally.add(run.result.verdict);
       run.result.trace = {};
       each(run, repeated.tally);

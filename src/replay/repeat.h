@@ -24,10 +24,10 @@ struct Repeated {
 // would fight for their ports.
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
-// `count` runs at once, numbered from options.number on. The first error of any is the error of all.
-[[nodiscard]] Result<std::vector<Run>> run_side_by_side(RunStore& store, const config::Config& config,
-                                                        const schedule::Schedule& schedule, const RunOptions& options,
-                                                        int count);
+// One run of each schedule, all at once, numbered from options.number on; one result each, in their order.
+[[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
+                                                        const std::vector<const schedule::Schedule*>& schedules,
+                                                        const RunOptions& options);
 
 // Makes one run in a directory of `store` and records it.
 [[nodiscard]] Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,

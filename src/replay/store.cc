@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "replay/system.h"
 #include "schedule/record.h"
 #include "trace/dump.h"
 
@@ -19,6 +22,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
+constexpr std::string_view kSystemName = "system.json";
 
 schedule::Verdict verdict_from(const std::string& name) {
   for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
@@ -59,6 +63,14 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
 void remove_tree(const fs::path& directory) {
   std::error_code ignored;
   fs::remove_all(directory, ignored);
+}
+
+// Of "run-0007" or "run-0007.dump"; 0 for other names.
+int run_number(std::string_view name) {
+  if (!name.starts_with("run-")) return 0;
+  int number = 0;
+  std::from_chars(name.data() + 4, name.data() + name.size(), number);
+  return number;
 }
 
 fs::path trace_name(const fs::path& report, int number) {
@@ -148,27 +160,49 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   return {};
 }
 
-Result<void> RunStore::start_over() {
+Result<void> RunStore::start_over(const config::Config& config) {
   if (!report_) return {};
   std::error_code error;
   fs::remove(*report_ / kRecordName, error);
   if (error) return fail(ErrorKind::input, fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
-  return {};
+  // What an earlier diagnosis left in this folder would be taken for this one's.
+  for (const fs::path& folder : {*report_ / "traces", folder_})
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+      if (run_number(entry.path().filename().string()) > 0) remove_tree(entry.path());
+  return write_file(*report_ / kSystemName, system_json(config));
 }
 
-Result<std::vector<RunStore::Recorded>> RunStore::recorded() const {
+Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config& config) {
   std::vector<Recorded> runs;
   if (!report_) return runs;
   const fs::path record = *report_ / kRecordName;
-  std::error_code ignored;
-  if (!fs::exists(record, ignored)) return runs;
-  ROSE_TRY(const std::string text, read_file(record));
-  int number = 0;
-  std::size_t start = 0;
-  while (start < text.size()) {
+  const fs::path system = *report_ / kSystemName;
+  std::error_code error;
+  if (!fs::exists(record, error)) {
+    ROSE_CHECK(start_over(config));
+    return runs;
+  }
+  ROSE_TRY(std::string text, read_file(record));
+  if (fs::exists(system, error)) {
+    ROSE_TRY(const std::string before, read_file(system));
+    if (const std::string what = system_difference(before, system_json(config)); !what.empty())
+      return fail(ErrorKind::input,
+                  fmt::format("{}: its runs were made with another configuration: [{}] has changed since, so what they showed "
+                              "says nothing of this one", report_->string(), what),
+                  "diagnose without --resume to start over");
+  } else {
+    ROSE_CHECK(write_file(system, system_json(config)));
+  }
+  if (const std::size_t whole = text.rfind('\n') + 1; whole < text.size()) {  // npos + 1 is 0: not even one line
+    log::info("the record's last line was not written to its end: that run is made again");
+    fs::resize_file(record, whole, error);
+    if (error) return fail(ErrorKind::input, fmt::format("cannot mend {}: {}", record.string(), error.message()));
+    text.resize(whole);
+  }
+  int line = 0;
+  for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = text.find('\n', start);
-    ++number;
-    if (end == std::string::npos) break;  // cut short by a kill: that run is made again
+    ++line;
     const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     start = end + 1;
@@ -182,19 +216,37 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded() const {
       for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
         if (answer == answer_name(known)) run.result.oracle = known;
       run.result.seconds = json.at("seconds").get<double>();
-      ROSE_TRY(run.result.faults, schedule::parse_outcomes(json.at("faults").dump()));
-    } catch (const Json::exception& e) {
-      return fail(ErrorKind::input, fmt::format("{}:{}: not a record of a run: {}", record.string(), number, e.what()),
-                  "remove the file, or diagnose without --resume to start over");
+      Result<std::vector<schedule::FaultOutcome>> faults = schedule::parse_outcomes(json.at("faults").dump());
+      if (!faults) throw std::runtime_error(faults.error().message);
+      run.result.faults = *std::move(faults);
+    } catch (const std::exception& e) {
+      log::warning("{}:{}: not a record of a run, so that run is made again: {}", record.string(), line, e.what());
+      continue;
     }
-    Result<trace::ReadDump> dump = trace::read_dump(trace_name(*report_, run.result.number));
-    if (dump)
-      run.result.trace = std::move(dump->trace);
-    else
-      log::warning("the record has no trace of run {}: {}", run.result.number, dump.error().message);
     runs.push_back(std::move(run));
   }
+  // Runs that went side by side ended in any order.
+  std::stable_sort(runs.begin(), runs.end(), [](const Recorded& a, const Recorded& b) { return a.result.number < b.result.number; });
+  std::vector<std::pair<int, fs::path>> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error))
+    if (const int number = run_number(entry.path().filename().string()); number > 0) folders.emplace_back(number, entry.path());
+  std::sort(folders.begin(), folders.end());
+  for (const auto& [number, path] : folders) {
+    const bool known = std::any_of(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
+    if (known)
+      kept_.push_back(path);
+    else
+      abandoned(path);
+  }
   return runs;
+}
+
+trace::Trace RunStore::recorded_trace(int number) const {
+  if (!report_) return {};
+  Result<trace::ReadDump> dump = trace::read_dump(trace_name(*report_, number));
+  if (dump) return std::move(dump->trace);
+  log::warning("the record has no trace of run {}: {}", number, dump.error().message);
+  return {};
 }
 
 }  // namespace rose::replay

@@ -36,14 +36,18 @@ class RunStore {
   // For runs that ended in an error: their directory is kept only with keep_all.
   void abandoned(const std::filesystem::path& directory);
 
-  // Earlier runs of this report folder, in order (diagnose --resume).
+  // Earlier runs of this report folder by their numbers (diagnose --resume), without their traces. What a killed
+  // rose left half done is cleared away: a line that was not written to its end, the folders of runs without a line.
+  // Error (input) when the runs were those of another system than `config` describes.
   struct Recorded {
     std::string fingerprint;
     schedule::RunResult result;
   };
-  [[nodiscard]] Result<std::vector<Recorded>> recorded() const;
-  // Forgets earlier records: a diagnosis that does not resume starts a new one.
-  [[nodiscard]] Result<void> start_over();
+  [[nodiscard]] Result<std::vector<Recorded>> recorded(const config::Config& config);
+  // Empty, with a warning, when it cannot be read.
+  [[nodiscard]] trace::Trace recorded_trace(int number) const;
+  // Forgets earlier records: a diagnosis that does not resume starts a new one, of runs of this system.
+  [[nodiscard]] Result<void> start_over(const config::Config& config);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] bool has_report() const { return report_.has_value(); }

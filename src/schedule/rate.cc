@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kZ = 1.959963984540054;  // two-sided 95 %
 constexpr double kRounding = 1e-9;        // 8 of 10 is 80 %, whatever binary fractions say
+constexpr double kRarely = 100;           // one wrong rejection in so many
 
 }  // namespace
 
@@ -45,6 +46,14 @@ bool undecided(const Tally& tally, double target, int planned) {
   const double best = static_cast<double>(tally.reproduced + left) / most;
   const double worst = static_cast<double>(tally.reproduced) / most;
   return best + kRounding >= target && worst + kRounding < target;
+}
+
+bool hopeless(const Tally& tally, double target) {
+  if (tally.not_reproduced == 0 || target <= 0) return false;
+  if (target >= 1) return true;
+  const double half = target / 2;
+  const double evidence = tally.reproduced * std::log(half / target) + tally.not_reproduced * std::log((1 - half) / (1 - target));
+  return evidence >= std::log(kRarely);
 }
 
 double upper_bound_without_hit(int conclusive) {

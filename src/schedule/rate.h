@@ -26,6 +26,10 @@ struct Tally {
 // way, also when inconclusive runs leave too few.
 [[nodiscard]] bool undecided(const Tally& tally, double target, int planned);
 
+// Would a schedule whose rate is `target` or more almost never (in 1 of 100 cases, however often one looks) show such
+// runs? Wald's sequential test of the target against half of it (A. Wald, Ann. Math. Stat. 16, 1945).
+[[nodiscard]] bool hopeless(const Tally& tally, double target);
+
 // Upper bound (95 %, one-sided) of the rate after `conclusive` runs without a hit: 1 - 0.05^(1/n).
 [[nodiscard]] double upper_bound_without_hit(int conclusive);
 

@@ -191,8 +191,9 @@ inline void record(Dump& dump, const std::vector<Act>& acts, double until) {
 }
 
 inline Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Runner& runner,
-                              std::optional<profile::Profile> profile = {}) {
+                              std::optional<profile::Profile> profile = {}, bool simplify = false) {
   Inputs inputs = inputs_of(config, {dump});
+  inputs.simplify = simplify;
   inputs.profile = std::move(profile);
   Result<Diagnosis> d = diagnose::diagnose(inputs, runner, {});
   if (!d) throw std::runtime_error(d.error().message);

@@ -15,8 +15,9 @@ using schedule::Verdict;
 namespace {
 
 Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Cluster& cluster,
-                       std::vector<Progress>* progress = nullptr) {
-  const Inputs inputs = inputs_of(config, {dump});
+                       std::vector<Progress>* progress = nullptr, bool simplify = false) {
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.simplify = simplify;
   Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, [&](const Progress& p) {
     if (progress != nullptr) progress->push_back(p);
   });
@@ -385,7 +386,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
       }
       return Answer{hit_if(f != nullptr && t == 12 * kSecond), {}, {}};
     });
-    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     REQUIRE(d.found);
     REQUIRE(d.found->faults.size() == 1);
@@ -397,32 +398,68 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.words.find("2 other faults") != std::string::npos);
   }
   SECTION("all are needed") {
-    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(s.faults.size() == 3), {}, {}}; });
-    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    // In their order and times, each of them.
+    Cluster cluster([&](const Schedule& s, int) {
+      return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond && !s.faults[0].when.empty() &&
+                           !s.faults[1].when.empty() && !s.faults[2].when.empty()), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
-    CHECK(d.runs == 1 + 1 + 8 + 3);
+    CHECK(d.found->faults[1].after == std::vector<std::string>{"pause-n2"});
+    CHECK(d.runs == 1 + 1 + 8 + 3 + 3 + 2);  // three faults, three times, half and three quarters of the pause
   }
   SECTION("a smaller schedule that is flaky is refused") {
     int small = 0;
     Cluster cluster([&](const Schedule& s, int) {
-      if (s.faults.size() == 3) return Answer{OracleAnswer::hit, {}, {}};
+      if (s.faults.size() == 3) return Answer{hit_if(s.faults[0].duration_ns == 5 * kSecond), {}, {}};
       return Answer{hit_if(s.faults.size() == 2 && small++ % 2 == 0), {}, {}};
     });
-    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
   }
   SECTION("a smaller schedule that passes the gate but not the confirmation is given back") {
     int small = 0;
     Cluster cluster([&](const Schedule& s, int) {
-      if (s.faults.size() == 3) return Answer{OracleAnswer::hit, {}, {}};
+      if (s.faults.size() == 3) return Answer{hit_if(s.faults[0].duration_ns == 5 * kSecond), {}, {}};
       return Answer{hit_if(s.faults.size() == 2 && small++ < 4), {}, {}};
     });
-    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
     CHECK(d.tally.rate() == 1.0);
+  }
+  SECTION("fewer faults are kept though what else was made simpler is too rare in the end") {
+    int shorter = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
+      if (f == nullptr) return Answer{};
+      if (f->duration_ns == 5 * kSecond && !f->when.empty()) return Answer{OracleAnswer::hit, {}, {}};
+      return Answer{hit_if(!f->when.empty() && shorter++ < 5), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
+    CHECK(d.target_reached);
+    REQUIRE(d.found->faults.size() == 1);
+    CHECK(d.found->faults[0].duration_ns == 5 * kSecond);
+    CHECK(d.words.find("2 other faults") != std::string::npos);
+    CHECK(d.words.find("simpler") == std::string::npos);
+  }
+  SECTION("what became simpler is said") {
+    Cluster cluster([](const Schedule& s, int) {
+      const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
+      return Answer{hit_if(f != nullptr && f->duration_ns >= 2 * kSecond && !f->when.empty()), {}, {}};
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
+    CHECK(d.target_reached);
+    CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
+    CHECK(d.words.find("pause-n2 lasts 3s instead of 5s") != std::string::npos);
+  }
+  SECTION("never with more runs than a fixed share") {
+    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty()), {}, {}}; });
+    const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
+    CHECK(d.target_reached);
+    CHECK(d.runs <= 1 + 1 + 8 + 40 + 2 * 10);
   }
 }
 

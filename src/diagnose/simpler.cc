@@ -1,0 +1,285 @@
+#include "diagnose/simpler.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "diagnose/extract.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not made shorter than this
+
+bool same_unit(const Fault& fault, const std::string& unit) { return fault.group.empty() ? fault.id == unit : fault.group == unit; }
+std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
+
+// Alternatives of one group are changed alike: they are one fault on several nodes.
+std::vector<std::string> units_of(const Schedule& schedule) {
+  std::vector<std::string> units;
+  for (const Fault& fault : schedule.faults)
+    if (std::find(units.begin(), units.end(), unit_of(fault)) == units.end()) units.push_back(unit_of(fault));
+  return units;
+}
+
+const Fault* first_of(const Schedule& schedule, const std::string& unit) {
+  for (const Fault& fault : schedule.faults)
+    if (same_unit(fault, unit)) return &fault;
+  return nullptr;
+}
+
+Schedule without_units(Schedule schedule, const std::vector<std::string>& units) {
+  for (const std::string& unit : units)
+    while (const Fault* fault = first_of(schedule, unit)) schedule = without(schedule, std::string(fault->id));
+  return schedule;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " and " : ", ", words[i]);
+  return text;
+}
+
+std::string words_of(const Condition& c) {
+  switch (c.kind) {
+    case ConditionKind::elapsed: return format_duration(c.elapsed_ns);
+    case ConditionKind::function: return c.function;
+    case ConditionKind::syscall:
+      return fmt::format("{}({})", c.call.syscall, c.call.path ? *c.call.path : c.call.peer ? *c.call.peer : std::string{});
+    case ConditionKind::log: return fmt::format("the log line \"{}\"", c.log);
+    case ConditionKind::process_state: return fmt::format("a process that {}", c.state);
+    case ConditionKind::role: return fmt::format("the role {}", c.role.empty() ? c.function : c.role);
+  }
+  return {};
+}
+
+// 12.7 s says more than anybody knows: whole seconds from 2 s up, halves below.
+std::int64_t readable(std::int64_t ns) {
+  const std::int64_t step = ns >= 60 * kSecond ? 10 * kSecond : ns >= 20 * kSecond ? 5 * kSecond : ns >= 2 * kSecond ? kSecond : kSecond / 2;
+  return std::max(step, (ns + step / 2) / step * step);
+}
+
+void make_readable(std::vector<Condition>& conditions) {
+  for (Condition& c : conditions)
+    if (c.kind == ConditionKind::elapsed && c.elapsed_ns >= kSecond / 2) c.elapsed_ns = readable(c.elapsed_ns);
+}
+
+}  // namespace
+
+Schedule without(const Schedule& schedule, const std::string& id) {
+  Schedule smaller;
+  smaller.name = schedule.name;
+  smaller.roles = schedule.roles;
+  const Fault* found = schedule.find(id);
+  if (found == nullptr) return schedule;
+  const Fault& gone = *found;
+  for (const Fault& old : schedule.faults) {
+    if (old.id == id) continue;
+    Fault fault = old;
+    const auto it = std::find(fault.after.begin(), fault.after.end(), gone.id);
+    if (it != fault.after.end()) {
+      fault.after.erase(it);
+      for (const std::string& before : gone.after)
+        if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end()) fault.after.push_back(before);
+      // Only times add up; other conditions of the gone fault go with it.
+      const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
+      const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
+      const bool process_fault = fault.kind != FaultKind::syscall;
+      if (timed && fault_timed)
+        fault.when[0].elapsed_ns += gone.when[0].elapsed_ns;
+      else if (timed && process_fault)
+        fault.when.insert(fault.when.begin(), gone.when[0]);
+    }
+    smaller.faults.push_back(std::move(fault));
+  }
+  return smaller;
+}
+
+Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired) : current_(std::move(schedule)) {
+  plan_drops(fired);
+}
+
+void Simplifier::plan_drops(const std::set<std::string>& fired) {
+  // Alternatives that never had their turn: the context may be that of one node after all.
+  std::vector<std::string> idle;
+  std::vector<std::string> never;  // faults or whole groups
+  for (const std::string& unit : units_of(current_)) {
+    const bool any = std::any_of(current_.faults.begin(), current_.faults.end(),
+                                 [&](const Fault& f) { return same_unit(f, unit) && fired.contains(f.id); });
+    if (!any) never.push_back(unit);
+    for (const Fault& fault : current_.faults)
+      if (any && same_unit(fault, unit) && !fired.contains(fault.id)) idle.push_back(fault.id);
+  }
+  const auto drop = [&](std::vector<std::string> units) {
+    Step step;
+    step.drops_faults = true;
+    step.change = [units = std::move(units)](const Schedule& from) -> std::optional<Idea> {
+      std::vector<std::string> there;
+      for (const std::string& unit : units)
+        if (first_of(from, unit) != nullptr) there.push_back(unit);
+      if (there.empty() || there.size() >= units_of(from).size()) return std::nullopt;
+      return Idea{without_units(from, there), fmt::format("without {}", list_of(there))};
+    };
+    steps_.push_back(std::move(step));
+  };
+  if (!idle.empty()) {
+    Step step;
+    step.drops_faults = true;
+    step.change = [idle](const Schedule& from) -> std::optional<Idea> {
+      Idea idea{from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
+      for (const std::string& id : idle) idea.schedule = without(idea.schedule, id);
+      for (Fault& fault : idea.schedule.faults)
+        if (!fault.group.empty() && std::count_if(idea.schedule.faults.begin(), idea.schedule.faults.end(),
+                                                  [&](const Fault& other) { return other.group == fault.group; }) == 1)
+          fault.group.clear();
+      return idea;
+    };
+    steps_.push_back(std::move(step));
+  }
+  if (never.size() > 1) drop(never);
+  for (const std::string& unit : never) drop({unit});
+  // From the last to the first: later ones are likelier consequences. Many at once first.
+  std::vector<std::string> units = units_of(current_);
+  std::reverse(units.begin(), units.end());
+  for (std::size_t size = std::max<std::size_t>(1, units.size() / 2);; size = std::max<std::size_t>(1, size / 2)) {
+    for (std::size_t i = 0; i < units.size(); i += size) {
+      const auto begin = units.begin() + static_cast<std::ptrdiff_t>(i);
+      drop({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, units.size() - i))});
+    }
+    if (size == 1) break;
+  }
+}
+
+void Simplifier::plan_details() {
+  const auto change = [&](const std::string& unit, std::function<std::optional<std::string>(Fault&)> edit) -> Change {
+    return [unit, edit = std::move(edit)](const Schedule& from) -> std::optional<Idea> {
+      Idea idea{from, {}};
+      for (Fault& fault : idea.schedule.faults) {
+        if (!same_unit(fault, unit)) continue;
+        const std::optional<std::string> what = edit(fault);
+        if (!what) return std::nullopt;
+        if (idea.what.empty()) idea.what = *what;
+      }
+      if (idea.what.empty()) return std::nullopt;
+      return idea;
+    };
+  };
+  const std::vector<std::string> units = units_of(current_);
+  for (const std::string& unit : units) {
+    if (first_of(current_, unit)->kind != FaultKind::syscall || first_of(current_, unit)->times == 1) continue;
+    steps_.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
+      std::string what = fmt::format("{} fails one call instead of {}", fault.id,
+                                     fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
+      fault.times = 1;
+      return what;
+    })});
+  }
+  // The earliest condition first: the last ones say where the fault hits.
+  for (const std::string& unit : units) {
+    const std::size_t conditions = first_of(current_, unit)->when.size();
+    for (std::size_t i = 0; i < conditions; ++i) {
+      const Condition gone = first_of(current_, unit)->when[i];
+      steps_.push_back({change(unit, [gone](Fault& fault) -> std::optional<std::string> {
+        const auto it = std::find(fault.when.begin(), fault.when.end(), gone);
+        if (it == fault.when.end()) return std::nullopt;
+        fault.when.erase(it);
+        return fmt::format("{} does not wait for {}", fault.id, words_of(gone));
+      })});
+    }
+  }
+  for (const std::string& unit : units) {
+    const std::vector<std::string> after = first_of(current_, unit)->after;
+    for (std::size_t i = 0; i < after.size(); ++i)
+      steps_.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
+        // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
+        if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : fault.kind != FaultKind::syscall) return std::nullopt;
+        if (i >= fault.after.size()) return std::nullopt;
+        std::string what = fmt::format("{} does not wait for {}", fault.id, fault.after[i]);
+        fault.after.erase(fault.after.begin() + static_cast<std::ptrdiff_t>(i));
+        return what;
+      })});
+  }
+  for (const std::string& unit : units) {
+    const std::int64_t seen = first_of(current_, unit)->duration_ns;
+    const auto shorter = [&](std::int64_t part, std::int64_t of, std::int64_t least) {
+      return change(unit, [seen, part, of, least](Fault& fault) -> std::optional<std::string> {
+        if (fault.duration_ns < least) return std::nullopt;
+        const std::int64_t duration = readable(fault.duration_ns / of * part);
+        if (duration < kShortest || duration >= fault.duration_ns) return std::nullopt;
+        std::string what = fmt::format("{} lasts {} instead of {}", fault.id, format_duration(duration), format_duration(seen));
+        fault.duration_ns = duration;
+        return what;
+      });
+    };
+    if (seen >= 2 * kShortest)
+      steps_.push_back({shorter(1, 2, 2 * kShortest), true, shorter(3, 4, 4 * kShortest)});
+  }
+  steps_.push_back({[](const Schedule& from) -> std::optional<Idea> {
+    Idea idea{from, "rounder times"};
+    for (Fault& fault : idea.schedule.faults) {
+      make_readable(fault.when);
+      make_readable(fault.until);
+      // Up: a silence a little too short shows nothing.
+      if (fault.duration_ns >= kShortest && readable(fault.duration_ns) >= fault.duration_ns) fault.duration_ns = readable(fault.duration_ns);
+    }
+    return idea;
+  }});
+  steps_.push_back({[](const Schedule& from) -> std::optional<Idea> {
+    Idea idea{from, "paths as patterns that fit elsewhere too"};
+    const auto widen = [](std::optional<std::string>& path, const std::string& node) {
+      if (!path || path->find_first_of("*?[") != std::string::npos) return;
+      if (std::string glob = path_glob(*path, node); !glob.empty()) path = std::move(glob);
+    };
+    for (Fault& fault : idea.schedule.faults) {
+      widen(fault.call.path, fault.node);
+      if (fault.before) widen(fault.before->path, fault.node);
+      for (Condition& condition : fault.when) widen(condition.call.path, fault.node);
+    }
+    return idea;
+  }});
+}
+
+std::optional<Simplifier::Idea> Simplifier::next() {
+  for (;;) {
+    if (steps_.empty()) {
+      if (detailed_) return std::nullopt;
+      detailed_ = true;
+      fewest_faults_ = current_;
+      plan_details();
+      continue;
+    }
+    Step step = std::move(steps_.front());
+    steps_.pop_front();
+    std::optional<Idea> idea = step.change(current_);
+    if (!idea || schedule::fingerprint(idea->schedule) == schedule::fingerprint(current_)) continue;
+    asked_ = std::move(step);
+    last_ = *idea;
+    return idea;
+  }
+}
+
+void Simplifier::learn(bool reproduces) {
+  if (!asked_) return;
+  Step step = *std::move(asked_);
+  asked_.reset();
+  if (reproduces) {
+    current_ = std::move(last_.schedule);
+    if (step.goes_on) changes_.pop_back();
+    if (!step.drops_faults) changes_.push_back(std::move(last_.what));
+    step.goes_on = true;
+    if (step.again) steps_.push_front(std::move(step));
+  } else if (step.otherwise) {
+    Step less;
+    less.change = std::move(step.otherwise);
+    less.goes_on = step.goes_on;
+    steps_.push_front(std::move(less));
+  }
+}
+
+}  // namespace rose::diagnose

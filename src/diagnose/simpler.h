@@ -1,0 +1,61 @@
+// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider.
+// Proposes one at a time and goes on from what the runs made of it; knows nothing of runs.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace rose::diagnose {
+
+class Simplifier {
+ public:
+  struct Idea {
+    schedule::Schedule schedule;
+    std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
+  };
+
+  // `fired`: ids of faults that fired in runs that reproduced.
+  Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired);
+
+  // The next simpler form of the schedule accepted last; nothing when there is none left.
+  [[nodiscard]] std::optional<Idea> next();
+  // Does the last one still reproduce? True makes it the one to go on from.
+  void learn(bool reproduces);
+
+  [[nodiscard]] const schedule::Schedule& current() const { return current_; }
+  // The schedule as it was when only faults had been taken away.
+  [[nodiscard]] const schedule::Schedule& fewest_faults() const { return detailed_ ? fewest_faults_ : current_; }
+  // What was accepted, faults taken away apart.
+  [[nodiscard]] const std::vector<std::string>& changes() const { return changes_; }
+
+ private:
+  using Change = std::function<std::optional<Idea>(const schedule::Schedule&)>;
+  struct Step {
+    Change change;
+    bool again = false;       // once more after it was accepted
+    Change otherwise = {};    // when it was refused: less of the same
+    bool drops_faults = false;
+    bool goes_on = false;     // the change accepted before was the first part of this one
+  };
+  void plan_drops(const std::set<std::string>& fired);
+  void plan_details();
+
+  schedule::Schedule current_;
+  schedule::Schedule fewest_faults_;
+  std::deque<Step> steps_;
+  std::optional<Step> asked_;
+  Idea last_;
+  std::vector<std::string> changes_;
+  bool detailed_ = false;  // plan_details() was called
+};
+
+// The same without one fault: what waited for it waits for what it waited for, as long in all.
+[[nodiscard]] schedule::Schedule without(const schedule::Schedule& schedule, const std::string& id);
+
+}  // namespace rose::diagnose

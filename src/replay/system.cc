@@ -1,0 +1,64 @@
+#include "replay/system.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rose::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json node_json(const config::Node& node) {
+  Json json = {{"name", node.name}, {"ip", node.ip}, {"command", node.command}, {"env", node.env}, {"user", node.user}};
+  if (node.ready)
+    json["ready"] = {{"tcp", or_null(node.ready->tcp)},
+                     {"log", or_null(node.ready->log)},
+                     {"command", or_null(node.ready->command)},
+                     {"timeout_ns", node.ready->timeout_ns}};
+  if (node.restart) json["restart"] = {{"delay_ns", node.restart->delay_ns}, {"max", node.restart->max}};
+  if (node.attach)
+    json["attach"] = {{"pid_file", or_null(node.attach->pid_file)},
+                      {"container", or_null(node.attach->container)},
+                      {"unit", or_null(node.attach->unit)},
+                      {"cgroup", or_null(node.attach->cgroup)},
+                      {"exec", node.attach->exec}};
+  return json;
+}
+
+}  // namespace
+
+std::string system_json(const config::Config& config) {
+  Json json;
+  json["seed"] = config.diagnose.seed;
+  json["deployment"] = {{"network", config.deployment.network == config::Network::netns ? "netns" : "host"},
+                        {"setup", or_null(config.deployment.setup)},
+                        {"teardown", or_null(config.deployment.teardown)}};
+  for (const config::Node& node : config.nodes) json["node " + node.name] = node_json(node);
+  if (config.workload) json["workload"] = {{"command", config.workload->command}, {"timeout_ns", config.workload->timeout_ns}};
+  if (config.oracle)
+    json["oracle"] = {{"command", config.oracle->command},
+                      {"poll", config.oracle->when == config::OracleWhen::poll},
+                      {"every_ns", config.oracle->every_ns},
+                      {"timeout_ns", config.oracle->timeout_ns}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string system_difference(const std::string& recorded, const std::string& now) {
+  const Json before = Json::parse(recorded, nullptr, false);
+  const Json after = Json::parse(now, nullptr, false);
+  if (!before.is_object()) return "system";
+  for (const Json* json : {&after, &before})
+    for (const auto& [key, value] : json->items()) {
+      if (key == "seed") continue;
+      const auto a = before.find(key);
+      const auto b = after.find(key);
+      if (a == before.end() || b == after.end() || *a != *b) return key;
+    }
+  return {};
+}
+
+}  // namespace rose::replay

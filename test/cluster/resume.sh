@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# A diagnosis that is interrupted (Ctrl-C, SIGKILL, a record cut in the middle of a line) goes on from its record and
+# ends as one that nobody disturbed, one run at a time and several side by side.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+export TMPDIR=$work
+
+# The node reads four files again and again, and says which it could not read. Only the third is the bug.
+cat > node.sh <<'SH'
+touch broken
+for f in one two three four; do echo "$f" > $f; done
+touch ready
+while :; do
+  for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
+  sleep 0.05
+done
+SH
+cat > rose.toml <<'TOML'
+name = "resume"
+[deployment]
+subnet = "10.82.7.0/24"
+[[node]]
+name = "a"
+command = ["/bin/sh", "./node.sh"]
+ready = { command = ["test", "-e", "a/ready"], timeout = "60s" }
+[workload]
+command = ["sleep", "0.5"]
+timeout = "60s"
+[oracle]
+command = ["grep", "-q", "no three", "a/broken"]
+[diagnose]
+max_runs = 60
+confirm_runs = 4
+TOML
+sed -i "s#\"./node.sh\"#\"$work/node.sh\"#" rose.toml
+{
+  echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0,"workload_ts":1763755200000000000}}'
+  at=0
+  for f in one two three four; do
+    at=$((at + 1))
+    echo "{\"ts\":176375520${at}000000000,\"node\":\"a\",\"type\":\"scf\",\"pid\":41,\"tid\":41,\"syscall\":\"openat\",\"errno\":\"EIO\",\"fd\":null,\"path\":\"/srv/a/$f\",\"peer\":null}"
+  done
+} > dump.jsonl
+
+# diagnose REPORT JOBS [OPTION...]: in the background, its process in $pid.
+diagnose() {
+  local report=$1 jobs=$2
+  shift 2
+  "$rose" diagnose --trace dump.jsonl -c rose.toml --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" >"$report.out" 2>"$report.err" &
+  pid=$!
+}
+runs() { wc -l < "$1/record.jsonl" 2>/dev/null || echo 0; }
+# What must be equal; seconds are not.
+result() {
+  python3 - "$1.out" "$1.toml" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+print([j[k] for k in ("verdict", "level", "schedules", "runs", "confirm_runs", "rate", "interval", "words")])
+print(open(sys.argv[2]).read())
+PY
+}
+ended() { ! kill -0 "$pid" 2>/dev/null; }
+
+for jobs in 1 3; do
+  diagnose whole$jobs $jobs
+  status=0
+  wait $pid || status=$?
+  [ $status -eq 0 ] || { fail "the undisturbed diagnosis ended with $status"; tail -5 whole$jobs.err >&2; continue; }
+  total=$(runs whole$jobs)
+  grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found is not of the third file"
+
+  # Killed again and again, each time a few runs later, at any moment of a run.
+  again=()
+  kills=0
+  until [ $kills -ge 4 ]; do
+    before=$(runs cut$jobs)
+    diagnose cut$jobs $jobs "${again[@]}"
+    again=(--resume)
+    until_true 120 eval "ended || [ \$(runs cut$jobs) -gt $((before + RANDOM % 3)) ]" || break
+    ended && break
+    sleep 0.$((RANDOM % 9))
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null || true
+    kills=$((kills + 1))
+    # A line that was being written: the last one, cut in half.
+    if [ $kills -eq 2 ] && [ "$(runs cut$jobs)" -gt 0 ]; then truncate -s -40 cut$jobs/record.jsonl; fi
+  done
+  [ $kills -ge 2 ] || fail "the diagnosis ended before it could be killed twice"
+  expect 0 "$rose" heal
+  nothing_left "after SIGKILL and heal"
+  # Ctrl-C, which leaves nothing to heal.
+  before=$(runs cut$jobs)
+  diagnose cut$jobs $jobs --resume
+  until_true 120 eval "ended || [ \$(runs cut$jobs) -gt $before ]"
+  if ! ended; then
+    kill -INT $pid
+    status=0
+    wait $pid || status=$?
+    [ $status -eq 4 ] || fail "Ctrl-C: exit $status instead of 4"
+    grep -q -- '--resume goes on' cut$jobs.err || fail "Ctrl-C does not say how to go on"
+    nothing_left "after Ctrl-C"
+  fi
+  diagnose cut$jobs $jobs --resume
+  status=0
+  wait $pid || status=$?
+  [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
+  [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
+    fail "$jobs at once: another result after resuming"
+    diff <(result whole$jobs) <(result cut$jobs) >&2 || true
+  }
+  [ "$(runs cut$jobs)" -eq "$total" ] || fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
+  # Resumed once more it knows everything already.
+  diagnose cut$jobs $jobs --resume
+  wait $pid || fail "a finished diagnosis does not resume"
+  [ "$(runs cut$jobs)" -eq "$total" ] || fail "a finished diagnosis made further runs"
+done
+
+# The record of another system is refused, whatever else may differ is not.
+sed 's/"0.5"/"0.6"/' rose.toml > other.toml
+expect 2 "$rose" diagnose --trace dump.jsonl -c other.toml --report whole1 --resume -o x.toml
+says err 'workload'
+sed 's/max_runs = 60/max_runs = 50/' rose.toml > fewer.toml
+expect 0 "$rose" diagnose --trace dump.jsonl -c fewer.toml --report whole1 --resume -o x.toml
+# A damaged line costs one run, not the record.
+sed -i '2s/.*/{"number":2,/' whole1/record.jsonl
+expect 0 "$rose" diagnose --trace dump.jsonl -c rose.toml --report whole1 --resume -o x.toml
+says err 'record.jsonl:2: not a record of a run'
+nothing_left "in the end"
