@@ -1,0 +1,123 @@
+"""As much of ZooKeeper's client protocol as the examples beside this file need; python's library alone."""
+import os
+import socket
+import struct
+import time
+
+SERVERS = [os.environ["ROSE_IP_" + node] for node in os.environ["ROSE_NODES"].split()]
+CREATE, CHILDREN, CLOSE = 1, 8, -11
+NODE_EXISTS = -110
+
+
+def four_letters(ip, word, timeout=2.0):
+    """The answer to ruok, srvr, ...; empty without one."""
+    answer = b""
+    try:
+        with socket.create_connection((ip, 2181), timeout) as connection:
+            connection.settimeout(timeout)
+            connection.sendall(word.encode())
+            while chunk := connection.recv(4096):
+                answer += chunk
+    except OSError:
+        pass
+    return answer.decode(errors="replace")
+
+
+def mode(ip):
+    """leader, follower, or empty: it does not serve."""
+    for line in four_letters(ip, "srvr").splitlines():
+        if line.startswith("Mode: "):
+            return line[6:]
+    return ""
+
+
+def wait_until(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def text(value):
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack(">i", len(data)) + data
+
+
+class Session:
+    """Raises OSError when the server does not answer in time."""
+
+    def __init__(self, ip, timeout=3.0):
+        self.xid = 0
+        self.socket = socket.create_connection((ip, 2181), timeout)
+        self.socket.settimeout(timeout)
+        self.send(struct.pack(">iqiq", 0, 0, 10000, 0) + text(bytes(16)))
+        _, timeout_ms, _ = struct.unpack(">iiq", self.receive()[:16])
+        if timeout_ms <= 0:
+            raise OSError("the session was refused")
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, body):
+        self.socket.sendall(struct.pack(">i", len(body)) + body)
+
+    def exactly(self, size):
+        data = b""
+        while len(data) < size:
+            chunk = self.socket.recv(size - len(data))
+            if not chunk:
+                raise OSError("the connection is closed")
+            data += chunk
+        return data
+
+    def receive(self):
+        return self.exactly(struct.unpack(">i", self.exactly(4))[0])
+
+    def ask(self, kind, body=b""):
+        self.xid += 1
+        self.send(struct.pack(">ii", self.xid, kind) + body)
+        while True:
+            answer = self.receive()
+            xid, _, error = struct.unpack(">iqi", answer[:16])
+            if xid == self.xid:
+                return error, answer[16:]
+
+    def create(self, path, data=b""):
+        """True when the node is there now."""
+        acl = struct.pack(">ii", 1, 31) + text("world") + text("anyone")
+        error, _ = self.ask(CREATE, text(path) + text(data) + acl + struct.pack(">i", 0))
+        return error in (0, NODE_EXISTS)
+
+    def children(self, path):
+        error, answer = self.ask(CHILDREN, text(path) + b"\0")
+        if error != 0:
+            raise OSError("getChildren failed with %d" % error)
+        names = []
+        count, at = struct.unpack(">i", answer[:4])[0], 4
+        for _ in range(count):
+            size = struct.unpack(">i", answer[at:at + 4])[0]
+            names.append(answer[at + 4:at + 4 + size].decode())
+            at += 4 + size
+        return names
+
+
+def create_anywhere(path, data=b"", seconds=10.0, servers=None):
+    """Creates it through one server after the other; False if none did."""
+    deadline = time.monotonic() + seconds
+    while True:
+        for ip in servers or SERVERS:
+            try:
+                session = Session(ip)
+                try:
+                    if session.create(path, data):
+                        session.ask(CLOSE)
+                        return True
+                finally:
+                    session.close()
+            except (OSError, struct.error):
+                pass
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.2)
