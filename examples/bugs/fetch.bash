@@ -4,18 +4,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/bugs/${bug:?}
 log=$cache/install.log
 mkdir -p "$cache"
 
-cannot() { echo "$*"; exit 77; }
+. "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
 
 # need PROGRAM DEBIAN-PACKAGE: installs the package when the program is missing.
-need() {
-  if command -v "$1" > /dev/null; then return 0; fi
-  [ "$(id -u)" -eq 0 ] || cannot "$1 is missing, and only root can install $2"
-  if ! DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "$2" >> "$log" 2>&1 &&
-     ! { apt-get -o DPkg::Lock::Timeout=300 update -q >> "$log" 2>&1 &&
-         DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "$2" >> "$log" 2>&1; }; then
-    cannot "$1 is missing, and package $2 could not be installed (see $log)"
-  fi
-}
+need() { command -v "$1" > /dev/null || debian "$2"; }
 
 # go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM.
 go_build() {
@@ -24,10 +16,10 @@ go_build() {
   if [ -x "$cache/$2" ] && [ "$(cat "$cache/$2.stamp" 2> /dev/null)" = "$stamp" ]; then return 0; fi
   need go golang-go
   if ! (cd "$1" && go mod download) >> "$log" 2>&1; then
-    cannot "the modules of $3 can't be had from the Go module proxy (see $log)"
+    unavailable "the modules of $3 can't be had from the Go module proxy (see $log)"
   fi
   if ! (cd "$1" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$cache/$2.new" "$3") >> "$log" 2>&1; then
-    cannot "$(go version) can't build $3 (see $log)"
+    unavailable "$(go version) can't build $3 (see $log)"
   fi
   mv "$cache/$2.new" "$cache/$2"
   echo "$stamp" > "$cache/$2.stamp"
@@ -42,10 +34,10 @@ maven_jars() {
   need mvn maven
   rm -rf "$into" "$into.new"
   if ! mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$into.new" >> "$log" 2>&1; then
-    cannot "the jars of $1/pom.xml can't be had from Maven Central (see $log)"
+    unavailable "the jars of $1/pom.xml can't be had from Maven Central (see $log)"
   fi
   if ! (cd "$into.new" && sha256sum --quiet --strict -c "$1/sha256sums") >> "$log" 2>&1; then
-    cannot "the jars of $1/pom.xml are not those whose checksums are kept (see $log)"
+    unavailable "the jars of $1/pom.xml are not those whose checksums are kept (see $log)"
   fi
   mv "$into.new" "$into"
 }
