@@ -384,6 +384,14 @@ struct bpf_iter__task {
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
+/* The same value, of which clang forgets what it knows: so that a mask behind it, redundant to clang, stays for older
+ * kernels' verifiers, which know less. */
+static __always_inline __u64 rose_unknown(__u64 value)
+{
+	asm volatile("" : "+r"(value));
+	return value;
+}
+
 /* Argument `n` of the system call whose registers these are; also valid at its exit (x86-64). */
 static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 {

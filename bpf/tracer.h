@@ -137,12 +137,11 @@ struct rose_storm {
 	rose_u64 begin_ns; /* of the second that is being counted */
 	rose_u64 first_ns; /* of the pending ones */
 	rose_u64 last_ns;
-	rose_u32 busy;
+	rose_u64 busy;
 	rose_u32 seen;     /* in this second */
 	rose_u32 pending;  /* counted and not yet told */
 	rose_u32 told;     /* a record with this key is in the ring or was */
 	rose_u32 node, tgid, tid;
-	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_storm, 64);
 

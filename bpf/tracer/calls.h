@@ -19,7 +19,7 @@ static __always_inline bool is_noise(const volatile struct rose_call_shape *shap
 {
 	if (err >= ROSE_NOISE_ERRNOS)
 		return false;
-	if (rose_noise[(nr & (ROSE_SYSCALLS - 1)) * ROSE_NOISE_WORDS + ((err >> 6) & (ROSE_NOISE_WORDS - 1))] >> (err & 63) & 1)
+	if (rose_noise[rose_unknown(nr * ROSE_NOISE_WORDS + (err >> 6)) & (ROSE_SYSCALLS * ROSE_NOISE_WORDS - 1)] >> (err & 63) & 1)
 		return true;
 	if (err != EAGAIN_ || !(shape->flags & ROSE_AGAIN_NONBLOCK))
 		return false;

@@ -129,8 +129,9 @@ struct {
 } rose_quiet SEC(".maps");
 
 struct scratch {
-	__u32 busy;
+	__u64 busy;
 	__u32 size;
+	__u32 pad;
 	__u8 record[ROSE_RECORD_BYTES];
 };
 struct {

@@ -8,16 +8,24 @@
 #include "paths.h"
 #include "tracer/maps.h"
 
+static __always_inline struct scratch *try_scratch(__u32 i)
+{
+	struct scratch *s = bpf_map_lookup_elem(&rose_scratch, &i);
+
+	return s && __sync_lock_test_and_set(&s->busy, 1) == 0 ? s : NULL;
+}
+
 /* Programs may interrupt one another on a CPU (and be preempted on some kernels), so a buffer is
- * taken, not assumed. */
+ * taken, not assumed. No loop: before Linux 6.4 the verifier takes one whose only change is on the stack for endless. */
 static __always_inline struct scratch *take_scratch(__u32 node)
 {
-	for (__u32 i = 0; i < ROSE_SCRATCHES; i++) {
-		struct scratch *s = bpf_map_lookup_elem(&rose_scratch, &i);
+	struct scratch *s = try_scratch(0);
 
-		if (s && __sync_lock_test_and_set(&s->busy, 1) == 0)
-			return s;
-	}
+	_Static_assert(ROSE_SCRATCHES == 2, "each is tried");
+	if (!s)
+		s = try_scratch(1);
+	if (s)
+		return s;
 	struct rose_stats *stats = stats_of(node);
 
 	if (stats)
@@ -33,7 +41,7 @@ static __always_inline void give_back(struct scratch *s)
 static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __u8 flags, __u32 length)
 {
 	struct rose_piece *piece = (void *)&s->record[off & ROSE_RECORD_LIMIT];
-	__u32 end = off + sizeof(*piece) + length;
+	__u64 end = rose_unknown(off + sizeof(*piece) + length);
 
 	/* Up to a multiple of 8 it is zero: equal records have equal bytes. */
 	if (end <= ROSE_RECORD_BYTES - 8) {

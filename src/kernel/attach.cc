@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -56,16 +57,24 @@ int link_create(const LinkCreate& attr) {
 }
 
 int to_log(enum libbpf_print_level level, const char* format, va_list args) {
-  char text[2048];
+  if (level == LIBBPF_DEBUG) return 0;  // pages of relocations
+  char* text = nullptr;
   // The format is libbpf's own.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  std::vsnprintf(text, sizeof text, format, args);
+  const int length = ::vasprintf(&text, format, args);
 #pragma GCC diagnostic pop
-  std::string_view line(text);
+  if (length < 0) return 0;
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, &std::free);
+  std::string_view line(text, static_cast<std::size_t>(length));
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
-  if (level == LIBBPF_DEBUG || line.empty()) return 0;  // pages of relocations
-  log::debug(line);
+  if (line.empty()) return 0;
+  // Of the verifier's log, which may have megabytes, the end says what is wrong.
+  constexpr std::size_t kMostBegin = 512, kMostEnd = 3072;
+  if (line.size() <= kMostBegin + kMostEnd)
+    log::debug(line);
+  else
+    log::debug("{}\n[...]\n{}", line.substr(0, kMostBegin), line.substr(line.size() - kMostEnd));
   return 0;
 }
 
