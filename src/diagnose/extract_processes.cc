@@ -9,6 +9,7 @@ using schedule::Scope;
 namespace {
 
 constexpr std::int64_t kOneCrash = kSecond;            // ends of one node this close are one crash
+constexpr std::int64_t kAllStop = 30 * kSecond;        // nodes that are stopped one after the other are so within this
 constexpr std::int64_t kPauseTogether = 2 * kSecond;   // the tracer samples processes once a second
 
 // Signals that a process brings on itself, against those sent from outside.
@@ -70,6 +71,7 @@ void Extractor::processes() {
   for (const ProcessEvent& p : ps_)
     if ((p.event->flags & trace::kPlanned) == 0) in_dump[kind_of(p)] += p.weight;
 
+  const std::int64_t stopped = all_stopped();
   std::vector<std::vector<ProcessEvent>> ends(static_cast<std::size_t>(nodes_.count()));
   std::vector<std::vector<ProcessEvent>> pauses(static_cast<std::size_t>(nodes_.count()));
   for (ProcessEvent p : ps_) {
@@ -80,6 +82,11 @@ void Extractor::processes() {
       if (event.state == ProcessState::crashed || event.state == ProcessState::exited)
         causes_.push_back({CauseKind::planned, p.node, {}, event.ts_ns, back_after(p.node, event.ts_ns),
                            fmt::format("the planned stop of {}", name(p.node))});
+      continue;
+    }
+    if (event.ts_ns >= stopped && orderly(p)) {
+      discard("the whole deployment was stopped in order at the end of the dump", p.weight);
+      causes_.push_back({CauseKind::planned, p.node, {}, event.ts_ns, kNever, fmt::format("the stop of {}", name(p.node))});
       continue;
     }
     if (profiled(p, in_dump)) {
@@ -117,6 +124,36 @@ void Extractor::processes() {
     crashes_of(node, ends[static_cast<std::size_t>(node)]);
     pauses_of(node, pauses[static_cast<std::size_t>(node)]);
   }
+}
+
+// What `systemctl stop` and its like make of a process.
+bool Extractor::orderly(const ProcessEvent& p) {
+  if (p.event->state == ProcessState::crashed) return p.signal == 15 || p.signal == 2;
+  return p.event->state == ProcessState::exited && (p.exit_code == 0 || p.exit_code == 128 + 15 || p.exit_code == 128 + 2);
+}
+
+// When somebody stopped all nodes, before the dump was written perhaps: each of them (two at least) ended in order
+// within a short time, at least one by a signal, and none came back. kNever: nobody did.
+std::int64_t Extractor::all_stopped() const {
+  std::vector<std::int64_t> last(static_cast<std::size_t>(nodes_.count()), -1);
+  bool signalled = false;
+  for (const ProcessEvent& p : ps_) {
+    if (p.main_known && !p.main) continue;
+    if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
+    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they come by time
+    signalled = signalled || (orderly(p) && p.signal != 0);
+  }
+  std::int64_t first = kNever;
+  std::int64_t end = 0;
+  for (int node = 0; node < nodes_.count(); ++node) {
+    if (!nodes_.watched(node)) continue;
+    const std::int64_t ts = last[static_cast<std::size_t>(node)];
+    if (ts < 0 || back_after(node, ts) != kNever) return kNever;
+    first = std::min(first, ts);
+    end = std::max(end, ts);
+  }
+  const auto stopped = std::count_if(last.begin(), last.end(), [](std::int64_t ts) { return ts >= 0; });
+  return signalled && stopped > 1 && end - first <= kAllStop ? first : kNever;
 }
 
 bool Extractor::outside(const ProcessEvent& p) {

@@ -115,6 +115,9 @@ class Extractor {
 
   static bool outside(const ProcessEvent& p);
 
+  static bool orderly(const ProcessEvent& p);
+  std::int64_t all_stopped() const;
+
   void crashes_of(int node, const std::vector<ProcessEvent>& ends);
 
   void pauses_of(int node, const std::vector<ProcessEvent>& pauses);

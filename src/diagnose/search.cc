@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "diagnose/proposer.h"
 #include "diagnose/signs.h"
@@ -24,6 +26,7 @@ constexpr int kMostSimplifying = 40; // runs for that, the last confirmation apa
 constexpr double kSameRate = 0.1 + 1e-9;  // rates this close are taken for the same
 constexpr std::size_t kMostLeads = 2;     // schedules below the target that each level refines before it looks elsewhere
 constexpr std::size_t kMostLastTries = 20;   // schedules that missed and are tried again, twice, when nothing hit
+constexpr std::size_t kMostTriesBetween = 6; // of them before the next level
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
@@ -169,6 +172,9 @@ class Search {
       const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
       ROSE_TRY(reached, one_level(*proposer));
       if (reached) return true;
+      // A miss of the likeliest is still likelier to be chance than the next level's hundreds are to hit.
+      ROSE_TRY(reached, try_misses_again(kMostTriesBetween, 1));
+      if (reached) return true;
       if (left() <= floor_) break;
       if (std::string note = proposer->left_out(); !note.empty()) d_.plan.notes.push_back(std::move(note));
     }
@@ -180,7 +186,7 @@ class Search {
       d_.plan.notes.push_back(fmt::format("the search stopped after level {}: {}", level_, missing_));
     }
     floor_ = 0;
-    return last_tries();
+    return try_misses_again(kMostLastTries, 2);
   }
 
   // A schedule of an earlier level that shows the bug, but too rarely, is the best start there is: this level
@@ -353,28 +359,40 @@ class Search {
     return false;
   }
 
-  // Nothing hit, or too rarely: what missed is tried again, likeliest first, before it is given up.
-  Result<bool> last_tries() {
+  // How many of its faults are neither symptoms nor everyday failures.
+  int surprising(const Schedule& schedule) const {
+    int faults = 0;
+    for (const Candidate& c : d_.plan.candidates) {
+      if (c.symptom || c.profiled) break;  // they come last
+      if (c.ordinariness <= 1 && schedule.find(c.fault.id) != nullptr) ++faults;
+    }
+    return faults;
+  }
+
+  // Nothing hit, or too rarely: what missed is tried again, likeliest first: what brought back symptoms of the dump,
+  // what holds more of its surprising faults, what ranked first.
+  Result<bool> try_misses_again(std::size_t most, int rounds) {
     for (const Kept& kept : kept_)
       if (kept.tally.rate() * 2 >= options_.target_rate) return false;
-    std::vector<std::pair<int, std::size_t>> order;
+    std::vector<std::tuple<int, int, std::size_t>> order;
     for (const auto& [index, score] : misses_)
-      if (d_.tried[index].tally.reproduced == 0) order.push_back({-score, index});
+      if (d_.tried[index].tally.reproduced == 0) order.emplace_back(-score, -surprising(d_.tried[index].schedule), index);
     std::sort(order.begin(), order.end());
-    if (order.size() > kMostLastTries) order.resize(kMostLastTries);
-    for (int round = 1; round <= 2; ++round) {
-      for (std::size_t at = 0; at < order.size() && left() > 0;) {
+    if (order.size() > most) order.resize(most);
+    for (int round = 1; round <= rounds; ++round) {
+      for (std::size_t at = 0; at < order.size() && left() > floor_;) {
         std::vector<Trial> batch;
-        for (; at < order.size() && static_cast<int>(batch.size()) < std::min(options_.jobs, left()); ++at) {
-          const std::size_t index = order[at].second;
+        for (; at < order.size() && static_cast<int>(batch.size()) < std::min(options_.jobs, left() - floor_); ++at) {
+          const std::size_t index = std::get<2>(order[at]);
           Trial trial;
           trial.index = index;
           trial.schedules = d_.schedules;
           trial.proposal = {d_.tried[index].schedule, {}, true};
           batch.push_back(std::move(trial));
         }
-        level_ = d_.tried[batch[0].index].level;
+        const int level = std::exchange(level_, d_.tried[batch[0].index].level);
         ROSE_CHECK(make_runs(batch));
+        level_ = level;
         ROSE_TRY(const bool reached, confirm_hits(batch));
         if (reached) return true;
       }

@@ -884,3 +884,45 @@ TEST_CASE("any dump gives a plan whose counts add up") {
         FAIL(back.error().message + "\n" + schedule::to_toml(s));
   }
 }
+
+TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(6, "n1");
+  dump.started(7, "n1");
+  dump.crashed(40, "n1", SIGTERM);
+  dump.scf(40.5, "n3", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
+  SECTION("all three") {
+    dump.exited(41, "n2", 0);
+    dump.crashed(42, "n3", SIGTERM);
+    dump.ends(43);
+    const Plan plan = plan_of(config, dump);
+    REQUIRE(plan.candidates.size() == 1);
+    CHECK(plan.candidates[0].first_ts == at(6));
+    CHECK(discarded(plan, "stopped in order") == 3);
+    CHECK(discarded(plan, "planned stop explains") == 1);
+    CHECK(accounted(plan) == plan.failures);
+  }
+  SECTION("one of them stays up") {
+    dump.exited(41, "n2", 0);
+    dump.scf(42, "n3", "openat", EIO, "/data/n3/x");
+    dump.ends(43);
+    const Plan plan = plan_of(config, dump);
+    CHECK(discarded(plan, "stopped in order") == 0);
+    CHECK(std::count_if(plan.candidates.begin(), plan.candidates.end(),
+                        [](const Candidate& c) { return c.kind == schedule::FaultKind::crash; }) == 2);
+  }
+  SECTION("one comes back: it was a rolling restart") {
+    dump.crashed(41, "n2", SIGTERM);
+    dump.crashed(42, "n3", SIGTERM);
+    dump.started(44, "n1");
+    dump.ends(45);
+    CHECK(discarded(plan_of(config, dump), "stopped in order") == 0);
+  }
+  SECTION("killed, not stopped") {
+    dump.crashed(41, "n2");
+    dump.crashed(42, "n3");
+    dump.ends(43);
+    CHECK(discarded(plan_of(config, dump), "stopped in order") == 0);
+  }
+}
