@@ -359,14 +359,20 @@ class Search {
     return false;
   }
 
-  // How many of its faults are neither symptoms nor everyday failures.
+  // How many of its faults are neither symptoms nor everyday failures; failed calls, of which any number may be put
+  // together, are one.
   int surprising(const Schedule& schedule) const {
     int faults = 0;
+    bool calls = false;
     for (const Candidate& c : d_.plan.candidates) {
       if (c.symptom || c.profiled) break;  // they come last
-      if (c.ordinariness <= 1 && schedule.find(c.fault.id) != nullptr) ++faults;
+      if (c.ordinariness > 1 || schedule.find(c.fault.id) == nullptr) continue;
+      if (c.kind == schedule::FaultKind::syscall)
+        calls = true;
+      else
+        ++faults;
     }
-    return faults;
+    return faults + (calls ? 1 : 0);
   }
 
   // Nothing hit, or too rarely: what missed is tried again, likeliest first: what brought back symptoms of the dump,
