@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/page.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/nodes.h"
 #include "inject/injector.h"
 #include "replay/repeat.h"
 #include "report/results.h"
@@ -42,6 +44,7 @@ class ClusterRunner final : public diagnose::Runner {
     if (profile) options_.profile = &*profile;
     for (replay::RunStore::Recorded& run : recorded) {
       next_number_ = run.result.number + 1;  // they come by their numbers
+      if (!run.backend.empty()) backend_ = run.backend;
       recorded_[run.fingerprint].push_back(std::move(run.result));
     }
   }
@@ -72,6 +75,8 @@ class ClusterRunner final : public diagnose::Runner {
       }
       log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                  made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
+      if (!made[i]->backend.empty()) backend_ = made[i]->backend;
+      remember(*todo[i], made[i]->result);
       results[places[i]] = std::move(made[i]->result);
     }
     std::vector<Result<schedule::RunResult>> all;
@@ -86,12 +91,29 @@ class ClusterRunner final : public diagnose::Runner {
     return runs;
   }
 
+  // The first run in which the schedule reproduced the bug, without its trace; nullptr when there is none.
+  [[nodiscard]] const schedule::RunResult* reproducing(const schedule::Schedule& schedule) const {
+    const auto known = reproducing_.find(schedule::fingerprint(schedule));
+    return known == reproducing_.end() ? nullptr : &known->second;
+  }
+  [[nodiscard]] const std::string& backend() const { return backend_; }
+
  private:
+  void remember(const schedule::Schedule& schedule, schedule::RunResult& result) {
+    if (result.verdict != schedule::Verdict::reproduced) return;
+    std::string key = schedule::fingerprint(schedule);
+    if (reproducing_.contains(key)) return;
+    trace::Trace trace = std::exchange(result.trace, {});  // not worth two copies
+    reproducing_.emplace(std::move(key), result);
+    result.trace = std::move(trace);
+  }
+
   std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
     const auto found = recorded_.find(schedule::fingerprint(schedule));
     if (found == recorded_.end() || found->second.empty()) return std::nullopt;
     schedule::RunResult result = std::move(found->second.front());
     found->second.pop_front();
+    remember(schedule, result);
     result.trace = store_.recorded_trace(result.number);
     return result;
   }
@@ -101,7 +123,30 @@ class ClusterRunner final : public diagnose::Runner {
   replay::RunOptions options_;
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
+  std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
+  std::string backend_;
 };
+
+// Lanes are the deployment's nodes, as the diagnosis told the dump's hosts and addresses to them.
+std::vector<report::Source> incident_of(const diagnose::Inputs& inputs, const std::shared_ptr<const diagnose::NodeMap>& nodes) {
+  std::vector<report::Source> incident;
+  for (std::size_t i = 0; i < inputs.traces.size(); ++i)
+    incident.push_back({&inputs.traces[i], [nodes, i](const trace::Event& event) {
+                          const int node = nodes->of(i, event);
+                          return node >= 0 ? nodes->name(node) : nodes->dump_name(i, event);
+                        }});
+  return incident;
+}
+
+std::string describe_dump(const std::string& file, const trace::Trace& trace) {
+  std::string text = fmt::format("{}: {} events", file, trace.events.size());
+  if (!trace.meta.host.empty()) text += " of " + trace.meta.host;
+  if (!trace.events.empty())
+    text += fmt::format(", {} to {}", report::wall_clock(trace.events.front().ts_ns), report::wall_clock(trace.events.back().ts_ns));
+  if (trace.meta.lost != 0) text += fmt::format(", {} lost", trace.meta.lost);
+  if (!trace.meta.trigger.empty()) text += ", written by " + trace.meta.trigger;
+  return text;
+}
 
 Result<std::map<std::string, std::string>> parse_map(const std::vector<std::string>& entries) {
   std::map<std::string, std::string> map;
@@ -132,6 +177,30 @@ std::string progress_line(const diagnose::Progress& p, double seconds) {
 int exit_code_of(const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.target_reached) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
+}
+
+Result<std::string> page_of(const report::DiagnosisReport& report, const diagnose::Inputs& inputs, const ClusterRunner& runner,
+                            const replay::RunStore& store, const Options& options, const config::Config& config) {
+  report::PageContext context = page_context(config.node_names());
+  for (std::size_t i = 0; i < inputs.traces.size(); ++i)
+    context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.traces[i]));
+  context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
+  add_deployment(context, config, options.config);
+  context.environment.emplace_back("Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} side by side",
+                                                         config.diagnose.seed, config.diagnose.target_rate, config.diagnose.max_runs,
+                                                         config.diagnose.confirm_runs, config.diagnose.jobs));
+  if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
+  context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
+
+  ROSE_TRY(auto nodes, diagnose::NodeMap::make(inputs));
+  std::optional<schedule::RunResult> run;
+  if (const diagnose::Diagnosis& diagnosis = *report.diagnosis; diagnosis.found)
+    if (const schedule::RunResult* known = runner.reproducing(*diagnosis.found)) {
+      run = *known;
+      run->trace = store.recorded_trace(run->number);
+    }
+  return report::diagnosis_html(report, incident_of(inputs, std::make_shared<const diagnose::NodeMap>(std::move(nodes))), run ? &*run : nullptr,
+                                context);
 }
 
 Result<int> run(const Options& options, const Common& common) {
@@ -194,11 +263,24 @@ Result<int> run(const Options& options, const Common& common) {
                     diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnosis.words);
     ROSE_CHECK(write_file(schedule_path, schedule::to_toml(*diagnosis.found, comment), 0644));
   }
-  const std::string json = report::diagnosis_json(diagnosis, schedule_path, seconds());
-  const std::string text = report::diagnosis_text(diagnosis, schedule_path, seconds());
+  report::DiagnosisReport report;
+  report.diagnosis = &diagnosis;
+  report.name = config.name;
+  report.schedule_path = schedule_path;
+  report.config_path = options.config;
+  report.profile_path = options.profile;
+  report.target_rate = config.diagnose.target_rate;
+  report.seed = config.diagnose.seed;
+  report.seconds = seconds();
+  report.backend = runner.backend();
+  if (folder) report.page = (*folder / "report.html").string();
+  const std::string json = report::diagnosis_json(report);
+  const std::string text = report::diagnosis_text(report);
   if (folder) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
+    ROSE_TRY(const std::string page, page_of(report, inputs, runner, store, options, config));
+    ROSE_CHECK(write_file(report.page, page));
   }
   print(common.json ? json : text);
   return exit_code_of(diagnosis);
@@ -216,7 +298,7 @@ void add_diagnose(CLI::App& app, Action& action) {
   command->add_option("--profile", options->profile, "What is normal, from 'rose profile'");
   command->add_option("-o,--output", options->out, "Where the schedule is written")->capture_default_str();
   command->add_option("--map", options->map, "A host of the dump is this node of the deployment")->type_name("HOST=NODE");
-  command->add_option("--report", options->report, "Write the record of all runs, their traces and the result to this folder")->type_name("DIR");
+  command->add_option("--report", options->report, "Write the record of all runs, their traces, the result and report.html to this folder")->type_name("DIR");
   command->add_flag("--plan", options->plan, "Print what would be tried, and run nothing; needs no privilege");
   command->add_option("--jobs", options->jobs, "Runs side by side")->check(CLI::Range(1, 64));
   command->add_flag("--resume", options->resume, "Go on from the record in --report DIR");

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/page.h"
 #include "observe/control.h"
 #include "report/perfetto.h"
 #include "report/show.h"
@@ -97,6 +98,8 @@ Result<int> show(const ShowOptions& options, const Common& common) {
     report::show_jsonl(read.trace, filter, print);
   else if (format == "perfetto")
     report::show_perfetto(read.trace, filter, print);
+  else if (format == "html")
+    print(report::dump_html(read.trace, filter, options.file, page_context({})));
   else
     report::show_text(read.trace, filter, print);
   if (read.damage) return Unexpected(*read.damage);
@@ -172,10 +175,10 @@ void add_dump(CLI::App& app, Action& action) {
 
   auto show_options = std::make_shared<ShowOptions>();
   CLI::App* show_command = add_command(*command, "show", "Print the events of a dump",
-                                       "  rose dump show dump.bin --summary --profile profile.json\n  rose dump show dump.bin --format perfetto > trace.json");
+                                       "  rose dump show dump.bin --summary --profile profile.json\n  rose dump show dump.bin --format html > dump.html");
   show_command->add_option("file", show_options->file, "The dump")->required()->type_name("FILE");
   show_command->add_option("--format", show_options->format, "How to print it")->capture_default_str()
-      ->check(CLI::IsMember({"text", "jsonl", "perfetto"}));
+      ->check(CLI::IsMember({"text", "jsonl", "perfetto", "html"}));
   show_command->add_option("--node", show_options->node, "Only events of this node")->type_name("NODE");
   show_command->add_option("--type", show_options->types, "Only these types: scf, af, nd, ps, sys")->delimiter(',')
       ->check(CLI::IsMember({"scf", "af", "nd", "ps", "sys"}));

@@ -1,9 +1,11 @@
 // rose replay: runs a schedule again and reports its replay rate.
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/page.h"
 #include "inject/injector.h"
 #include "replay/repeat.h"
 #include "report/results.h"
@@ -51,8 +53,28 @@ void conclude(report::ReplayReport& report) {
 
 int exit_code_of(const report::ReplayReport& report) {
   if (report.verdict == schedule::Verdict::inconclusive) return 4;
-  const bool wanted = (report.verdict == schedule::Verdict::reproduced) != report.expect_fixed;
-  return wanted ? 0 : 1;
+  return report.passed() ? 0 : 1;
+}
+
+// The first run of each kind: what is different in the ones that go otherwise is then seen side by side.
+std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
+  std::vector<schedule::RunResult> shown;
+  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced, schedule::Verdict::inconclusive}) {
+    const auto run = std::find_if(report.runs.begin(), report.runs.end(), [&](const auto& r) { return r.verdict == verdict; });
+    if (run == report.runs.end() || shown.size() == 2) continue;
+    shown.push_back(*run);
+    shown.back().trace = store.recorded_trace(run->number);
+  }
+  return shown;
+}
+
+std::string page_of(const report::ReplayReport& report, const replay::RunStore& store, const config::Config& config) {
+  report::PageContext context = page_context(config.node_names());
+  context.environment.emplace_back("Schedule", report.schedule_path);
+  add_deployment(context, config, report.config_path);
+  if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
+  context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
+  return report::replay_html(report, telling_runs(report, store), context);
 }
 
 Result<int> run(const Options& options, const Common& common) {
@@ -81,6 +103,9 @@ Result<int> run(const Options& options, const Common& common) {
   report::ReplayReport report;
   report.name = config.name;
   report.schedule = schedule;
+  report.schedule_path = options.schedule;
+  report.config_path = options.config;
+  report.began_ns = wall_ns();
   report.target_rate = config.diagnose.target_rate;
   report.expect_fixed = options.expect == "fixed";
   const auto each = [&](const replay::Run& made, const schedule::Tally& tally) {
@@ -99,7 +124,12 @@ Result<int> run(const Options& options, const Common& common) {
   }
   conclude(report);
   if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
-  if (folder) ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
+  if (folder) {
+    ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
+    ROSE_CHECK(write_file(*folder / "replay.txt", report::replay_text(report)));
+    ROSE_CHECK(write_file(*folder / "report.html", page_of(report, store, config)));
+    log::info("report: {}", (*folder / "report.html").string());
+  }
   print(common.json ? report::replay_json(report) : report::replay_text(report));
   return exit_code_of(report);
 }
@@ -117,8 +147,8 @@ void add_replay(CLI::App& app, Action& action) {
   command->add_option("--jobs", options->jobs, "Runs side by side (default: jobs of the configuration)")->check(CLI::Range(1, 64));
   command->add_option("--expect", options->expect, "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired")
       ->capture_default_str()->check(CLI::IsMember({"bug", "fixed"}));
-  command->add_option("--junit", options->junit, "Write a JUnit report, one test case a run");
-  command->add_option("--report", options->report, "Write the record of all runs, their traces and results to this folder");
+  command->add_option("--junit", options->junit, "Write a JUnit report: one test case for the schedule, one a run");
+  command->add_option("--report", options->report, "Write the record of all runs, their traces and results, and report.html to this folder");
   command->add_flag("--keep", options->keep, "Keep all run directories");
   command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
   command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });

@@ -146,7 +146,9 @@ class OneRun {
     bool hit = false;
     if (workload) {
       ROSE_TRY(hit, watch(*workload));
+      if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       run_.workload = hit ? workload->kill() : workload->wait();
+      run_.result.workload_end_ns = monotonic_ns() - began_ns_;
     }
     if (incident) {
       run_.incident = incident->wait();
@@ -168,6 +170,7 @@ class OneRun {
     }
     ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_));
     run_.result.oracle = asked.answer;
+    if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
     return {};
   }

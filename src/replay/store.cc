@@ -53,6 +53,8 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"reason", result.reason},
                {"oracle", answer_name(result.oracle)},
                {"seconds", result.seconds},
+               {"workload_end_ns", result.workload_end_ns},
+               {"oracle_ns", result.oracle_ns},
                {"backend", run.backend},
                {"workload", command_json(run.workload)},
                {"faults", Json::parse(schedule::outcomes_json(result.faults))}};
@@ -216,6 +218,9 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
       for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
         if (answer == answer_name(known)) run.result.oracle = known;
       run.result.seconds = json.at("seconds").get<double>();
+      run.result.workload_end_ns = json.value("workload_end_ns", std::int64_t{0});
+      run.result.oracle_ns = json.value("oracle_ns", std::int64_t{0});
+      run.backend = json.value("backend", run.backend);
       Result<std::vector<schedule::FaultOutcome>> faults = schedule::parse_outcomes(json.at("faults").dump());
       if (!faults) throw std::runtime_error(faults.error().message);
       run.result.faults = *std::move(faults);

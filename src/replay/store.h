@@ -41,6 +41,7 @@ class RunStore {
   // Error (input) when the runs were those of another system than `config` describes.
   struct Recorded {
     std::string fingerprint;
+    std::string backend;  // of syscall faults
     schedule::RunResult result;
   };
   [[nodiscard]] Result<std::vector<Recorded>> recorded(const config::Config& config);

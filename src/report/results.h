@@ -1,6 +1,7 @@
-// Results of commands, for machines (DESIGN 3.5) and for people.
+// Results of commands, for machines (DESIGN 3.5, JUnit) and for people; as a page, see page.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,32 +24,67 @@ struct FaultCount {
 struct ReplayReport {
   std::string name;                // of the deployment
   schedule::Schedule schedule;
+  std::string schedule_path, config_path;
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
   std::string reason;              // one sentence
   double target_rate = 0.8;
   bool expect_fixed = false;
   schedule::Tally tally;
   double seconds = 0;
+  std::int64_t began_ns = 0;       // wall clock; 0: not known
   std::string backend;
   std::vector<schedule::RunResult> runs;
 
   [[nodiscard]] std::vector<FaultCount> faults() const;
+  // What `expect` asks for is so: exit code 0.
+  [[nodiscard]] bool passed() const {
+    return verdict != schedule::Verdict::inconclusive && (verdict == schedule::Verdict::reproduced) != expect_fixed;
+  }
 };
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string replay_text(const ReplayReport& report);
-// One JUnit test case a run.
+// A test suite that is as red as the exit code: one test case for the schedule, which decides, and one a run. A run that went
+// otherwise than most is a failure only when the schedule's rate is.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
-// One run's faults as an aligned table: when each condition was met, when the fault fired, where.
+
+// One run's faults, row by row: when each condition was met, when the fault fired, where; or why not.
+struct FaultRow {
+  enum class Kind { fault, condition, fired, ended };
+  Kind kind = Kind::fault;
+  std::string what;    // the fault's id, the condition in words
+  std::string at;      // "1.234 s", "0.2 s before the workload", "never"
+  std::string node, thread;
+  std::string seen;    // "2 of 3", "5 calls"
+  std::string detail;
+};
+[[nodiscard]] std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const schedule::RunResult& run);
+// The same as an aligned table.
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);
 
 [[nodiscard]] std::string plan_json(const diagnose::Plan& plan);
 [[nodiscard]] std::string plan_text(const diagnose::Plan& plan);
 
-// `schedule_path`: where the found schedule was written; "" when there is none.
-[[nodiscard]] std::string diagnosis_json(const diagnose::Diagnosis& diagnosis, const std::string& schedule_path,
-                                         double seconds);
-[[nodiscard]] std::string diagnosis_text(const diagnose::Diagnosis& diagnosis, const std::string& schedule_path,
-                                         double seconds);
+struct DiagnosisReport {
+  const diagnose::Diagnosis* diagnosis = nullptr;
+  std::string name;           // of the deployment
+  std::string schedule_path;  // where the found schedule was written; "" when there is none
+  std::string config_path, profile_path;
+  std::string page;           // the HTML report; "" without --report
+  double target_rate = 0.8;
+  std::uint64_t seed = 0;
+  double seconds = 0;
+  std::string backend;        // of syscall faults
+};
+[[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);
+[[nodiscard]] std::string diagnosis_text(const DiagnosisReport& report);
+
+struct NextStep {
+  std::string command;  // as typed into a shell; "" when there is none
+  std::string what;
+};
+[[nodiscard]] std::vector<NextStep> next_steps(const DiagnosisReport& report);
+
+[[nodiscard]] std::string format_seconds(double seconds);  // "12.3 s", "4 min 5 s", "1 h 2 min"
 
 }  // namespace rose::report

@@ -52,6 +52,8 @@ struct RunResult {
   OracleAnswer oracle = OracleAnswer::unknown;
   std::vector<FaultOutcome> faults;
   trace::Trace trace;
+  std::int64_t workload_end_ns = 0;  // since the workload began; 0: not known
+  std::int64_t oracle_ns = 0;        // when the oracle found the bug, since the workload began; 0: it did not
   double seconds = 0;
   int number = 0;
   std::filesystem::path directory;  // empty when it was not kept

@@ -241,6 +241,33 @@ std::vector<std::size_t> order(const Schedule& schedule) {
   return result;
 }
 
+// The fault as it is on any node of its group.
+Fault anywhere(const Schedule& schedule, const Fault& fault) {
+  Fault plain = fault;
+  plain.id.clear();
+  plain.line = 0;
+  plain.group.clear();
+  plain.node = "it";
+  for (std::vector<Condition>* conditions : {&plain.when, &plain.until})
+    for (Condition& condition : *conditions)
+      if (condition.node == fault.node) condition.node.clear();
+  // What the alternatives wait for may be alternatives too.
+  for (std::string& id : plain.after)
+    if (const Fault* other = schedule.find(id); other != nullptr && !other->group.empty())
+      for (const Fault& first : schedule.faults)
+        if (first.group == other->group) {
+          id = first.id;
+          break;
+        }
+  std::sort(plain.after.begin(), plain.after.end());
+  plain.after.erase(std::unique(plain.after.begin(), plain.after.end()), plain.after.end());
+  return plain;
+}
+
+bool alike(const Schedule& schedule, const Fault& a, const Fault& b) {
+  return !a.group.empty() && a.group == b.group && anywhere(schedule, a) == anywhere(schedule, b);
+}
+
 }  // namespace
 
 std::string in_words(const Fault& fault) {
@@ -249,16 +276,42 @@ std::string in_words(const Fault& fault) {
 
 std::string in_words(const Schedule& schedule) {
   if (schedule.faults.empty()) return "no fault";
-  const std::vector<std::size_t> steps = order(schedule);
-  if (steps.size() == 1) return in_words(schedule.faults.front());
+  // Alternatives that differ in their node only are one step.
+  std::vector<std::vector<std::size_t>> steps;
+  for (const std::size_t i : order(schedule)) {
+    const auto same = std::find_if(steps.begin(), steps.end(), [&](const std::vector<std::size_t>& step) {
+      return alike(schedule, schedule.faults[step.front()], schedule.faults[i]);
+    });
+    if (same != steps.end())
+      same->push_back(i);
+    else
+      steps.push_back({i});
+  }
   const auto step_of = [&](const std::string& id) {
     for (std::size_t i = 0; i < steps.size(); ++i)
-      if (schedule.faults[steps[i]].id == id) return fmt::format("step {}", i + 1);
+      for (const std::size_t at : steps[i])
+        if (schedule.faults[at].id == id) return fmt::format("step {}", i + 1);
     return fmt::format("'{}'", id);
   };
   std::string text;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    text += fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, words(schedule.faults[steps[i]], step_of));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Fault fault = schedule.faults[steps[i].front()];
+    std::string step;
+    if (steps[i].size() > 1) {
+      std::vector<std::string> nodes;
+      for (const std::size_t at : steps[i]) nodes.push_back(who(schedule.faults[at].node));
+      step = fmt::format("on whichever of {} gets there first: {}", enumerate(nodes), words(anywhere(schedule, fault), step_of));
+    } else {
+      std::vector<std::string> others;
+      for (std::size_t other = 0; other < steps.size(); ++other)
+        if (other != i && !fault.group.empty() && schedule.faults[steps[other].front()].group == fault.group)
+          others.push_back(fmt::format("step {}", other + 1));
+      if (steps.size() > 1) fault.group.clear();
+      step = words(fault, step_of);
+      if (!others.empty()) step += fmt::format(" (this or {}, whichever comes first)", enumerate(others));
+    }
+    text += steps.size() == 1 ? step : fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, step);
+  }
   return text;
 }
 

@@ -363,6 +363,23 @@ TEST_CASE("steps are told in their order") {
         "2. kill n1 (all its processes) 2s after step 1 began");
 }
 
+TEST_CASE("alternatives on several nodes are one step") {
+  const auto crash = [](const char* id, const char* node, const char* more) {
+    return fmt::format("[[fault]]\nid = \"{}\"\nkind = \"crash\"\nnode = \"{}\"\ngroup = \"g\"\n{}", id, node, more);
+  };
+  const std::string when = "when = [ { function = \"flush_log\", count = 2 } ]\n";
+  const std::string group = crash("a", "n1", when.c_str()) + crash("b", "n2", when.c_str()) + crash("c", "n3", when.c_str());
+  CHECK(in_words(parse("version = 1\n" + group)) ==
+        "on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log for the 2nd time");
+  CHECK(in_words(parse("version = 1\n" + group + "[[fault]]\nid = \"stall\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"2s\"\nafter = [\"b\"]\n")) ==
+        "1. on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log for the 2nd time\n"
+        "2. pause n1 (all its processes) for 2s, as soon as step 1 has begun");
+  // Different ones are told apart.
+  CHECK(in_words(parse("version = 1\n" + crash("a", "n1", when.c_str()) + crash("b", "n2", "when = [ { elapsed = \"3s\" } ]\n"))) ==
+        "1. kill n1 (all its processes), once n1 has entered flush_log for the 2nd time (this or step 2, whichever comes first)\n"
+        "2. kill n2 (all its processes) 3s after the workload began (this or step 1, whichever comes first)");
+}
+
 TEST_CASE("a fingerprint is of what a schedule does") {
   const std::string one =
       "version = 1\n[[fault]]\nid = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\", \"n3\"]\n"

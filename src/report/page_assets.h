@@ -1,0 +1,11 @@
+// page.css and page.js, built into the program (CMakeLists.txt).
+#pragma once
+
+#include <string_view>
+
+namespace rose::report {
+
+[[nodiscard]] std::string_view page_style();
+[[nodiscard]] std::string_view page_script();
+
+}  // namespace rose::report

@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/markup.h"
+#include "report/results.h"
+#include "report/show.h"
+#include "report/text.h"
+#include "schedule/record.h"
+
+namespace rose::report {
+
+using schedule::RunResult;
+using schedule::Verdict;
+
+namespace {
+
+std::string since_workload(std::int64_t ns) {
+  const double seconds = static_cast<double>(ns < 0 ? -ns : ns) / 1e9;
+  return ns < 0 ? fmt::format("{:.3f} s before", seconds) : fmt::format("{:.3f} s", seconds);
+}
+
+std::string thread_of(int pid, int tid) {
+  if (tid <= 0) return pid > 0 ? std::to_string(pid) : "";
+  return pid == tid || pid <= 0 ? std::to_string(tid) : fmt::format("{}/{}", pid, tid);
+}
+
+std::string why_not(const schedule::FaultOutcome& outcome) {
+  if (!outcome.why_not.empty()) return outcome.why_not;
+  return outcome.withdrawn ? "another fault of its group fired" : "";
+}
+
+// Of the calls or packets that a fault waits for.
+std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome& outcome) {
+  const bool calls = fault.kind == schedule::FaultKind::syscall || fault.before.has_value();
+  if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};
+  if (outcome.fired) return plural(outcome.seen, "call");
+  return fmt::format("{} of {}", outcome.seen, fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
+}
+
+const char* mark_of(bool expect_fixed, Verdict verdict) {
+  if (verdict == Verdict::inconclusive) return "?";
+  return (verdict == Verdict::reproduced) != expect_fixed ? "+" : "-";
+}
+
+}  // namespace
+
+std::vector<FaultCount> ReplayReport::faults() const {
+  std::vector<FaultCount> counts;
+  for (const schedule::Fault& fault : schedule.faults) {
+    FaultCount count{fault.id, static_cast<int>(runs.size()), 0, {}};
+    for (const RunResult& run : runs) {
+      const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
+                                        [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
+      if (outcome == run.faults.end())
+        count.why_not = run.reason;  // the run ended before faults were armed
+      else if (outcome->fired)
+        ++count.fired;
+      else
+        count.why_not = report::why_not(*outcome);
+    }
+    counts.push_back(std::move(count));
+  }
+  return counts;
+}
+
+std::string replay_json(const ReplayReport& report) {
+  Json faults = Json::array();
+  for (const FaultCount& fault : report.faults()) {
+    Json entry = {{"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}};
+    if (const schedule::Fault* planned = report.schedule.find(fault.id)) {
+      entry["kind"] = schedule::kind_name(planned->kind);
+      entry["node"] = planned->node;
+      entry["words"] = schedule::in_words(*planned);
+    }
+    if (fault.fired < fault.requested) entry["why_not"] = fault.why_not;
+    faults.push_back(std::move(entry));
+  }
+  Json runs = Json::array();
+  for (const RunResult& run : report.runs)
+    runs.push_back({{"number", run.number},
+                    {"verdict", schedule::verdict_name(run.verdict)},
+                    {"reason", run.reason},
+                    {"seconds", run.seconds},
+                    {"directory", text_or_null(run.directory.string())},
+                    {"faults", Json::parse(schedule::outcomes_json(run.faults))}});
+  Json json = {{"verdict", schedule::verdict_name(report.verdict)},
+               {"rate", report.tally.rate()},
+               {"interval", interval_json(report.tally)},
+               {"runs", report.tally.runs()},
+               {"reproduced", report.tally.reproduced},
+               {"not_reproduced", report.tally.not_reproduced},
+               {"inconclusive", report.tally.inconclusive},
+               {"seconds", report.seconds},
+               {"faults", std::move(faults)},
+               {"reason", report.reason},
+               {"target_rate", report.target_rate},
+               {"expect", report.expect_fixed ? "fixed" : "bug"},
+               {"passed", report.passed()},
+               {"words", schedule::in_words(report.schedule)},
+               {"backend", text_or_null(report.backend)},
+               {"run_results", std::move(runs)}};
+  if (report.expect_fixed && report.tally.reproduced == 0)
+    json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
+  return dump(json);
+}
+
+std::string replay_text(const ReplayReport& report) {
+  std::string out = fmt::format("{}: {}\n", schedule::verdict_name(report.verdict), printable(report.reason));
+  out += fmt::format("rate: {}; {}, {} inconclusive, {}\n", rate_text(report.tally), plural(static_cast<std::uint64_t>(report.tally.runs()), "run"),
+                     report.tally.inconclusive, format_seconds(report.seconds));
+  if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
+    out += fmt::format("remaining rate: at most {} (95 %)\n",
+                       percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
+  for (const FaultCount& fault : report.faults()) {
+    out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired, plural(static_cast<std::uint64_t>(fault.requested), "run"));
+    if (fault.fired < fault.requested && !fault.why_not.empty()) out += fmt::format(" ({})", printable(fault.why_not));
+    out += "\n";
+  }
+  if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
+  // One run in full: of those that went otherwise than wanted the last, since that is what needs an explanation.
+  const RunResult* shown = nullptr;
+  for (const RunResult& run : report.runs)
+    if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' || mark_of(report.expect_fixed, shown->verdict)[0] == '+')
+      shown = &run;
+  if (shown != nullptr && !report.schedule.faults.empty())
+    out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict), printable(shown->reason),
+                       fault_table(report.schedule, *shown));
+  return out;
+}
+
+std::string replay_junit(const ReplayReport& report) {
+  const bool failed = report.verdict != Verdict::inconclusive && !report.passed();
+  int failures = 0, errors = 0, skipped = 0;
+  const std::string suite = report.name.empty() ? "rose" : report.name;
+  const std::string classname = escape(fmt::format("{}.{}", suite, report.schedule.name.empty() ? "schedule" : report.schedule.name));
+  const auto open = [&](std::string_view name, double seconds) {
+    return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n", classname, escape(name), seconds);
+  };
+  const auto element = [](std::string_view kind, std::string_view type, std::string_view message, std::string_view text) {
+    std::string out = fmt::format("      <{} message=\"{}\"", kind, escape(message));
+    if (!type.empty()) out += fmt::format(" type=\"{}\"", escape(type));
+    return out + (text.empty() ? "/>\n" : fmt::format(">{}</{}>\n", escape(text), kind));
+  };
+  const auto output = [](std::string_view text) { return fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", escape(text)); };
+
+  std::string cases = open(report.expect_fixed ? "the bug is fixed" : "the bug is reproduced", 0);
+  if (failed) {
+    ++failures;
+    cases += element("failure", schedule::verdict_name(report.verdict), report.reason, rate_text(report.tally));
+  } else if (report.verdict == Verdict::inconclusive) {
+    ++errors;
+    cases += element("error", "inconclusive", report.reason, rate_text(report.tally));
+  }
+  cases += output(replay_text(report));
+  for (const RunResult& run : report.runs) {
+    cases += open(fmt::format("run {}", run.number), run.seconds);
+    const bool wanted = run.verdict == (report.expect_fixed ? Verdict::not_reproduced : Verdict::reproduced);
+    if (run.verdict == Verdict::inconclusive && report.verdict == Verdict::inconclusive) {
+      ++errors;
+      cases += element("error", "inconclusive", run.reason, "");
+    } else if (run.verdict != Verdict::inconclusive && !wanted && failed) {
+      ++failures;
+      cases += element("failure", schedule::verdict_name(run.verdict), run.reason, "");
+    } else if (!wanted) {
+      ++skipped;
+      cases += element("skipped", "", fmt::format("{}: {}", schedule::verdict_name(run.verdict), run.reason), "");
+    }
+    std::string text = fmt::format("{}: {}\n{}", schedule::verdict_name(run.verdict), run.reason, fault_table(report.schedule, run));
+    if (!run.directory.empty()) text += fmt::format("kept in {}\n", run.directory.string());
+    cases += output(text);
+  }
+  std::string began;
+  if (report.began_ns != 0) {
+    began = wall_clock(report.began_ns).substr(0, 19);
+    began[10] = 'T';
+    began = fmt::format(" timestamp=\"{}\"", began);
+  }
+  const std::string counts = fmt::format("name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", escape(suite),
+                                         report.runs.size() + 1, failures, errors, skipped, report.seconds);
+  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite {0}{1}>\n{2}  </testsuite>\n</testsuites>\n",
+                     counts, began, cases);
+}
+
+std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunResult& run) {
+  using Kind = FaultRow::Kind;
+  std::vector<FaultRow> rows;
+  for (const schedule::FaultOutcome& outcome : run.faults) {
+    const schedule::Fault* fault = schedule.find(outcome.id);
+    if (fault == nullptr) continue;
+    rows.push_back({Kind::fault, outcome.id, "", "", "", "", ""});
+    for (std::size_t i = 0; i < outcome.conditions.size(); ++i) {
+      const schedule::ConditionOutcome& condition = outcome.conditions[i];
+      // Of time passing there is nothing to count.
+      const bool counted = i >= fault->when.size() || fault->when[i].kind != schedule::ConditionKind::elapsed;
+      rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words), condition.met ? since_workload(condition.met_ns) : "never",
+                      condition.node, thread_of(condition.pid, condition.tid),
+                      counted ? fmt::format("{} of {}", condition.seen, condition.wanted) : "", ""});
+    }
+    if (!outcome.fired) {
+      rows.push_back({Kind::fired, "fired", "never", "", "", seen_text(*fault, outcome), why_not(outcome)});
+      continue;
+    }
+    rows.push_back({Kind::fired, "fired", since_workload(outcome.fired_ns), outcome.node, thread_of(outcome.pid, outcome.tid),
+                    seen_text(*fault, outcome), outcome.detail});
+    const bool lasts = fault->kind == schedule::FaultKind::pause || fault->kind == schedule::FaultKind::partition;
+    if (outcome.ended_ns != 0)
+      rows.push_back({Kind::ended, "ended", since_workload(outcome.ended_ns), outcome.node, "", "", ""});
+    else if (lasts)
+      rows.push_back({Kind::ended, "ended", "never", outcome.node, "", "", "it lasted to the end of the run"});
+  }
+  return rows;
+}
+
+std::string fault_table(const schedule::Schedule& schedule, const RunResult& run) {
+  std::vector<std::vector<std::string>> table{{"", "at", "node", "pid/thread", "seen", "where, or why not"}};
+  std::string out;
+  for (const FaultRow& row : fault_rows(schedule, run)) {
+    if (row.kind == FaultRow::Kind::fault) {
+      table.push_back({printable(row.what)});
+      if (const schedule::Fault* fault = schedule.find(row.what))
+        out += fmt::format("  {}: {}\n", printable(row.what), printable(schedule::in_words(*fault)));
+      continue;
+    }
+    table.push_back({"  " + printable(row.what), row.at, printable(row.node), row.thread, row.seen, printable(row.detail)});
+  }
+  if (table.size() == 1) return {};
+  return out + columns(table, "  ");
+}
+
+}  // namespace rose::report

@@ -1,0 +1,28 @@
+// Pieces that the forms of results share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/rate.h"
+
+namespace rose::report {
+
+using Json = nlohmann::ordered_json;
+
+// One object in one line. Paths may hold bytes that are not UTF-8: they are replaced, it stays valid JSON.
+[[nodiscard]] std::string dump(const Json& json);
+[[nodiscard]] Json text_or_null(const std::string& text);
+[[nodiscard]] Json interval_json(const schedule::Tally& tally);
+
+[[nodiscard]] std::string percent(double share);                 // "80 %"
+[[nodiscard]] std::string rate_text(const schedule::Tally& tally);
+[[nodiscard]] std::string plural(std::uint64_t count, std::string_view one);  // "1 run", "2 runs"
+// Each line with `by` before it, printable.
+[[nodiscard]] std::string indented(std::string_view text, std::string_view by);
+// Columns as wide as their widest cell; the last one as it is.
+[[nodiscard]] std::string columns(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
+
+}  // namespace rose::report
