@@ -31,11 +31,12 @@ def ask(node, path, request, timeout=5.0):
         return None
 
 
-def ask_any(path, request, seconds=20.0):
-    """The same of whichever member answers; None if none did."""
+def ask_any(path, request, seconds=20.0, first=0):
+    """The same of whichever member answers, beginning with one of them; None if none did."""
+    nodes = list(NODES)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for node in NODES:
+        for node in nodes[first:] + nodes[:first]:
             answer = ask(node, path, request)
             if answer is not None:
                 return answer
