@@ -92,7 +92,11 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 		return -1;
 	n = bpf_probe_read_user_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
 				    (void *)address);
-	if (n <= 0 || n > ROSE_PATH_BYTES)
+	if (n == 0) { /* before Linux 6.13 an empty string has length 0, not 1 */
+		s->record[off + sizeof(struct rose_piece)] = 0;
+		n = 1;
+	}
+	if (n < 0 || n > ROSE_PATH_BYTES)
 		return -1;
 	first = s->record[off + sizeof(struct rose_piece)];
 	if (n == ROSE_PATH_BYTES) {
