@@ -49,6 +49,8 @@ class Branch {
   [[nodiscard]] virtual std::optional<Proposal> next() = 0;
   virtual void learn(const Proposal& proposal, const RunResult& result) = 0;
   [[nodiscard]] virtual int turn() const = 0;  // proposals until others have theirs
+  // Is there a next proposal, whatever the last one's run shows?
+  [[nodiscard]] virtual bool goes_on() const { return false; }
 };
 
 // --- the nth call
@@ -83,6 +85,7 @@ class CountBranch final : public Branch {
   }
 
   int turn() const override { return kTurn; }
+  bool goes_on() const override { return !ended_ && n_ < most_; }
 
  private:
   const std::string name_;
@@ -359,6 +362,12 @@ class Level2 final : public Proposer {
     planned_second_ = true;
     if (again_ < second_.size()) return second_[again_++];
     return std::nullopt;
+  }
+
+  // Only within one branch and its turn: what is learned goes to the first one.
+  bool goes_on() const override {
+    return made_ < most_ && !branches_.empty() && branches_.front()->goes_on() &&
+           (turn_ < branches_.front()->turn() || branches_.size() == 1);
   }
 
   void learn(const Proposal& proposal, const RunResult& result) override {

@@ -117,6 +117,37 @@ TEST_CASE("level 1 tries its schedules side by side, and finds the same") {
   }
 }
 
+TEST_CASE("level 2 fails the nth calls side by side, no further than there are calls") {
+  Dump dump;
+  dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
+  dump.scf(6, "n2", "rename", EIO, "/data/n2/log");
+  dump.ends(30);
+  for (const int jobs : {1, 3, 8}) {
+    const auto config = deployment_with(jobs);
+    std::set<int> counts;
+    Record runner([&](const Schedule& s, int) {
+      Answer answer;
+      if (s.faults.size() != 1) return answer;
+      const schedule::Fault& f = s.faults[0];
+      if (f.call.syscall == "rename") {
+        if (f.count > 5) answer.unfired.push_back(f.id);
+        counts.insert(f.count);
+      }
+      answer.oracle = hit_if(f.call.syscall == "write" && f.count == 19 && f.when.empty());
+      return answer;
+    });
+    const Diagnosis d = diagnosis_of(config, dump, runner);
+    INFO(jobs << " jobs");
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).count == 19);
+    CHECK(d.level == 2);
+    CHECK(*counts.rbegin() < 6 + jobs);
+    CHECK(*std::max_element(runner.batches.begin(), runner.batches.end()) == static_cast<std::size_t>(jobs));
+    if (jobs > 1) CHECK(runner.batches.size() < static_cast<std::size_t>(runner.real_runs));
+  }
+}
+
 TEST_CASE("schedules beside the found one were not tried before it") {
   const auto config = deployment_with(4);
   Record runner(flaky("openat", {true}));
