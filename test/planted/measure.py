@@ -309,6 +309,12 @@ class Case:
         config = self.facts.get("fixed")
         if not config:
             return
+        script = self.folder / "install-fixed"
+        if script.exists():
+            status, out = self.step("install fixed", [script], accept=(0, INSTALL_SKIPS))
+            if status == INSTALL_SKIPS:
+                say(f"    not run with the fixed version: {out.strip()}")
+                return
         status, result = self.rose_json("fixed", "replay", self.schedule, "-c", config, "--expect", "fixed")
         figures["fixed"] = {"ok": status == 0, "verdict": result["verdict"], "reason": result["reason"], "runs": result["runs"]}
 

@@ -16,12 +16,12 @@ import sys
 import time
 import urllib.request
 
-SECONDS = 15
+SECONDS = 16
 WRITERS = 48             # connections
 PUTS_A_SECOND = 1500
 DOCUMENTS = 24           # of a mebibyte, put first
-READER_EVERY = 0.02      # s: readers come with the revision they know, and want the next change
-READER_PATIENCE = 0.5    # s: then they ask again
+READER_EVERY = 0.03      # s: readers come with the revision they know, and want the next change
+READER_PATIENCE = 2.0    # s: then they ask again
 
 
 def b64(text):
