@@ -6,6 +6,7 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostPorts = 16;  // of one partition
+constexpr std::uint32_t kRhythm = 10;   // packets that show how often a pair speaks
 
 }  // namespace
 
@@ -34,12 +35,13 @@ void Extractor::network() {
       continue;
     }
     // A silence that begins with the end or pause of either side is no fault of the network.
+    const std::int64_t early = heartbeat(*event, silence);
     const std::size_t none = causes_.size();
     std::size_t cause = none;
     for (std::size_t i = 0; i < causes_.size(); ++i) {
       const Cause& c = causes_[i];
       if (c.node != silence.src && c.node != silence.dst) continue;
-      if (silence.start < c.start - kHeartbeat || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
+      if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
       if (silence.end < c.start) continue;
       if (cause == none || c.start < causes_[cause].start) cause = i;
     }
@@ -66,6 +68,13 @@ void Extractor::network() {
     causes_.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
                        fmt::format("the cut of {} ({})", c.node, at(cut.start))});
   }
+}
+
+std::int64_t Extractor::heartbeat(const Event& event, const Silence& silence) const {
+  const std::int64_t spoken = silence.start - plan_.begin_ts;
+  // Only a dump that holds the whole run says how long the packets took that it counted.
+  if (plan_.workload_ts == 0 || event.packets < kRhythm || spoken <= 0) return kHeartbeat;
+  return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
 }
 
 std::vector<bool> Extractor::watched_nodes() const {

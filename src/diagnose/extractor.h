@@ -27,7 +27,7 @@ using trace::ProcessState;
 inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
-inline constexpr std::int64_t kHeartbeat = 2 * kSecond;       // a silence begins at the last packet before its cause
+inline constexpr std::int64_t kHeartbeat = 2 * kSecond;       // a silence begins at the last packet before its cause: so much earlier at most
 
 enum class CauseKind { killed, ended_itself, paused, planned, cut };
 
@@ -126,6 +126,8 @@ class Extractor {
 
   void network();
 
+  // How long before its cause a silence may begin: pairs that speak often fall silent at once.
+  std::int64_t heartbeat(const Event& event, const Silence& silence) const;
   std::vector<bool> watched_nodes() const;
 
   // Which nodes a silence is between; discards those between others.

@@ -21,6 +21,7 @@ constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk
 constexpr std::size_t kMostTogether = 20;   // faults of one schedule
 constexpr std::size_t kMostAlone = 6;       // faults also tried alone, and in growing prefixes
 constexpr std::size_t kBreadth = 10;        // calls whose first shape is tried before any second shape
+constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
 constexpr std::size_t kMostMixed = 3;       // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostEpisodes = 4;
@@ -63,6 +64,7 @@ class Builder {
     episodes(timed);
     all_of(timed);
     alone_and_parts(timed);
+    wider(timed);
     shapes_of(timed);
     if (!call_first) root_causes(calls, nullptr);
     // Breadth first among the surprising ones; usual noise waits until they were tried in all shapes.
@@ -99,6 +101,23 @@ class Builder {
   bool impossible(const Fault& fault) const {
     const config::Node* node = config_.find(fault.node);
     return fault.kind == FaultKind::syscall && node != nullptr && node->attach.has_value();
+  }
+
+  // All of them, with one cut as wide as it may have been: only pairs that talk fall silent.
+  void wider(const std::vector<const Candidate*>& timed) {
+    if (timed.size() < 2) return;
+    std::size_t tried = 0;
+    for (std::size_t i = 0; i < timed.size(); ++i)
+      for (const Fault& shape : timed[i]->alternatives) {
+        if (shape.kind != FaultKind::partition || !shape.peers.empty()) continue;
+        if (++tried > kMostWider) return;
+        Candidate cut = *timed[i];
+        cut.fault = shape;
+        std::vector<const Candidate*> list = timed;
+        list[i] = &cut;
+        propose(sequence(list, starts(*timed.front()).front()),
+                fmt::format("all process and network faults, {} cut off from all others", shape.node));
+      }
   }
 
   // When the first fault comes, after the workload's beginning; several when the dump can't say.

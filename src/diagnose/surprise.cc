@@ -73,6 +73,8 @@ bool connection_error(int err, std::string_view syscall, bool has_peer) {
   switch (err) {
     case EPIPE:
     case ECONNRESET: return true;  // of sockets and pipes only, whatever the call
+    case EINVAL:   // what a blackhole route makes of a datagram
+      return has_peer && (syscall == "sendto" || syscall == "sendmsg" || syscall == "sendmmsg");
     case EPERM:    // what a packet filter makes of a dropped packet
     case EACCES:
       return has_peer && socket_call(syscall);

@@ -499,6 +499,33 @@ TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   for (std::size_t i = 3; i < 8; ++i) CHECK(plan.candidates[i].ordinariness == 3);
 }
 
+TEST_CASE("a pair that speaks often was silent before what came long after its last packet") {
+  Dump dump;
+  dump.meta().begin_ns = kBase;
+  // Cut from 4 s on; 1.5 s later one of the two is killed, which does not explain a silence of packets 40 ms apart.
+  dump.silence(4, 8, "n1", "10.77.0.3", "10.77.0.1");
+  dump.silence(4, 8, "n3", "10.77.0.1", "10.77.0.3");
+  dump.crashed(5.5, "n1");
+  dump.scf(4.5, "n3", "sendto", EINVAL, {}, "10.77.0.1:7100");  // a blackhole route
+  dump.started(6, "n1");
+  const auto config = deployment();
+  Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].kind == FaultKind::crash);
+  CHECK(plan.candidates[1].kind == FaultKind::partition);
+  CHECK_FALSE(plan.candidates[1].symptom);
+  CHECK(plan.candidates[2].symptom);
+  // n1 and n3 are all that speak: each may have been cut off from all others.
+  const auto wide = [&](std::string_view node) {
+    return std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& s) {
+      return s.faults.size() == 2 && s.faults[0].kind == FaultKind::partition && s.faults[0].node == node && s.faults[0].peers.empty() &&
+             s.faults[1].kind == FaultKind::crash;
+    });
+  };
+  CHECK(wide("n1"));
+  CHECK(wide("n3"));
+}
+
 TEST_CASE("a call on a listening socket is matched by its own address: nobody has come yet") {
   Dump dump;
   dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // noted is where it listens
