@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The three quickest of the planted failures, by the runner that measures all of them (test/planted/run-all); and what it
+# leaves behind when it is interrupted.
+. "$(dirname "$0")/common.bash"
+for need in ip gcc g++ prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
+rose=$(realpath "$rose")
+export ROSE=$rose TMPDIR=$work
+cp -r "$here/../planted" "$work/planted"
+cd "$work/planted"
+cases="scf-by-nth-call scf-by-path scf-on-socket"
+rm -rf -- */build */figures.json
+if [ -z "${ROSE_TEST_LONG:-}" ]; then
+  for case in $cases; do printf '\n[diagnose]\nconfirm_runs = 4\n' >> $case/rose.toml; done
+fi
+
+# shellcheck disable=SC2086
+expect 0 ./run-all --no-blind --no-control $cases
+sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'
+for case in $cases; do
+  says out "^| \[$case\].* yes |$"
+  cp $case/figures.json "$work/out.$case"
+done
+cp "$work/out.scf-by-nth-call" "$work/out"
+json_is 'j["level"], j["solved"], j["replay"]["rate"]' "(2, True, 1.0)"
+json_is 'j["schedules"] <= 15' True
+cp "$work/out.scf-on-socket" "$work/out"
+json_is 'j["level"], j["solved"], j["replay"]["rate"], j["schedules"] <= 3' "(1, True, 1.0, True)"
+nothing_left "by the runner"
+
+# The table can be written again from the kept figures, and is the same.
+cp README.md before
+expect 0 ./run-all --only-table
+cmp -s before README.md || fail "the table is another one when written again"
+expect 1 ./run-all --only-table --bars  # three cases are no suite
+says out 'missed'
+
+# Interrupted within a run: everything is undone, and the folder of dumps and logs is gone.
+expect 2 ./run-all --no-such-option
+expect 1 ./run-all no-such-case
+says err "no case 'no-such-case'"
+./run-all --no-figures scf-on-socket > "$work/out" 2> "$work/err" &
+pid=$!
+until_true 60 grep -q 'profile: exit 0' "$work/err"
+until_true 60 sh -c 'ls -d /run/netns/rose-*'
+kill -TERM $pid
+status=0
+wait $pid || status=$?
+[ $status -eq 130 ] || fail "interrupted, the runner exits with $status"
+says err 'measure: interrupted'
+nothing_left "by the interrupted runner"
+if ls -d "$work"/rose-planted-* > "$work/out" 2>/dev/null; then fail "the interrupted runner leaves $(cat "$work/out")"; fi
