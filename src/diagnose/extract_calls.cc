@@ -13,6 +13,7 @@ constexpr std::int64_t kShutdown = 2 * kSecond;        // failures of a node thi
 constexpr std::int64_t kAftermath = 5 * kSecond;       // connections go on failing this long after the cause is gone
 constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
 constexpr std::int64_t kMostTimes = 1000;
+constexpr std::uint64_t kFew = 3;          // failures that need not mean that it failed for good
 
 }  // namespace
 
@@ -333,11 +334,12 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   }
 
   // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
-  const std::int64_t near_end = std::max(2 * kSecond, (plan_.end_ts - plan_.begin_ts) / 10);
+  // (A dump that is over soon after says less; of a few failures it is tried that they were all.)
+  const std::int64_t length = plan_.end_ts - plan_.begin_ts;
+  const std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
+  const bool for_good = group.count > 1 && !failure.recovered && plan_.end_ts - group.last_ts <= near_end;
   if (group.count > 1)
-    fault.times = !failure.recovered && plan_.end_ts - group.last_ts <= near_end
-                      ? -1
-                      : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
+    fault.times = for_good && group.count > kFew ? -1 : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
 
   std::vector<Fault> shapes;
   std::int64_t since = plan_.workload_ts != 0 ? group.first_ts - plan_.workload_ts : kSecond / 2;
@@ -359,6 +361,7 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
     shape(1, often);
     shape(1, !often);
   }
+  if (with_shapes && for_good && fault.times > 0) shape(-1, often);
   if (with_shapes && !glob.empty())
     if (std::string wide = path_glob(path, name(node), true); wide != glob) {
       Fault f = shapes.front();
