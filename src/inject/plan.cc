@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -56,18 +55,6 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
   const auto got = ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset));
   code.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   return code;
-}
-
-// A quick no for most of a large binary's functions, before names are compared in full: a plain last part of a
-// name ("append" of "Raft::append") stands in every linkage name as it is.
-bool may_be_named(std::string_view pattern, const symbols::Function& function) {
-  pattern = pattern.substr(0, pattern.find('('));
-  if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
-  const bool plain = !pattern.empty() && std::all_of(pattern.begin(), pattern.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  });
-  return !plain || function.linkage_name.find(pattern) != std::string::npos ||
-         function.name.find(pattern) != std::string::npos;
 }
 
 class Planner {
@@ -575,7 +562,7 @@ Result<void> Planner::function(std::uint32_t entry, const std::string& name, std
     if (functions == nullptr) continue;
     ++readable;
     for (const auto& function : *functions) {
-      if (!may_be_named(name, function) || !symbols::name_matches(name, function)) continue;
+      if (!symbols::may_be_named(name, function.linkage_name, function.name) || !symbols::name_matches(name, function)) continue;
       const std::uint64_t offset = place_in.value_or(0);
       if (offset > 0) {
         if (function.size > 0 && offset >= function.size) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +22,8 @@ namespace {
 constexpr int kMostDieDepth = 48;             // nesting of scopes that holds functions
 constexpr std::uint64_t kMostDies = 50'000'000;  // looked at in one file
 constexpr std::size_t kMostNameBytes = 65536;
+constexpr std::size_t kMostSlots = 4'000'000;
+constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;  // read at once: no function is as long
 
 // A file of 0 bytes, a pipe or a folder would make libelf wait or guess.
 Result<Fd> open_regular(const std::filesystem::path& path) {
@@ -540,6 +543,61 @@ std::vector<RawSymbol> ElfFile::functions() const {
   std::stable_sort(symbols.begin(), symbols.end(),
                    [](const RawSymbol& a, const RawSymbol& b) { return a.address < b.address; });
   return symbols;
+}
+
+std::map<std::uint64_t, Slot> ElfFile::slots() const {
+  std::map<std::uint64_t, Slot> found;
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_RELA || (header.sh_flags & SHF_ALLOC) == 0) continue;
+    GElf_Shdr symbols_header = {};
+    Elf_Scn* symbols_section = header.sh_link != 0 ? elf_getscn(elf_.get(), header.sh_link) : nullptr;
+    Elf_Data* symbols = nullptr;
+    if (symbols_section != nullptr && gelf_getshdr(symbols_section, &symbols_header) != nullptr &&
+        (symbols_header.sh_type == SHT_DYNSYM || symbols_header.sh_type == SHT_SYMTAB))
+      symbols = elf_getdata(symbols_section, nullptr);
+    const auto bytes = bytes_of(section);
+    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size() && found.size() < kMostSlots; at += sizeof(Elf64_Rela)) {
+      Elf64_Rela rela;
+      std::memcpy(&rela, bytes.data() + at, sizeof rela);
+      Slot slot;
+      switch (ELF64_R_TYPE(rela.r_info)) {
+        case R_X86_64_RELATIVE:
+        case R_X86_64_IRELATIVE:  // the function that chooses the one to call: its name is what is called
+          slot.address = static_cast<std::uint64_t>(rela.r_addend);
+          break;
+        case R_X86_64_JUMP_SLOT:
+        case R_X86_64_GLOB_DAT:
+        case R_X86_64_64: {
+          GElf_Sym symbol;
+          if (symbols == nullptr || ELF64_R_SYM(rela.r_info) > INT32_MAX ||
+              gelf_getsym(symbols, static_cast<int>(ELF64_R_SYM(rela.r_info)), &symbol) == nullptr)
+            continue;
+          const char* name = elf_strptr(elf_.get(), symbols_header.sh_link, symbol.st_name);
+          if (name != nullptr && ::strnlen(name, kMostNameBytes + 1) <= kMostNameBytes) slot.name = name;
+          if (symbol.st_shndx != SHN_UNDEF) slot.address = symbol.st_value + static_cast<std::uint64_t>(rela.r_addend);
+          break;
+        }
+        default: continue;
+      }
+      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // data
+      if (slot.address != 0 || !slot.name.empty()) found.emplace(rela.r_offset, std::move(slot));
+    }
+  }
+  return found;
+}
+
+std::vector<std::uint8_t> ElfFile::code(std::uint64_t address, std::uint64_t size) const {
+  for (const Segment& segment : segments_) {
+    if (address < segment.address || address - segment.address >= segment.size) continue;
+    const std::uint64_t within = address - segment.address;
+    std::vector<std::uint8_t> bytes(std::min({size, segment.size - within, kMostCodeBytes}));
+    const ssize_t got = ::pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(segment.offset + within));
+    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return bytes;
+  }
+  return {};
 }
 
 std::map<std::uint64_t, std::string> ElfFile::sources() const {

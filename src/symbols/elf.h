@@ -28,6 +28,12 @@ struct RawSymbol {
   std::uint64_t check = 0;  // bytes of Go's stack check at its entry
 };
 
+// What the dynamic linker puts at an address: a function of another file by name, or one of this file.
+struct Slot {
+  std::string name;           // "" none
+  std::uint64_t address = 0;  // in this file; 0: elsewhere
+};
+
 class ElfFile {
  public:
   // ErrorKind::input: missing, not an x86-64 program or shared library, damaged headers.
@@ -41,6 +47,12 @@ class ElfFile {
 
   // Source file of each function entry that DWARF or Go's .gopclntab knows; empty without either.
   [[nodiscard]] std::map<std::uint64_t, std::string> sources() const;
+
+  // Where code finds the addresses it calls through (.got and the like), by the slot's address.
+  [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
+
+  // Bytes of code at an address; fewer, or none, where the file ends before.
+  [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
   // The separate debug file in use; "" none.
   [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }

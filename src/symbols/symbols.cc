@@ -1,6 +1,7 @@
 #include "symbols/symbols.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <optional>
 #include <set>
@@ -165,6 +166,16 @@ std::string source_suggestion(std::string_view wanted, const std::vector<Entry>&
 }
 
 }  // namespace
+
+// A plain last part of a name ("append" of "Raft::append") stands in every linkage name as it is.
+bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name) {
+  pattern = pattern.substr(0, pattern.find('('));
+  if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
+  const bool plain = !pattern.empty() && std::all_of(pattern.begin(), pattern.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+  return !plain || linkage_name.find(pattern) != std::string_view::npos || name.find(pattern) != std::string_view::npos;
+}
 
 bool name_matches(std::string_view pattern, const Function& function) {
   return spelling_matches(pattern, function.name, function.linkage_name,

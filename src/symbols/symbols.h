@@ -33,6 +33,9 @@ struct Function {
 // both match "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
 [[nodiscard]] bool name_matches(std::string_view pattern, const Function& function);
 
+// A quick no for most of a large binary's functions, before names are compared in full.
+[[nodiscard]] bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name);
+
 // Functions that match any of the names or globs, or are defined in a source file whose path ends with one of
 // `sources`. A pattern or source that matches nothing is an error that suggests near names.
 [[nodiscard]] Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,

@@ -27,6 +27,7 @@
 
 // CMakeLists.txt compiles each fuzz_NAME.cc with its entry point called fuzz_NAME.
 extern "C" {
+int fuzz_code(const std::uint8_t* data, std::size_t size);
 int fuzz_config(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
@@ -63,6 +64,16 @@ Seeds example_files(const std::string& name) {
       if (entry.path().filename() == name) seeds.push_back(slurp(entry.path()));
   }
   std::sort(seeds.begin(), seeds.end());  // directories come in no particular order
+  return seeds;
+}
+
+// Programs, as small as they come.
+Seeds code_seeds() {
+  Seeds seeds;
+  for (const char* name : {"code_noplt", "code_library"}) {
+    seeds.push_back(slurp(std::filesystem::path(ROSE_PROGRAMS_DIR) / name));
+    if (seeds.back().empty()) std::abort();
+  }
   return seeds;
 }
 
@@ -129,6 +140,7 @@ Seeds profile_seeds() {
 }
 
 constexpr Target kTargets[] = {
+    {"code", fuzz_code, code_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
     {"dump", fuzz_dump, dump_seeds, 1500},
     {"gopclntab", fuzz_gopclntab, go_seeds, 20000},

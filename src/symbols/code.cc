@@ -1,0 +1,371 @@
+#include "symbols/code.h"
+
+#include <capstone/capstone.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "symbols/elf.h"
+#include "symbols/library_calls.h"
+#include "symbols/names.h"
+#include "symbols/symbols.h"
+
+namespace rose::symbols {
+namespace {
+
+constexpr int kDeepest = 3;                           // calls followed below one
+constexpr std::uint64_t kMostOfOne = 64 << 10;        // bytes of a function that is only passed through
+constexpr std::uint64_t kMostBelowOne = 40'000;       // instructions decoded to learn what one call comes to
+constexpr std::uint64_t kMostBelowAll = 1'500'000;    // ... and all calls of a function
+constexpr int kStubInstructions = 4;                  // endbr64, bnd jmp: entries of a .plt have no more
+
+// What a call comes to.
+struct Reach {
+  bool enters = false;
+  bool changes = false;
+  int depth = 0;
+
+  [[nodiscard]] bool better_than(const Reach& other) const {
+    if (!enters || !other.enters) return enters && !other.enters;
+    return std::tuple(!changes, depth) < std::tuple(!other.changes, other.depth);
+  }
+};
+
+struct Instruction {
+  std::uint64_t address = 0;
+  std::uint64_t next = 0;
+  enum class Flow { none, call, jump, branch, ret, syscall } flow = Flow::none;
+  std::optional<std::uint64_t> target;  // call, jump, branch: where to, when the code says so
+  std::optional<std::uint64_t> slot;    // call, jump: where the address to go to stands
+  bool tail = false;                    // jump through memory that is no table of cases
+  std::optional<std::uint32_t> number;  // mov $number,%eax: a system call's, perhaps
+  bool probed = true;                   // the kernel can put a probe on it
+  std::string_view mnemonic;            // while it is being looked at
+};
+
+class Decoder {
+ public:
+  Decoder() {
+    if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
+    cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
+  }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  ~Decoder() {
+    if (handle_ != 0) cs_close(&handle_);
+  }
+
+  // Until `each` says false, or what follows is no instruction: nothing behind such a byte is trusted. `each` may decode
+  // something else meanwhile.
+  template <typename Each>
+  void decode(const std::vector<std::uint8_t>& code, std::uint64_t address, const Each& each) const {
+    if (handle_ == 0) return;
+    const std::unique_ptr<cs_insn, decltype([](cs_insn* one) { cs_free(one, 1); })> raw(cs_malloc(handle_));
+    const std::uint8_t* bytes = code.data();
+    std::size_t left = code.size();
+    while (raw && left > 0 && cs_disasm_iter(handle_, &bytes, &left, &address, raw.get()))
+      if (!each(read(*raw))) return;
+  }
+
+ private:
+  static Instruction read(const cs_insn& raw) {
+    Instruction found;
+    found.address = raw.address;
+    found.next = raw.address + raw.size;
+    found.mnemonic = raw.mnemonic;
+    if (raw.size == 5 && raw.bytes[0] == 0xb8) {
+      std::uint32_t number = 0;
+      std::memcpy(&number, raw.bytes + 1, sizeof number);
+      found.number = number;
+    }
+    if (raw.detail == nullptr) return found;
+    const cs_x86& x86 = raw.detail->x86;
+    // arch/x86/kernel/uprobes.c refuses these prefixes (is_prefix_bad), and traps and privileged instructions.
+    for (const std::uint8_t prefix : x86.prefix)
+      if (prefix == 0xf0 || prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) found.probed = false;
+    switch (raw.id) {
+      case X86_INS_INT3:
+      case X86_INS_INT1:
+      case X86_INS_INT:
+      case X86_INS_HLT:
+      case X86_INS_UD0:
+      case X86_INS_UD2: found.probed = false; return found;
+      case X86_INS_SYSCALL:
+      case X86_INS_SYSENTER: found.flow = Instruction::Flow::syscall; return found;
+      case X86_INS_CALL: found.flow = Instruction::Flow::call; break;
+      case X86_INS_JMP: found.flow = Instruction::Flow::jump; break;
+      case X86_INS_RET: found.flow = Instruction::Flow::ret; return found;
+      default:
+        for (int i = 0; i < raw.detail->groups_count; ++i)
+          if (raw.detail->groups[i] == CS_GRP_JUMP) found.flow = Instruction::Flow::branch;
+        if (found.flow != Instruction::Flow::branch) return found;
+        break;
+    }
+    if (x86.op_count < 1) return found;
+    const cs_x86_op& to = x86.operands[0];
+    if (to.type == X86_OP_IMM) {
+      found.target = static_cast<std::uint64_t>(to.imm);
+    } else if (to.type == X86_OP_MEM) {
+      if (to.mem.base == X86_REG_RIP && to.mem.index == X86_REG_INVALID)
+        found.slot = found.next + static_cast<std::uint64_t>(to.mem.disp);
+      else if (to.mem.base == X86_REG_INVALID && to.mem.index == X86_REG_INVALID && to.mem.segment == X86_REG_INVALID)
+        found.slot = static_cast<std::uint64_t>(to.mem.disp);
+      found.tail = to.mem.index == X86_REG_INVALID;
+    }
+    return found;
+  }
+
+  csh handle_ = 0;
+};
+
+}  // namespace
+
+class CodeFile::Reader {
+ public:
+  explicit Reader(ElfFile file, std::filesystem::path path)
+      : file_(std::move(file)), path_(std::move(path)), symbols_(file_.functions()), slots_(file_.slots()) {
+    // With nothing to import, the libraries are in this file.
+    whole_ = std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.address == 0; });
+  }
+
+  Result<std::vector<Place>> places(std::string_view wanted) {
+    const RawSymbol* function = find(wanted);
+    if (function == nullptr)
+      return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", wanted, path_.native()),
+                  "functions that were inlined everywhere or stripped have no code of their own");
+    const std::uint64_t size = size_of(*function);
+    const std::vector<std::uint8_t> code = file_.code(function->address, size);
+    if (code.empty())
+      return fail(ErrorKind::input, fmt::format("the code of '{}' in '{}' cannot be read", wanted, path_.native()));
+    std::uint64_t below_all = 0;
+    const Span own{function->address, function->address + size};
+    std::vector<Place> found;
+    std::vector<bool> silent;  // by place
+    std::set<std::uint64_t> leaders;
+    std::string_view entered;  // what a system call would be for
+    decoder_.decode(code, function->address, [&](const Instruction& at) {
+      follow(at, entered);
+      if (at.flow == Instruction::Flow::branch || at.flow == Instruction::Flow::jump) {
+        if (at.target && own.has(*at.target)) leaders.insert(*at.target);
+        leaders.insert(at.next);
+      }
+      const std::uint64_t offset = at.address - function->address;
+      if (offset > function->check && at.probed && offset != 0) {
+        bool quiet = false;
+        budget_ = std::min(kMostBelowOne, kMostBelowAll - below_all);
+        const std::uint64_t before = budget_;
+        found.push_back(place(at, own, entered, quiet));
+        found.back().offset = offset;
+        silent.push_back(quiet);
+        below_all += before - budget_;
+      }
+      return true;
+    });
+    return sorted(std::move(found), silent, leaders, function->address);
+  }
+
+ private:
+  struct Span {
+    std::uint64_t begin = 0, end = 0;
+    [[nodiscard]] bool has(std::uint64_t address) const { return address >= begin && address < end; }
+  };
+  // What is known of where a call goes.
+  struct Callee {
+    std::string name;
+    LibraryCall library;
+    std::uint64_t address = 0;  // in this file; 0: elsewhere, or unknown
+    bool outlined = false;      // a part of a function, kept apart
+  };
+
+  const RawSymbol* find(std::string_view wanted) const {
+    const RawSymbol* best = nullptr;
+    for (const RawSymbol& symbol : symbols_) {
+      if (!may_be_named(wanted, symbol.linkage_name, {})) continue;
+      const std::string name = demangle(symbol.linkage_name);
+      if (!spelling_matches(wanted, name, symbol.linkage_name, spell(name, symbol.linkage_name))) continue;
+      if (best == nullptr || size_of(symbol) > size_of(*best)) best = &symbol;
+    }
+    return best;
+  }
+
+  // Of a function in assembly none is told: it ends where the next one begins.
+  std::uint64_t size_of(const RawSymbol& symbol) const {
+    if (symbol.size != 0) return symbol.size;
+    const auto next = std::upper_bound(symbols_.begin(), symbols_.end(), symbol.address,
+                                       [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
+    return next == symbols_.end() ? kMostOfOne : std::min(next->address - symbol.address, kMostOfOne);
+  }
+
+  // All names of an address, the first symbol with it; nullptr none.
+  const RawSymbol* at(std::uint64_t address) const {
+    const auto it = std::lower_bound(symbols_.begin(), symbols_.end(), address,
+                                     [](const RawSymbol& s, std::uint64_t wanted) { return s.address < wanted; });
+    return it != symbols_.end() && it->address == address ? &*it : nullptr;
+  }
+
+  Callee named(std::string_view linkage_name, std::uint64_t address, bool library) const {
+    Callee callee;
+    const std::string name = demangle(linkage_name);
+    const Spelling spelling = spell(name, linkage_name);
+    callee.name = spelling.bare.empty() ? std::string(linkage_name) : spelling.bare;
+    callee.library = library_call(linkage_name, spelling.bare, library);
+    callee.address = address;
+    callee.outlined = spelling.outlined;
+    return callee;
+  }
+
+  Callee through(std::uint64_t slot_address, const char* suffix) const {
+    const auto slot = slots_.find(slot_address);
+    if (slot == slots_.end()) return {"through a pointer", {}, 0, false};
+    if (slot->second.name.empty()) return at_address(slot->second.address, 0);
+    Callee callee = named(slot->second.name, slot->second.address, slot->second.address == 0 || whole_);
+    callee.name += suffix;
+    return callee;
+  }
+
+  Callee at_address(std::uint64_t address, int stubs) const {
+    if (const RawSymbol* symbol = at(address); symbol != nullptr) {
+      // Of several names the one that tells most: "write" rather than "__write".
+      Callee best = named(symbol->linkage_name, address, whole_);
+      for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address; ++other) {
+        Callee next = named(other->linkage_name, address, whole_);
+        const bool more = next.library.enters && !best.library.enters;
+        const bool shorter = next.library.enters == best.library.enters && best.name.starts_with('_') && !next.name.starts_with('_');
+        if (more || shorter) best = std::move(next);
+      }
+      return best;
+    }
+    // No function begins here that has a name: an entry of a .plt, perhaps.
+    std::optional<std::uint64_t> slot;
+    int count = 0;
+    if (stubs == 0)
+      decoder_.decode(file_.code(address, 32), address, [&](const Instruction& one) {
+        if (one.flow == Instruction::Flow::jump) slot = one.slot;
+        return one.flow == Instruction::Flow::none && ++count < kStubInstructions;
+      });
+    if (slot && slots_.contains(*slot)) return through(*slot, "@plt");
+    return {fmt::format("{:#x}", address), {}, address, false};
+  }
+
+  Callee callee(const Instruction& at) const {
+    if (at.target) return at_address(*at.target, 0);
+    if (at.slot) return through(*at.slot, "");
+    return {"through a pointer", {}, 0, false};
+  }
+
+  // Does calling this lead into the kernel?
+  Reach reach(const Callee& callee, int deepest) {
+    Reach best;
+    if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
+    if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
+    const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
+    if (!fresh) return known->second;  // {} while it is being looked at: it calls itself
+    const RawSymbol* symbol = at(callee.address);
+    const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);
+    const Span own{callee.address, callee.address + size};
+    std::vector<Callee> below;
+    std::set<std::uint64_t> seen;
+    std::string_view entered;
+    decoder_.decode(file_.code(callee.address, size), callee.address, [&](const Instruction& one) {
+      if (budget_ == 0) return false;
+      --budget_;
+      follow(one, entered);
+      if (one.flow == Instruction::Flow::syscall) {
+        if (Reach direct{true, library_call(entered, entered, true).changes, 1}; direct.better_than(best)) best = direct;
+      } else if (leaves(one, own)) {
+        if (!one.target || seen.insert(*one.target).second) below.push_back(this->callee(one));
+      }
+      // Without a size it ends where it returns.
+      return symbol != nullptr || (one.flow != Instruction::Flow::ret && one.flow != Instruction::Flow::jump);
+    });
+    for (const Callee& one : below) {
+      if (budget_ == 0) break;
+      Reach next = reach(one, deepest - 1);
+      ++next.depth;
+      if (next.better_than(best)) best = next;
+    }
+    return reached_[{callee.address, deepest}] = best;
+  }
+
+  // `mov $1,%eax; ...; syscall`: which call it is stands ahead of it, as a rule.
+  static void follow(const Instruction& at, std::string_view& entered) {
+    if (at.number) entered = call_of_number(*at.number);
+    if (at.flow == Instruction::Flow::call) entered = {};
+  }
+
+  // A call, or a jump to another function in a call's place.
+  static bool leaves(const Instruction& at, const Span& own) {
+    if (at.flow == Instruction::Flow::call) return true;
+    if (at.flow != Instruction::Flow::jump) return false;
+    return at.target ? !own.has(*at.target) : at.slot.has_value() || at.tail;
+  }
+
+  Place place(const Instruction& at, const Span& own, std::string_view entered, bool& quiet) {
+    Place place;
+    if (at.flow == Instruction::Flow::syscall) {
+      place.kind = PlaceKind::syscall;
+      place.name = entered.empty() ? "syscall" : entered;
+      place.changes = library_call(entered, entered, true).changes;
+      return place;
+    }
+    if (leaves(at, own)) {
+      const Callee to = callee(at);
+      if (at.flow == Instruction::Flow::call || !to.outlined) {
+        const Reach reached = reach(to, kDeepest);
+        place.kind = reached.enters ? PlaceKind::syscall : PlaceKind::call;
+        place.name = to.name;
+        place.changes = reached.changes;
+        place.depth = reached.depth;
+        quiet = to.library.quiet;
+        return place;
+      }
+    }
+    place.name = at.mnemonic;
+    return place;
+  }
+
+  static std::vector<Place> sorted(std::vector<Place> found, const std::vector<bool>& silent, const std::set<std::uint64_t>& leaders,
+                                   std::uint64_t base) {
+    std::vector<std::pair<std::tuple<PlaceKind, int, int, std::uint64_t>, std::size_t>> order;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const Place& p = found[i];
+      int within = 0;
+      if (p.kind == PlaceKind::syscall) within = p.changes ? 0 : 1;
+      if (p.kind == PlaceKind::call) within = silent[i] ? 1 : 0;
+      if (p.kind == PlaceKind::other) within = p.name.starts_with("ret") ? 0 : leaders.contains(base + p.offset) ? 1 : 2;
+      order.emplace_back(std::tuple(p.kind, within, p.depth, p.offset), i);
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Place> places;
+    places.reserve(found.size());
+    for (const auto& [key, i] : order) places.push_back(std::move(found[i]));
+    return places;
+  }
+
+  const ElfFile file_;
+  const std::filesystem::path path_;
+  const std::vector<RawSymbol> symbols_;  // by address
+  const std::map<std::uint64_t, Slot> slots_;
+  bool whole_ = false;
+  const Decoder decoder_;
+  std::uint64_t budget_ = 0;  // instructions that may still be decoded
+  std::map<std::pair<std::uint64_t, int>, Reach> reached_;
+};
+
+CodeFile::CodeFile(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+CodeFile::CodeFile(CodeFile&&) noexcept = default;
+CodeFile& CodeFile::operator=(CodeFile&&) noexcept = default;
+CodeFile::~CodeFile() = default;
+
+Result<CodeFile> CodeFile::open(const std::filesystem::path& binary) {
+  ROSE_TRY(ElfFile file, ElfFile::open(binary));
+  return CodeFile(std::make_unique<Reader>(std::move(file), binary));
+}
+
+Result<std::vector<Place>> CodeFile::places(std::string_view function) const { return reader_->places(function); }
+
+}  // namespace rose::symbols

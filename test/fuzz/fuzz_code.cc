@@ -1,0 +1,40 @@
+// A program as somebody else built it: no bytes may lead the reader of its functions' code out of them.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/fd.h"
+#include "symbols/code.h"
+#include "symbols/symbols.h"
+
+using namespace rose::symbols;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const rose::Fd file(::memfd_create("rose-fuzz", MFD_CLOEXEC));
+  if (!file) std::abort();
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t wrote = ::write(file.get(), data + done, size - done);
+    if (wrote <= 0) std::abort();
+    done += static_cast<std::size_t>(wrote);
+  }
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+  const auto code = CodeFile::open(path);
+  const auto functions = list_functions(path);
+  if (code.has_value() != functions.has_value()) std::abort();
+  if (!code) return 0;
+  std::size_t looked_at = 0;
+  for (const Function& function : *functions) {
+    if (++looked_at > 40) break;
+    const auto places = code->places(function.linkage_name);
+    if (!places) continue;
+    std::set<std::uint64_t> offsets;
+    for (const Place& place : *places)
+      if (place.offset == 0 || place.offset > size || !offsets.insert(place.offset).second) std::abort();
+  }
+  return 0;
+}
