@@ -376,7 +376,7 @@ class Level1 final : public Proposer {
     }
   }
 
-  // A call that was never made can't fail under stricter conditions either.
+  // A call that was never made can't fail under stricter conditions either (but it may be made because of another fault).
   static std::string call_key(const Fault& fault) {
     return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"), fault.call.peer.value_or("\t"));
   }
@@ -385,7 +385,7 @@ class Level1 final : public Proposer {
     std::size_t lost = 0;
     for (const Fault& fault : schedule.faults) {
       const bool unreached = unreached_.contains(context_key(schedule, fault)) ||
-                             (fault.kind == FaultKind::syscall && never_called_.contains(call_key(fault)));
+                             (fault.kind == FaultKind::syscall && fault.after.empty() && never_called_.contains(call_key(fault)));
       lost += unreached ? 1 : 0;
     }
     return lost == 0;
