@@ -12,6 +12,7 @@ constexpr std::uint32_t kRhythm = 10;   // packets that show how often a pair sp
 
 void Extractor::network() {
   std::vector<Silence> silences;
+  std::vector<Silence> idle;                              // longer than a fault-free run, which had them to its end
   std::map<std::size_t, std::vector<Silence>> explained;  // cause -> silences
   for (const auto& [s, event] : silences_) {
     const trace::Trace& trace = inputs_.traces[s];
@@ -25,7 +26,8 @@ void Extractor::network() {
     if (open) silence.end = std::max(silence.end, plan_.end_ts);
 
     if (!endpoints(s, trace, *event, silence)) continue;
-    if (silence.src >= 0 && normal_silence(trace, *event, silence)) {
+    const Usual usual = silence.src >= 0 ? usual_silence(trace, *event, silence) : Usual::no;
+    if (usual == Usual::as_long) {
       discard("benign: the profile shows silences as long between these nodes", weight);
       continue;
     }
@@ -45,7 +47,9 @@ void Extractor::network() {
       if (silence.end < c.start) continue;
       if (cause == none || c.start < causes_[cause].start) cause = i;
     }
-    if (cause == none) {
+    if (cause == none && usual == Usual::without_end) {
+      idle.push_back(silence);
+    } else if (cause == none) {
       silences.push_back(silence);
     } else if (causes_[cause].kind == CauseKind::planned) {
       discard("silences that a planned stop explains", weight);
@@ -62,6 +66,11 @@ void Extractor::network() {
       c.symptom = true;
       c.why += fmt::format("; {} explains it", because);
     }
+  }
+  for (const Cut& cut : find_cuts(std::move(idle), watched)) {
+    Candidate& c = add_cut(cut);
+    c.symptom = true;
+    c.why += "; without faults they are silent until the end, too";
   }
   for (const Cut& cut : find_cuts(std::move(silences), watched)) {
     const Candidate& c = add_cut(cut);
@@ -126,18 +135,21 @@ int Extractor::owner_of_port(std::uint16_t port) const {
   return owner;
 }
 
-bool Extractor::normal_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const {
-  if (!inputs_.profile) return false;
+Extractor::Usual Extractor::usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const {
+  Usual usual = Usual::no;
+  if (!inputs_.profile) return usual;
   const int port = event.dport != 0 ? event.dport : event.sport;
   for (const profile::Silence& known : inputs_.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
     if (known.port != 0 && port != 0 && known.port != port) continue;
     const bool by_name = known.src == name(silence.src) && known.dst == name(silence.dst);
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
+    if (!by_name && !by_address) continue;
     // A tenth for timers that are not exact.
-    if ((by_name || by_address) && (silence.end - silence.start) / kMs <= known.longest_ms + known.longest_ms / 10) return true;
+    if ((silence.end - silence.start) / kMs <= known.longest_ms + known.longest_ms / 10) return Usual::as_long;
+    if (known.open) usual = Usual::without_end;
   }
-  return false;
+  return usual;
 }
 
 Candidate& Extractor::add_cut(const Cut& cut) {

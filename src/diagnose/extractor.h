@@ -135,7 +135,9 @@ class Extractor {
 
   int owner_of_port(std::uint16_t port) const;
 
-  bool normal_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const;
+  // What the profile shows between these nodes, on this service: a silence as long, or one that no run saw the end of.
+  enum class Usual { no, as_long, without_end };
+  Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence) const;
 
   Candidate& add_cut(const Cut& cut);
 

@@ -26,6 +26,8 @@ constexpr std::size_t kMostMixed = 3;       // calls also tried together with th
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostEpisodes = 4;
 constexpr std::size_t kMostSecondTries = 8;
+constexpr int kEarlierRanks = 3;            // calls of these ranks are armed earlier when they were missed
+constexpr int kEarlierTries = 2;            // each time half as late
 
 bool call(const Candidate& c) { return c.kind == FaultKind::syscall; }
 
@@ -339,7 +341,7 @@ class Level1 final : public Proposer {
 
   std::optional<Proposal> next() override {
     while (at_ < first_.size()) {
-      Proposal& proposal = first_[at_++];
+      const Proposal& proposal = first_[at_++];
       if (reachable(proposal.schedule)) return proposal;
     }
     if (!planned_second_) second_ = promising_.take(kMostSecondTries);
@@ -352,7 +354,10 @@ class Level1 final : public Proposer {
   bool goes_on() const override { return at_ < first_.size() || planned_second_; }
 
   void learn(const Proposal& proposal, const schedule::RunResult& result) override {
-    if (result.oracle == schedule::OracleAnswer::miss) remember_unreached(proposal.schedule, result);
+    if (result.oracle == schedule::OracleAnswer::miss) {
+      remember_unreached(proposal.schedule, result);
+      arm_earlier(proposal, result);
+    }
     if (proposal.again || result.verdict != schedule::Verdict::not_reproduced) return;
     const int score = promising_.score(result.trace);
     const bool of_best = !plan_.candidates.empty() && proposal.schedule.find(plan_.candidates[0].fault.id) != nullptr;
@@ -360,6 +365,25 @@ class Level1 final : public Proposer {
   }
 
  private:
+  // A test machine faster than production makes the call before the moment at which it failed there. What the
+  // dump says most about is worth being there in time.
+  void arm_earlier(const Proposal& proposal, const schedule::RunResult& result) {
+    if (proposal.schedule.faults.size() != 1) return;
+    const Fault& fault = proposal.schedule.faults[0];
+    if (fault.kind != FaultKind::syscall || fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed) return;
+    const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
+    if (outcome == nullptr || outcome->fired) return;
+    const bool telling = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& c) {
+      return c.fault.id == fault.id && c.rank <= kEarlierRanks && !c.symptom && c.ordinariness <= 1;
+    });
+    if (!telling || earlier_[fault.id] >= kEarlierTries || fault.when[0].elapsed_ns < kSecond) return;
+    ++earlier_[fault.id];
+    Proposal earlier = proposal;
+    earlier.schedule.faults[0].when = after_ns(fault.when[0].elapsed_ns / 2);
+    earlier.why = fmt::format("armed earlier, as the call did not come any more: {}", proposal.why);
+    first_.insert(first_.begin() + static_cast<std::ptrdiff_t>(at_), std::move(earlier));
+  }
+
   void remember_unreached(const Schedule& schedule, const schedule::RunResult& result) {
     for (const Fault& fault : schedule.faults) {
       const schedule::FaultOutcome* o = outcome_of(result, fault.id);
@@ -397,6 +421,7 @@ class Level1 final : public Proposer {
   std::vector<Proposal> second_;
   std::set<std::string> unreached_;
   std::set<std::string> never_called_;
+  std::map<std::string, int> earlier_;  // fault id -> how often it was armed earlier
   std::size_t at_ = 0;
   std::size_t again_ = 0;
   bool planned_second_ = false;

@@ -100,9 +100,12 @@ class Reader {
     out = found->get<double>();
   }
 
-  void truth(const json& object, const std::string& where, const char* key, bool& out) {
+  void truth(const json& object, const std::string& where, const char* key, bool& out, bool optional = false) {
     const auto found = object.find(key);
-    if (found == object.end()) return complain(where, fmt::format("'{}' is missing", key));
+    if (found == object.end()) {
+      if (!optional) complain(where, fmt::format("'{}' is missing", key));
+      return;
+    }
     if (!found->is_boolean()) return complain(at(where, key), "expected true or false", &*found);
     out = found->get<bool>();
   }
@@ -233,12 +236,13 @@ Result<Profile> read_root(const json& root, std::string_view name) {
     profile.processes.push_back(std::move(kind));
   });
   reader.list(root, "silences", [&](const json& element, const std::string& where) {
-    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port"})) return;
+    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
     reader.text(element, where, "dst", silence.dst);
     reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
     reader.whole(element, where, "port", silence.port, 0, 65535, true);
+    reader.truth(element, where, "open", silence.open, true);
     profile.silences.push_back(std::move(silence));
   });
   if (reader.error()) return Unexpected(*reader.error());
@@ -285,6 +289,7 @@ std::string to_json(const Profile& profile) {
   root["silences"] = ordered_json::array();
   for (const Silence& silence : profile.silences) {
     root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
+    if (silence.open) root["silences"].back()["open"] = true;
   }
   // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
   return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

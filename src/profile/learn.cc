@@ -191,6 +191,7 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
         Silence* seen = silences.find(key);
         if (seen == nullptr) seen = &silences.add(key, std::move(silence));
         seen->longest_ms = std::max<std::int64_t>(seen->longest_ms, event.duration_ms);
+        seen->open = seen->open || (event.flags & trace::kOpen) != 0;
         break;
       }
       case trace::EventType::ps: {

@@ -58,6 +58,7 @@ struct Silence {
   std::string src, dst;   // node names where known, else addresses
   std::int64_t longest_ms = 0;
   int port = 0;           // of the service; 0: any
+  bool open = false;      // it was not over when a run ended: how long it would have lasted nobody knows
 };
 
 struct Profile {

@@ -351,6 +351,32 @@ TEST_CASE("silences of one service are no measure for another between the same n
   CHECK(plan_of(config, dump, old).candidates.empty());
 }
 
+TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, however long it is in the dump") {
+  Dump clean;
+  clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
+  clean.ends(12);
+  Dump dump;  // of a run that lasted longer
+  dump.silence(3, 24, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
+  dump.scf(20, "n3", "openat", EACCES, "/data/n3/snapshot.0");
+  dump.ends(24);
+  const auto config = deployment();
+  SECTION("not over when the run ended") {
+    const Plan plan = plan_of(config, dump, profile_of(clean));
+    REQUIRE(plan.candidates.size() == 2);
+    CHECK(plan.candidates[0].syscall == "openat");
+    CHECK(plan.candidates[1].kind == FaultKind::partition);
+    CHECK(plan.candidates[1].symptom);
+  }
+  SECTION("over before the run ended") {
+    Dump ended;
+    ended.silence(3, 10, "n2", "10.77.0.1", "10.77.0.2");
+    ended.ends(12);
+    const Plan plan = plan_of(config, dump, profile_of(ended));
+    REQUIRE(plan.candidates.size() == 2);
+    CHECK(plan.candidates[0].kind == FaultKind::partition);
+  }
+}
+
 TEST_CASE("a silence that a crash or pause explains is a symptom; one before it is not") {
   Dump dump;
   dump.crashed(10, "n1");

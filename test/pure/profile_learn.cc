@@ -99,7 +99,7 @@ TEST_CASE("runs are learnt and add up") {
   second.trace.meta.addresses = {"n1=10.78.0.1", "n2=10.78.0.2"};
   second.scf("n1", "openat", "ENOENT", "/tmp/r-b7/n1/snapshot.9");
   second.ps("n1", ProcessState::crashed, 9, -1);
-  second.nd("10.78.0.1", "10.78.0.2", 900);
+  second.nd("10.78.0.1", "10.78.0.2", 900).flags = trace::kOpen;
   second.nd("10.78.0.1", "10.78.0.2", 100);
   Event af;
   af.type = EventType::af;
@@ -144,6 +144,8 @@ TEST_CASE("runs are learnt and add up") {
   CHECK(profile.silences[1].src == "n1");
   CHECK(profile.silences[1].dst == "n2");
   CHECK(profile.silences[1].longest_ms == 900);
+  CHECK(profile.silences[1].open);  // in one of the runs
+  CHECK_FALSE(profile.silences[0].open);
 
   REQUIRE(profile.functions.size() == 3);
   CHECK(profile.functions[0].function == "Raft::append(int)");
