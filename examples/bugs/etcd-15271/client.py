@@ -139,8 +139,15 @@ class Work:
         value = b64("x" * (1 << 20))
         for number in range(DOCUMENTS):
             body = json.dumps({"key": b64(f"document/{number}"), "value": value}).encode()
-            with urllib.request.urlopen(f"http://{self.ips[0]}:2379/v3/kv/put", data=body, timeout=10) as answer:
-                json.load(answer)
+            for tries in range(5):
+                try:
+                    with urllib.request.urlopen(f"http://{self.ips[0]}:2379/v3/kv/put", data=body, timeout=10) as answer:
+                        json.load(answer)
+                    break
+                except OSError:   # while it has no leader
+                    if tries == 4:
+                        raise
+                    time.sleep(0.5)
 
     def run(self):
         self.put_documents()
