@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/code_map.h"
 #include "cli/command.h"
 #include "cli/page.h"
 #include "diagnose/diagnose.h"
@@ -243,6 +244,8 @@ Result<int> run(const Options& options, const Common& common) {
   }
   const std::int64_t began = monotonic_ns();
   const auto seconds = [&] { return static_cast<double>(monotonic_ns() - began) / 1e9; };
+  NodeCode code(config);
+  inputs.code = &code;
   ClusterRunner runner(config, inputs.profile, store, options.allow_attached, std::move(recorded));
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
     log::progress(progress_line(p, seconds()));

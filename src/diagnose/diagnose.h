@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "config/config.h"
+#include "diagnose/code.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
@@ -25,6 +26,7 @@ struct Inputs {
   const config::Config* config = nullptr;               // nodes and [diagnose]
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
+  CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
 };
 
 // A fault that the dump suggests.

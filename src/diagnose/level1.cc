@@ -25,7 +25,6 @@ constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, a
 constexpr std::size_t kMostMixed = 3;       // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostEpisodes = 4;
-constexpr std::size_t kMostSecondTries = 8;
 constexpr int kEarlierRanks = 3;            // calls of these ranks are armed earlier when they were missed
 constexpr int kEarlierTries = 2;            // each time half as late
 

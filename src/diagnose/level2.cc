@@ -26,7 +26,7 @@ constexpr int kTurn = 8;                    // attempts at one call before the n
 constexpr std::size_t kMostContext = 10;    // conditions of one fault
 constexpr std::size_t kMostEvents = 64;     // looked at before one fault
 constexpr int kMostUnseen = 2;              // events skipped because no node shows them in the test deployment
-constexpr std::size_t kMostFaults = 8;      // crashes and pauses that are given a context
+constexpr std::size_t kMostFaults = 8;      // process and network faults that are given a context
 constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
 constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
 
@@ -102,8 +102,10 @@ class CountBranch final : public Branch {
 
 class ContextBranch final : public Branch {
  public:
-  ContextBranch(Schedule base, std::size_t fault, std::vector<ContextEvent> events, std::vector<std::string> others, std::string why)
-      : base_(std::move(base)), fault_(fault), events_(std::move(events)), others_(std::move(others)), why_(std::move(why)) {}
+  ContextBranch(Schedule base, std::size_t fault, std::vector<ContextEvent> events, std::vector<std::string> others, std::string why,
+                std::vector<ReachedContext>* contexts)
+      : base_(std::move(base)), fault_(fault), events_(std::move(events)), others_(std::move(others)), why_(std::move(why)),
+        contexts_(contexts) {}
 
   std::optional<Proposal> next() override {
     if (asked_) advance();  // the loop knew the schedule: go on as after a plain miss
@@ -128,10 +130,13 @@ class ContextBranch final : public Branch {
     if (proposal.again) return;
     asked_ = false;
     const Fault* fired = winner(proposal.schedule, result);
+    const bool in_order = fired != nullptr && order_kept(*fired, result);
+    if (fired != nullptr && contexts_ != nullptr)
+      contexts_->push_back({proposal.schedule, fired->id, 0, in_order, moment(*fired, result)});
     switch (step_) {
       case Step::extend:
         if (fired != nullptr) {
-          reached(*fired, result);
+          reached(in_order);
         } else if (!amplified_ && !others_.empty() && newest_unmet(result)) {
           step_ = Step::amplify;
         } else {
@@ -141,13 +146,18 @@ class ContextBranch final : public Branch {
       case Step::amplify:
         if (fired != nullptr) {
           amplified_ = true;
-          reached(*fired, result);
+          reached(in_order);
         } else {
           step_ = Step::extend;  // reverted: no node shows it
           unreached();
         }
         return;
-      case Step::count: further(); return;
+      case Step::count:
+        if (out_of_order_ && !in_order)
+          ended_ = true;  // neither the first time nor that one
+        else
+          further();
+        return;
     }
   }
 
@@ -181,20 +191,22 @@ class ContextBranch final : public Branch {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // The paper's processTrace: the last functions before the fault are those of production.
-  bool order_kept(const Fault& fired, const RunResult& result) const {
+  // When it fired, by the clock of the run's trace; 0 unknown.
+  static std::int64_t fired_at(const Fault& fired, const RunResult& result) {
     const FaultOutcome* outcome = outcome_of(result, fired.id);
+    if (outcome != nullptr && outcome->fired_ns != 0 && result.trace.meta.workload_ts != 0)
+      return result.trace.meta.workload_ts + outcome->fired_ns + kTraceSlack;
+    for (const trace::Event& event : result.trace.events)
+      if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 && result.trace.str(event.node) == fired.node)
+        return event.ts_ns;
+    return 0;
+  }
+
+  // The paper's processTrace: the last functions before the fault are those of production. What production did not do
+  // before the fault is not counted against a run: much of it is this run's timing.
+  bool order_kept(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
-    std::int64_t until = 0;
-    if (outcome != nullptr && outcome->fired_ns != 0 && trace.meta.workload_ts != 0) {
-      until = trace.meta.workload_ts + outcome->fired_ns + kTraceSlack;
-    } else {
-      for (const trace::Event& event : trace.events)
-        if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 && trace.str(event.node) == fired.node) {
-          until = event.ts_ns;
-          break;
-        }
-    }
+    const std::int64_t until = fired_at(fired, result);
     if (until == 0) return true;  // the conditions were met in order; nothing else is known
     std::set<std::string> wanted{events_[at_].key};
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
@@ -205,9 +217,7 @@ class ContextBranch final : public Branch {
     bool any = false;
     int looked_at = 0;
     for (auto it = trace.events.rbegin(); it != trace.events.rend() && last.size() < wanted.size(); ++it) {
-      if (it->ts_ns > until || (it->type != trace::EventType::af && it->type != trace::EventType::sys)) continue;
-      const std::string_view node = it->node != 0 ? trace.str(it->node) : std::string_view(trace.meta.node);
-      if (node != fired.node) continue;
+      if (it->ts_ns > until || !of_node(trace, *it, fired.node)) continue;
       if (++looked_at > kMostLookedAt) break;
       for (const auto& [key, condition] : known)
         if (meets(trace, *it, *condition)) {
@@ -220,15 +230,33 @@ class ContextBranch final : public Branch {
     return !any || last == wanted || looked_at > kMostLookedAt;
   }
 
-  void reached(const Fault& fired, const RunResult& result) {
-    if (!order_kept(fired, result)) {
+  static bool of_node(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
+    if (event.type != trace::EventType::af && event.type != trace::EventType::sys) return false;
+    return (event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node)) == node;
+  }
+
+  // Which of the node's doings of that kind it came at: contexts of different length may mean the same one.
+  std::string moment(const Fault& fired, const RunResult& result) const {
+    const trace::Trace& trace = result.trace;
+    const std::int64_t until = fired_at(fired, result);
+    const ContextEvent& last = events_[context_.empty() ? at_ : context_.front()];
+    std::uint64_t times = 0;
+    for (const trace::Event& event : trace.events)
+      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
+    return times == 0 ? std::string{} : fmt::format("{} {} {} {}", fired.id, fired.node, last.key, times);
+  }
+
+  void reached(bool in_order) {
+    out_of_order_ = !in_order;
+    // It was done before as well, at the start perhaps: that time may be the one, all the more if this one was not.
+    const bool more = events_[at_].occurrence > 1;
+    if (!in_order && !more) {
       ended_ = true;
       return;
     }
     context_.push_back(at_);
     keys_.insert(events_[at_].key);
-    // It was done before, at the start perhaps: that time is tried too.
-    if (events_[at_].occurrence > 1)
+    if (more)
       step_ = Step::count;
     else
       further();
@@ -305,11 +333,13 @@ class ContextBranch final : public Branch {
   const std::vector<ContextEvent> events_;  // the latest first
   const std::vector<std::string> others_;   // nodes that may play the role instead
   const std::string why_;
+  std::vector<ReachedContext>* const contexts_;  // for level 3
   std::vector<std::size_t> context_;        // accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
   Step step_ = Step::extend;
   int unseen_ = 0;
+  bool out_of_order_ = false;
   bool amplified_ = false;
   bool asked_ = false;
   bool ended_ = false;
@@ -337,9 +367,9 @@ class Level2 final : public Proposer {
     });
     for (Waiting& waiting : waiting_) branches_.push_back(std::move(waiting.branch));
     waiting_.clear();
-    // Calls have many occurrences and crashes one place: level 3, which moves that place, needs runs too.
+    // Calls have many occurrences, crashes and pauses one place: level 3, which moves that place, needs runs too.
     const std::vector<int>& levels = config_.diagnose.levels;
-    if (crash_placed_ && std::find(levels.begin(), levels.end(), 3) != levels.end())
+    if (placed_ && std::find(levels.begin(), levels.end(), 3) != levels.end())
       most_ = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs)) * 6 / 10;
   }
 
@@ -372,7 +402,10 @@ class Level2 final : public Proposer {
 
   void learn(const Proposal& proposal, const RunResult& result) override {
     if (proposal.again) return;
+    const std::size_t reached = context_.reached == nullptr ? 0 : context_.reached->size();
     if (!branches_.empty()) branches_.front()->learn(proposal, result);
+    for (std::size_t i = reached; context_.reached != nullptr && i < context_.reached->size(); ++i)
+      (*context_.reached)[i].signs = promising_.score(result.trace);
     if (result.verdict != schedule::Verdict::not_reproduced) return;
     // Symptoms of the dump that come back, or much of the context: chance may have missed the bug.
     int score = promising_.score(result.trace) * 100;
@@ -454,7 +487,7 @@ class Level2 final : public Proposer {
     }
   }
 
-  // --- crashes and pauses
+  // --- crashes, pauses and partitions
 
   // The schedule of level 1 with that fault and the most (or least) others of its kind.
   const Schedule* base_of(const std::string& id, bool alone) const {
@@ -478,7 +511,7 @@ class Level2 final : public Proposer {
   void add_contexts(const std::vector<const Candidate*>& candidates, bool alone) {
     std::size_t faults = 0;
     for (const Candidate* c : candidates) {
-      if (c->kind != FaultKind::crash && c->kind != FaultKind::pause) continue;
+      if (c->kind == FaultKind::syscall) continue;
       const Schedule* base = base_of(c->fault.id, alone);
       if (base == nullptr || (alone && base == base_of(c->fault.id, false))) continue;
       if (++faults > kMostFaults) return;
@@ -494,14 +527,15 @@ class Level2 final : public Proposer {
       if (c->kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c->last_ts - c->first_ts) / 4);
       std::vector<ContextEvent> events = events_before(c->node, since, until);
       if (events.empty()) continue;
-      crash_placed_ = crash_placed_ || c->kind == FaultKind::crash;
+      placed_ = placed_ || c->kind != FaultKind::partition;
+      // A cut concerns the whole deployment, whatever role the node plays.
       std::vector<std::string> others;
       const config::Node* home = config_.find(c->node);
       for (const config::Node& node : config_.nodes)
-        if (node.name != c->node && (!node.attach || (home != nullptr && home->attach))) others.push_back(node.name);
+        if (c->kind != FaultKind::partition && node.name != c->node && (!node.attach || (home != nullptr && home->attach))) others.push_back(node.name);
       waiting_.push_back({alone ? 1 : 0, c->rank,
                           std::make_unique<ContextBranch>(*base, at, std::move(events), std::move(others),
-                                                          alone ? "without the other faults" : "")});
+                                                          alone ? "without the other faults" : "", context_.reached)});
     }
   }
 
@@ -530,7 +564,7 @@ class Level2 final : public Proposer {
   std::size_t most_ = std::numeric_limits<std::size_t>::max();
   int turn_ = 0;
   bool planned_second_ = false;
-  bool crash_placed_ = false;           // a crash has events before it that it may wait for
+  bool placed_ = false;                 // a crash or pause has events before it that it may wait for
 };
 
 }  // namespace

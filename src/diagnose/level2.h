@@ -1,5 +1,5 @@
-// Level 2: what happened before? For failed calls the nth matching one; for crashes and pauses the
-// paper's algorithm 1 over what the node did before them, with amplification to the other nodes.
+// Level 2: what happened before? For failed calls the nth matching one; for crashes, pauses and partitions the paper's
+// algorithm 1 over what the node did before them, for the first two with amplification to the other nodes.
 #pragma once
 
 #include <memory>

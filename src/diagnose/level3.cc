@@ -1,9 +1,12 @@
 #include "diagnose/level3.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "diagnose/code.h"
 #include "diagnose/context.h"
 #include "diagnose/signs.h"
 
@@ -23,7 +26,12 @@ using schedule::Schedule;
 constexpr std::size_t kMostContexts = 4;
 constexpr std::size_t kMostCalls = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
-constexpr std::size_t kTurn = 6;             // calls of one context before the next one has its turn
+constexpr std::size_t kMostPlaces = 96;      // tries inside one function
+constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run
+constexpr std::size_t kFewPlaces = 3;        // so few are tried without a look
+constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
+constexpr int kNever = 1'000'000'000;        // passes: a condition that is only counted
+constexpr int kTurn = 6;                     // tries in one context before the next one has its turn
 constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
 
 struct Stop {
@@ -31,8 +39,8 @@ struct Stop {
   int count = 1;
 };
 
-bool has_context(const Fault& fault) {
-  return fault.kind == FaultKind::crash && !fault.before &&
+bool movable(const Fault& fault) {
+  return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before &&
          std::any_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
 }
 
@@ -95,105 +103,345 @@ std::vector<Stop> general_stops() {
 
 bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == b.count; }
 
-struct Branch {
-  Schedule base;            // as level 2 reached it
-  std::vector<Stop> stops;
-  std::size_t at = 0;
-  bool ended = false;
+// One context of level 2, and what is tried from there.
+class Branch {
+ public:
+  Branch(const ReachedContext& reached, const SearchContext& search) : base_(reached.schedule) {
+    const Fault* moved = nullptr;
+    for (const Fault& fault : base_.faults) {
+      if (!movable(fault)) continue;
+      moved_.insert(fault.id);
+      if (moved == nullptr || fault.id == reached.fired) moved = &fault;
+    }
+    if (moved == nullptr) return;
+    if (search.control != nullptr) known_stops(*search.control, *moved);
+    for (const Condition& c : moved->when)
+      if (c.kind == ConditionKind::function && !c.offset) function_ = c.function;
+    if (!function_.empty()) read_places(search.inputs->code, moved->node);
+  }
+
+  // What is tried next; nothing when all was.
+  std::optional<Proposal> next() {
+    if (ended_ || moved_.empty()) return std::nullopt;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      places_turn_ = !places_turn_;
+      std::optional<Proposal> proposal = places_turn_ ? next_place() : next_stop();
+      if (proposal) return proposal;
+    }
+    return next_place(true);
+  }
+
+  // Of what next() gave, in that order.
+  void learn(const RunResult& result) {
+    const Asked asked = asked_.front();
+    asked_.pop_front();
+    switch (asked.what) {
+      case What::look: learn_look(result); return;
+      case What::place: learn_place(asked.step, result); return;
+      case What::stop: learn_stop(result); return;
+    }
+  }
+
+  [[nodiscard]] bool fired(const RunResult& result) const {
+    return std::any_of(result.faults.begin(), result.faults.end(),
+                       [&](const FaultOutcome& outcome) { return outcome.fired && moved_.contains(outcome.id); });
+  }
+  // What comes next depends on a look that is under way.
+  [[nodiscard]] bool looks() const { return !asked_.empty() && asked_.back().what == What::look; }
+  // Why nothing is known of its function; "" when something is.
+  [[nodiscard]] const std::string& blind() const { return blind_; }
+
+ private:
+  enum class What { look, place, stop };
+  // A place of the function, and the how-manieth time the node comes by.
+  struct Step {
+    std::size_t place = 0;
+    std::uint64_t pass = 1;
+  };
+  struct Asked {
+    What what = What::stop;
+    Step step;
+  };
+
+  // --- the calls that follow
+
+  void known_stops(const trace::Trace& control, const Fault& moved) {
+    const std::vector<Stop> known = calls_after(control, moved.node, moved.when);
+    const auto take = [&](const Stop& stop) {
+      if (stops_.size() >= kMostCalls) return;
+      if (std::none_of(stops_.begin(), stops_.end(), [&](const Stop& other) { return same(stop, other); })) stops_.push_back(stop);
+    };
+    for (std::size_t i = 0; i < std::min(known.size(), kFirstKnown); ++i) take(known[i]);
+    for (const Stop& stop : general_stops()) take(stop);
+    for (std::size_t i = kFirstKnown; i < known.size(); ++i) take(known[i]);
+  }
+
+  std::optional<Proposal> next_stop() {
+    if (stop_ >= stops_.size()) return std::nullopt;
+    asked_.push_back({What::stop, {}});
+    const Stop& stop = stops_[stop_++];
+    Proposal proposal;
+    proposal.schedule = base_;
+    for (Fault& fault : proposal.schedule.faults) {
+      if (!moved_.contains(fault.id)) continue;
+      fault.before = stop.call;
+      fault.before_count = stop.count;
+    }
+    const std::string object = stop.call.path.value_or(stop.call.peer.value_or(""));
+    proposal.why = fmt::format("in its context, but only at {}({}){}", stop.call.syscall, object,
+                               stop.count > 1 ? fmt::format(", number {}", stop.count) : "");
+    return proposal;
+  }
+
+  void learn_stop(const RunResult& result) {
+    if (result.oracle == OracleAnswer::unknown) return;
+    // The context itself was not met: nothing of it will be.
+    ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
+      return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
+    });
+  }
+
+  // --- inside the function
+
+  void read_places(CodeMap* code, const std::string& node) {
+    if (code == nullptr) {
+      blind_ = "the nodes' programs were not read";
+      return;
+    }
+    Result<std::vector<CodePlace>> places = code->places(node, function_);
+    if (!places) {
+      blind_ = places.error().message;
+      return;
+    }
+    places_ = *std::move(places);
+    if (places_.empty()) blind_ = "no instruction but its first is known";
+  }
+
+  // `rest`: also the instructions that are no calls, when nothing else is left.
+  std::optional<Proposal> next_place(bool rest = false) {
+    if (tries_ >= kMostPlaces) return std::nullopt;
+    if (steps_.empty()) {
+      std::vector<std::size_t> chunk;
+      while (known_ < places_.size() && chunk.size() < kLook && (rest || places_[known_].kind != PlaceKind::other))
+        chunk.push_back(known_++);
+      if (chunk.empty()) return std::nullopt;
+      if (chunk.size() > kFewPlaces && looks_help_) return look(std::move(chunk));
+      for (const std::size_t place : chunk) steps_.push_back({place, 1});
+    }
+    const Step step = steps_.front();
+    steps_.pop_front();
+    ++tries_;
+    asked_.push_back({What::place, step});
+    Proposal proposal;
+    proposal.schedule = base_;
+    for (Fault& fault : proposal.schedule.faults)
+      if (moved_.contains(fault.id)) fault.when.push_back(condition(step.place, static_cast<int>(step.pass)));
+    const CodePlace& place = places_[step.place];
+    proposal.why = fmt::format("in its context, but only at {} in {} (+{:#x}){}", place.name, function_, place.offset,
+                               step.pass > 1 ? fmt::format(", time {}", step.pass) : "");
+    return proposal;
+  }
+
+  Condition condition(std::size_t place, int count) const {
+    Condition at;
+    at.kind = ConditionKind::function;
+    at.function = function_;
+    at.offset = places_[place].offset;
+    at.count = count;
+    return at;
+  }
+
+  // The node's whole base, of which nothing else follows: an added condition is the last.
+  void learn_place(const Step& tried, const RunResult& result) {
+    if (fired(result) || result.oracle == OracleAnswer::unknown) return;
+    if (!context_met(result)) {
+      ended_ = true;
+      return;
+    }
+    // The function ran, but not through here so often.
+    std::erase_if(steps_, [&](const Step& step) { return step.place == tried.place; });
+  }
+
+  [[nodiscard]] bool context_met(const RunResult& result) const {
+    return std::any_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
+      return moved_.contains(outcome.id) && (outcome.conditions.empty() || all_but_last(outcome));
+    });
+  }
+  static bool all_but_last(const FaultOutcome& outcome) {
+    return std::all_of(outcome.conditions.begin(), outcome.conditions.end() - 1,
+                       [](const schedule::ConditionOutcome& condition) { return condition.met; });
+  }
+
+  // A run in which nothing is done at the places, only counted how often the node comes by: most of a function's code is
+  // for other occasions, and each place would cost a run to learn that. Conditions that can't be met count.
+  Proposal look(std::vector<std::size_t> chunk) {
+    asked_.push_back({What::look, {}});
+    chunk_ = std::move(chunk);
+    Proposal proposal;
+    proposal.look = true;
+    proposal.schedule = base_;
+    proposal.why = fmt::format("a look at which of {} places in {} the node comes by", chunk_.size(), function_);
+    std::set<std::string> gone = moved_;  // and what waits for it
+    for (std::size_t grown = 0; grown != gone.size();) {
+      grown = gone.size();
+      for (const Fault& fault : base_.faults)
+        if (std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return gone.contains(id); }))
+          gone.insert(fault.id);
+    }
+    std::erase_if(proposal.schedule.faults, [&](const Fault& fault) { return gone.contains(fault.id); });
+    for (const Fault& fault : base_.faults) {
+      if (!moved_.contains(fault.id)) continue;
+      for (std::size_t i = 0; i <= chunk_.size(); ++i) {
+        Fault one = fault;
+        one.id = look_id(fault.id, i);
+        one.kind = FaultKind::crash;
+        one.duration_ns = 0;
+        one.group.clear();
+        if (i < chunk_.size()) {
+          one.when.push_back(condition(chunk_[i], kNever));
+        } else {
+          Condition entry;  // how often it is entered again, to tell loops from further calls
+          entry.kind = ConditionKind::function;
+          entry.function = function_;
+          entry.count = kNever;
+          one.when.push_back(entry);
+        }
+        proposal.schedule.faults.push_back(std::move(one));
+      }
+    }
+    return proposal;
+  }
+
+  static std::string look_id(const std::string& id, std::size_t i) { return fmt::format("{}-look-{}", id, i + 1); }
+
+  void learn_look(const RunResult& result) {
+    // How often, on whichever node; nothing where the context was not met.
+    const auto passes = [&](std::size_t i) {
+      std::optional<std::uint64_t> most;
+      for (const std::string& id : moved_) {
+        const FaultOutcome* outcome = outcome_of(result, look_id(id, i));
+        if (outcome == nullptr || outcome->conditions.empty() || !all_but_last(*outcome)) continue;
+        most = std::max(most.value_or(0), outcome->conditions.back().seen);
+      }
+      return most;
+    };
+    const std::optional<std::uint64_t> entries = passes(chunk_.size());
+    if (!entries) {
+      ended_ = ended_ || result.oracle != OracleAnswer::unknown;
+      looks_help_ = false;  // it could not be armed, or failed for reasons of its own
+      for (const std::size_t place : chunk_) steps_.push_back({place, 1});
+      return;
+    }
+    std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
+    for (std::size_t i = 0; i < chunk_.size(); ++i) {
+      const std::uint64_t seen = passes(i).value_or(0);
+      const PlaceKind kind = places_[chunk_[i]].kind;
+      if (seen == 0) continue;
+      // A loop comes by more often than the function is entered.
+      const std::uint64_t times = kind == PlaceKind::other ? 1 : std::min(kMostPasses, seen / (*entries + 1));
+      for (std::uint64_t pass = 1; pass <= std::max<std::uint64_t>(1, times); ++pass) order.emplace_back(kind, pass, chunk_[i]);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [kind, pass, place] : order) steps_.push_back({place, pass});
+  }
+
+  const Schedule base_;                // as level 2 reached it
+  std::set<std::string> moved_;        // faults of it that are moved on: alternatives of one
+  std::string function_;               // the last one of its context; "" none
+  std::vector<CodePlace> places_;      // best first
+  std::string blind_;
+  std::vector<Stop> stops_;
+  std::deque<Step> steps_;
+  std::vector<std::size_t> chunk_;     // being looked at
+  std::size_t stop_ = 0;
+  std::size_t known_ = 0;              // places that were looked at, or are to be tried without
+  std::size_t tries_ = 0;
+  std::deque<Asked> asked_;            // under way
+  bool places_turn_ = false;
+  bool looks_help_ = true;
+  bool ended_ = false;
 };
+
+// Best first: what brought back more of the dump, then what kept production's order. Of several contexts that were met
+// at the same moment the longest one names that moment best.
+std::vector<ReachedContext> best_of(const std::vector<ReachedContext>& reached) {
+  std::vector<ReachedContext> best;
+  const auto rank = [](const ReachedContext& c) { return std::tuple(c.signs, c.order_kept); };
+  const auto length = [](const ReachedContext& c) {
+    const Fault* fault = c.schedule.find(c.fired);
+    return fault == nullptr ? std::size_t{0} : fault->when.size();
+  };
+  for (const ReachedContext& context : reached) {
+    const auto same_moment = std::find_if(best.begin(), best.end(), [&](const ReachedContext& other) {
+      return !context.moment.empty() && other.moment == context.moment;
+    });
+    if (same_moment == best.end())
+      best.push_back(context);
+    else if (std::tuple(rank(context), length(context)) > std::tuple(rank(*same_moment), length(*same_moment)))
+      *same_moment = context;
+  }
+  std::stable_sort(best.begin(), best.end(), [&](const ReachedContext& a, const ReachedContext& b) { return rank(a) > rank(b); });
+  if (best.size() > kMostContexts) best.resize(kMostContexts);
+  return best;
+}
 
 class Level3 final : public Proposer {
  public:
   explicit Level3(const SearchContext& context) : promising_(*context.plan) {
-    if (context.past == nullptr) return;
-    std::set<std::string> seen;
-    for (const PastRun& past : *context.past) {
-      if (past.level != 2 || branches_.size() >= kMostContexts) continue;
-      const Fault* reached = nullptr;
-      for (const Fault& fault : past.schedule.faults)
-        for (const FaultOutcome& outcome : past.faults)
-          if (outcome.id == fault.id && outcome.fired && has_context(fault)) reached = &fault;
-      if (reached == nullptr || !seen.insert(schedule::fingerprint(past.schedule)).second) continue;
-      for (const Condition& c : reached->when)
-        if (c.kind == ConditionKind::function) functions_.insert(c.function);
-      std::vector<Stop> known;
-      if (context.control != nullptr) known = calls_after(*context.control, reached->node, reached->when);
-      Branch branch{past.schedule, {}, 0, false};
-      const auto take = [&](const Stop& stop) {
-        if (branch.stops.size() >= kMostCalls) return;
-        if (std::none_of(branch.stops.begin(), branch.stops.end(), [&](const Stop& other) { return same(stop, other); }))
-          branch.stops.push_back(stop);
-      };
-      for (std::size_t i = 0; i < std::min(known.size(), kFirstKnown); ++i) take(known[i]);
-      const std::vector<Stop> general = general_stops();
-      for (const Stop& stop : general) take(stop);
-      for (std::size_t i = kFirstKnown; i < known.size(); ++i) take(known[i]);
-      branches_.push_back(std::move(branch));
-    }
+    if (context.reached == nullptr) return;
+    for (const ReachedContext& reached : best_of(*context.reached)) branches_.emplace_back(reached, context);
   }
 
   std::optional<Proposal> next() override {
-    while (!branches_.empty()) {
-      if (std::all_of(branches_.begin(), branches_.end(), [](const Branch& b) { return b.ended || b.at >= b.stops.size(); })) break;
-      Branch& branch = branches_[current_];
-      if (branch.ended || branch.at >= branch.stops.size() || turn_ >= kTurn) {
-        current_ = (current_ + 1) % branches_.size();
-        turn_ = 0;
-        continue;
+    for (std::size_t without = 0; without < branches_.size();) {
+      if (turn_ >= kTurn) move_on();
+      if (std::optional<Proposal> proposal = branches_[current_].next()) {
+        ++turn_;
+        asked_.push_back(current_);
+        return proposal;
       }
-      ++turn_;
-      asked_ = current_;
-      const Stop& stop = branch.stops[branch.at++];
-      Proposal proposal;
-      proposal.schedule = branch.base;
-      for (Fault& fault : proposal.schedule.faults) {
-        if (!has_context(fault)) continue;
-        fault.before = stop.call;
-        fault.before_count = stop.count;
-      }
-      const std::string object = stop.call.path.value_or(stop.call.peer.value_or(""));
-      proposal.why = fmt::format("in its context, but only at {}({}){}", stop.call.syscall, object,
-                                 stop.count > 1 ? fmt::format(", number {}", stop.count) : "");
-      return proposal;
+      move_on();
+      ++without;
     }
+    if (!asked_.empty()) return std::nullopt;  // second tries are chosen by what all first ones showed
     if (!planned_second_) second_ = promising_.take(kMostSecondTries);
     planned_second_ = true;
     if (again_ < second_.size()) return second_[again_++];
     return std::nullopt;
   }
 
+  bool goes_on() const override { return asked_.empty() || !branches_[asked_.back()].looks(); }
+
   void learn(const Proposal& proposal, const RunResult& result) override {
     if (proposal.again) return;
-    Branch& branch = branches_[asked_];
-    bool armed = false;
-    bool fired = false;
-    for (const Fault& fault : proposal.schedule.faults) {
-      if (!fault.before) continue;
-      const FaultOutcome* outcome = outcome_of(result, fault.id);
-      armed = armed || (outcome != nullptr && outcome->armed);
-      fired = fired || (outcome != nullptr && outcome->fired);
-    }
-    // The context itself was not met: no other call of it will be.
-    if (result.oracle != OracleAnswer::unknown && !armed && !fired) branch.ended = true;
-    if (fired && result.verdict == schedule::Verdict::not_reproduced)
+    Branch& branch = branches_[asked_.front()];
+    asked_.pop_front();
+    branch.learn(result);
+    if (!proposal.look && branch.fired(result) && result.verdict == schedule::Verdict::not_reproduced)
       if (const int score = promising_.score(result.trace); score > 0) promising_.add(proposal, score);
   }
 
   std::string left_out() const override {
-    if (functions_.empty()) return {};
-    return fmt::format("level 3 stopped nodes at the system calls that follow {} only: offsets inside functions are not in this "
-                       "version of rose", *functions_.begin());
+    for (const Branch& branch : branches_)
+      if (!branch.blind().empty())
+        return fmt::format("level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}",
+                           branch.blind());
+    return {};
   }
 
  private:
+  void move_on() {
+    current_ = (current_ + 1) % branches_.size();
+    turn_ = 0;
+  }
+
   Promising promising_;
   std::vector<Branch> branches_;
-  std::set<std::string> functions_;
+  std::deque<std::size_t> asked_;     // branches whose proposals are under way
   std::vector<Proposal> second_;
   std::size_t current_ = 0;
-  std::size_t asked_ = 0;
   std::size_t again_ = 0;
-  std::size_t turn_ = 0;
+  int turn_ = 0;
   bool planned_second_ = false;
 };
 

@@ -1,7 +1,7 @@
-// Level 3: where after the context? Crashes that level 2 could place are moved on, call by call: the
-// node dies before the 1st, 2nd, ... call that follows the last event of its context. This needs no
-// symbols, so it works for interpreted and stripped programs too; offsets inside functions do, and
-// are not looked at yet.
+// Level 3: where after the context? Crashes and pauses that level 2 could place are moved on in two ways, by turns: to
+// the places inside the last function of the context (system calls first, then other calls, then the rest), and to the
+// 1st, 2nd, ... call that follows the last event of the context, which needs no symbols and so works for interpreted
+// and stripped programs too.
 #pragma once
 
 #include <memory>

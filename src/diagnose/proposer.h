@@ -15,6 +15,7 @@ struct Proposal {
   schedule::Schedule schedule;
   std::string why;       // "all process and network faults, as they were seen"
   bool again = false;    // a second try of a schedule that missed: a miss is no proof
+  bool look = false;     // it only counts; that its faults do not fire is meant so
 };
 
 class Proposer {
@@ -38,12 +39,22 @@ struct PastRun {
   std::vector<schedule::FaultOutcome> faults;
 };
 
+// A context that level 2 saw met: the fault came, the bug did not (or not often enough). Level 3 goes on from there.
+struct ReachedContext {
+  schedule::Schedule schedule;
+  std::string fired;       // the fault, or the alternative of it, that came
+  int signs = 0;           // symptoms of the dump that the run showed too
+  bool order_kept = true;  // what the node did before was what it did in production
+  std::string moment;      // equal ones came at the same moment of the script that the node follows; "" unknown
+};
+
 // Everything a level may look at; outlives the proposer.
 struct SearchContext {
   const Inputs* inputs = nullptr;
   const Plan* plan = nullptr;
   const std::vector<PastRun>* past = nullptr;   // of earlier levels
   const trace::Trace* control = nullptr;        // of the run without faults
+  std::vector<ReachedContext>* reached = nullptr;  // level 2 writes, level 3 reads
 };
 
 // nullptr: there is no such level.

@@ -156,7 +156,7 @@ class Search {
 
   // True when a schedule reached the target rate; it is kept_.back().
   Result<bool> search() {
-    const SearchContext context{&inputs_, &d_.plan, &past_, &control_};
+    const SearchContext context{&inputs_, &d_.plan, &past_, &control_, &reached_};
     signs_.emplace(d_.plan);
     // Something is held back for what missed: a miss is no proof.
     floor_ = std::min(2 * static_cast<int>(kMostLastTries), options_.max_runs / 8);
@@ -205,12 +205,17 @@ class Search {
       const std::string key = schedule::fingerprint(lead);
       for (const PastRun& run : past_)
         if (schedule::fingerprint(run.schedule) == key) past.push_back(run);
-      const SearchContext context{&inputs_, &plan, &past, &control_};
+      std::vector<ReachedContext> reached_by_it;
+      for (const ReachedContext& context : reached_)
+        if (schedule::fingerprint(context.schedule) == key) reached_by_it.push_back(context);
+      const std::size_t known = reached_by_it.size();
+      const SearchContext context{&inputs_, &plan, &past, &control_, &reached_by_it};
       const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
       const int before = floor_;
       floor_ = std::max(floor_, left() / 2);  // half of what is left, for the whole rest
       Result<bool> reached = one_level(*proposer);
       floor_ = before;
+      reached_.insert(reached_.end(), reached_by_it.begin() + static_cast<std::ptrdiff_t>(known), reached_by_it.end());
       if (!reached || *reached) return reached;
     }
     return false;
@@ -296,19 +301,21 @@ class Search {
       std::vector<const Schedule*> schedules;
       for (const Trial* trial : todo) schedules.push_back(&trial->proposal.schedule);
       const Proposal& first = todo[0]->proposal;
-      tell(fmt::format("{}: {}{}", first.again ? "trying again" : "trying", short_words(first.schedule),
+      tell(fmt::format("{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
                        todo.size() > 1 ? fmt::format(" (and {} more beside it)", todo.size() - 1) : ""));
       std::vector<Result<RunResult>> made = run_all(schedules);
       std::vector<Trial*> unclear;
       for (std::size_t i = 0; i < todo.size(); ++i) {
         ROSE_CHECK(take(*todo[i], std::move(made[i])));
-        if (todo[i]->result.oracle == OracleAnswer::unknown && armable_) unclear.push_back(todo[i]);
+        if (todo[i]->result.oracle == OracleAnswer::unknown && armable_ && !todo[i]->proposal.look) unclear.push_back(todo[i]);
       }
       todo = std::move(unclear);
     }
     for (Trial& trial : batch) {
       if (!trial.runs) continue;
-      if (!trial.result.reason.empty()) d_.tried[trial.index].note += fmt::format("; {}", trial.result.reason);
+      std::string& note = d_.tried[trial.index].note;  // another try may have the first one's reason
+      const std::string& reason = trial.result.reason;
+      if (!reason.empty() && !trial.proposal.look && note.find(reason) == std::string::npos) note += fmt::format("; {}", reason);
       if (trial.result.verdict == Verdict::not_reproduced) {
         const int score = signs_->score(trial.result.trace);
         const auto [miss, fresh] = misses_.try_emplace(trial.index, score);
@@ -588,6 +595,7 @@ class Search {
   std::string words(const Kept& kept) const {
     std::string text = schedule::in_words(kept.schedule);
     while (text.ends_with('\n')) text.pop_back();
+    if (const std::string places = places_in_words(kept.schedule, inputs_.code); !places.empty()) text += "\n" + places;
     const auto [low, high] = kept.tally.interval();
     text += fmt::format("\nThe bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", kept.tally.reproduced,
                         kept.tally.conclusive(), percent(kept.tally.rate()), percent(low), percent(high));
@@ -617,6 +625,7 @@ class Search {
   std::size_t dropped_ = 0;                   // faults that minimisation took away
   std::vector<std::string> changes_;          // and what else it made simpler
   std::vector<PastRun> past_;
+  std::vector<ReachedContext> reached_;       // by level 2
   trace::Trace control_;                      // what the run without faults did
   std::optional<Error> unarmable_;            // the first schedule that this deployment could not run
   bool armable_ = true;                       // the last one could

@@ -358,32 +358,73 @@ TEST_CASE("level 2: a pause with its context keeps its length") {
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"acquireLease"});
 }
 
-TEST_CASE("level 2: partitions are never given a context") {
+TEST_CASE("level 2: a partition after a function") {
   const auto config = two_levels();
+  const std::vector<Act> acts{enters(2, "n1", "boot"), enters(4, "n1", "election"), enters(9, "n1", "election")};
   Dump dump;
-  record(dump, {enters(4, "n1", "election"), enters(4, "n2", "election")}, 5);
+  record(dump, acts, 5);
   dump.cut(5, 17, 1, {2, 3});
-  SECTION("alone") {
+  SECTION("on its own node") {
     dump.ends(30);
-    Play play({enters(4, "n1", "election")}, [](const std::vector<Hit>&, int) { return false; });
-    CHECK(tried_at(diagnosis_of(config, dump, play), 2) == 0);
+    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 1; });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    CHECK(d.target_reached);
+    CHECK(d.level == 2);
+    REQUIRE(d.found);
+    const Fault& cut = d.found->faults.at(0);
+    CHECK(cut.kind == FaultKind::partition);
+    CHECK(functions_of(cut) == std::vector<std::string>{"election"});
+    CHECK(cut.duration_ns > 0);
+    CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
   }
-  SECTION("before a crash, which is: the cut keeps its time, the crash waits for cut and function") {
+  SECTION("it is never amplified: a cut concerns the whole deployment") {
+    dump.ends(30);
+    Play play({enters(4, "n2", "election")}, [](const std::vector<Hit>&, int) { return false; });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    CHECK(tried_at(d, 2) == 2);  // election; boot, which is not seen either
+    for (const Tried& tried : d.tried)
+      for (const Fault& f : tried.schedule.faults) CHECK(f.group.empty());
+  }
+  SECTION("before a crash: each has its context in turn, the other keeps its time") {
     dump.event(8, trace::EventType::af, "n2").function = dump.intern("storeSnapshotData");
     dump.crashed(8.1, "n2");
     dump.ends(30);
-    const std::vector<Act> acts{enters(2, "n2", "storeSnapshotData"), enters(4, "n1", "election"), enters(9, "n2", "storeSnapshotData")};
-    Play play(acts, [](const std::vector<Hit>& hits, int) {
+    const std::vector<Act> testing{enters(2, "n2", "storeSnapshotData"), enters(4, "n1", "election"), enters(9, "n2", "storeSnapshotData")};
+    Play play(testing, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[0].t == Approx(5) && hits[1].act == 2;
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
     CHECK(d.target_reached);
     REQUIRE(d.found);
     CHECK(d.found->faults.size() == 2);
+    for (const Fault& f : d.found->faults)
+      if (f.kind == FaultKind::partition)
+        for (const schedule::Condition& c : f.when) CHECK(c.kind == ConditionKind::elapsed);
+  }
+}
+
+TEST_CASE("level 2: another order the first time, production's order the time that production saw it") {
+  const auto config = two_levels();
+  // Production: ... flush, elect, flush. Alone, `flush` is met too early, where `elect` did not come before it.
+  const std::vector<Act> production{enters(1, "n1", "flush"), enters(2, "n1", "x"), enters(3, "n1", "elect"), enters(4, "n1", "flush")};
+  SECTION("it is found") {
+    Play play(production, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3; });
+    const Diagnosis d = diagnosis_of(config, crash_dump(production, 4.5), play);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.back().count == 2);
+  }
+  SECTION("neither the one nor the other: the branch ends") {
+    // Between x, elect and the second flush, the test does more of what production did at another time.
+    const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"), enters(5, "n1", "b")};
+    const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"), enters(3, "n1", "b"),
+                                   enters(4, "n1", "c"), enters(4.5, "n1", "a"), enters(5, "n1", "b")};
+    Play play(testing, [](const std::vector<Hit>&, int) { return false; });
+    const Diagnosis d = diagnosis_of(config, crash_dump(other, 5.5), play);
+    std::vector<std::string> contexts;
     for (const Tried& tried : d.tried)
-      for (const Fault& f : tried.schedule.faults)
-        if (f.kind == FaultKind::partition)
-          for (const schedule::Condition& c : f.when) CHECK(c.kind == ConditionKind::elapsed);
+      if (tried.level == 2) contexts.push_back(fmt::format("{} {}", fmt::join(functions_of(tried.schedule.faults.at(0)), ","), tried.schedule.faults[0].when[0].count));
+    CHECK(contexts == std::vector<std::string>{"b 1", "b 2", "c,b 1"});
   }
 }
 

@@ -17,6 +17,21 @@ struct Act {
   std::string syscall;   // a call made
   std::string path;
   bool changes = true;   // the call shows in traces
+  std::uint64_t offset = 0;  // so far into the function, which no trace shows
+};
+
+// What the nodes' code looks like: the same on all of them.
+class Code final : public CodeMap {
+ public:
+  std::map<std::string, std::vector<CodePlace>, std::less<>> functions;
+  std::vector<std::string> asked;  // "n1 store"
+
+  Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) override {
+    asked.push_back(fmt::format("{} {}", node, function));
+    const auto found = functions.find(function);
+    if (found == functions.end()) return fail(ErrorKind::input, fmt::format("no function '{}' in './node'", function));
+    return found->second;
+  }
 };
 
 struct Hit {
@@ -33,7 +48,9 @@ class Play final : public Runner {
   // Another script in some runs.
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
+  std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
   std::set<std::string> unknown;  // functions that the test deployment does not have
+  std::function<bool(const schedule::Schedule&)> unarmable;
   int runs = 0;
   std::vector<schedule::Schedule> made;
 
@@ -43,6 +60,7 @@ class Play final : public Runner {
     for (const schedule::Fault& fault : schedule.faults)
       for (const schedule::Condition& c : fault.when)
         if (unknown.contains(c.function)) return fail(ErrorKind::input, fmt::format("no function '{}' in './node'", c.function));
+    if (unarmable && unarmable(schedule)) return fail(ErrorKind::environment, "the kernel refuses these probes");
     if (acts_of) acts_ = acts_of(number);
     schedule_ = &schedule;
     states_.assign(schedule.faults.size(), {});
@@ -58,6 +76,10 @@ class Play final : public Runner {
       time_passes(acts_[i].t);
       if (traced) {
         if (!acts_[i].function.empty()) {
+          if (acts_[i].offset != 0) {
+            happens(static_cast<int>(i));
+            continue;
+          }
           trace::Event& e = trace.event(acts_[i].t, trace::EventType::af, acts_[i].node);
           e.function = trace.intern(acts_[i].function);
         } else if (acts_[i].changes) {
@@ -67,6 +89,7 @@ class Play final : public Runner {
       happens(static_cast<int>(i));
     }
     time_passes(1000);
+    if (also) also(hits_, trace);
     trace.ends(60);
     schedule::RunResult result;
     result.oracle = hit_if(bug_(hits_, number));
@@ -163,7 +186,7 @@ class Play final : public Runner {
       }
       if (state.met >= fault.when.size()) continue;
       const schedule::Condition& c = fault.when[state.met];
-      const bool meant = c.kind == schedule::ConditionKind::function ? !act.function.empty() && act.function == c.function
+      const bool meant = c.kind == schedule::ConditionKind::function ? !act.function.empty() && act.function == c.function && act.offset == c.offset.value_or(0)
                          : c.kind == schedule::ConditionKind::syscall ? !act.syscall.empty() && matches(c.call, act)
                                                                       : false;
       if (!meant) continue;
@@ -183,6 +206,7 @@ class Play final : public Runner {
 inline void record(Dump& dump, const std::vector<Act>& acts, double until) {
   for (const Act& act : acts) {
     if (act.t > until) continue;
+    if (act.offset != 0) continue;
     if (!act.function.empty())
       dump.event(act.t, trace::EventType::af, act.node).function = dump.intern(act.function);
     else if (act.changes)
@@ -191,9 +215,10 @@ inline void record(Dump& dump, const std::vector<Act>& acts, double until) {
 }
 
 inline Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Runner& runner,
-                              std::optional<profile::Profile> profile = {}, bool simplify = false) {
+                              std::optional<profile::Profile> profile = {}, bool simplify = false, CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = simplify;
+  inputs.code = code;
   inputs.profile = std::move(profile);
   Result<Diagnosis> d = diagnose::diagnose(inputs, runner, {});
   if (!d) throw std::runtime_error(d.error().message);

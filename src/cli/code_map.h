@@ -1,0 +1,27 @@
+// What the search may know of the nodes' code: their binaries, read when first asked for.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "diagnose/code.h"
+#include "symbols/code.h"
+
+namespace rose::cli {
+
+class NodeCode final : public diagnose::CodeMap {
+ public:
+  explicit NodeCode(const config::Config& config) : config_(config) {}
+  [[nodiscard]] Result<std::vector<diagnose::CodePlace>> places(std::string_view node, std::string_view function) override;
+
+ private:
+  Result<std::vector<diagnose::CodePlace>> read(const std::string& binary, const std::string& function);
+
+  const config::Config& config_;
+  std::map<std::string, Result<symbols::CodeFile>> files_;
+  std::map<std::pair<std::string, std::string>, Result<std::vector<diagnose::CodePlace>>> known_;  // by binary and function
+};
+
+}  // namespace rose::cli

@@ -1,0 +1,35 @@
+// The nodes' code as the search sees it: which places a function has where a fault may come. Behind an interface, so
+// that tests script it; the real one reads the nodes' binaries.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "schedule/schedule.h"
+
+namespace rose::diagnose {
+
+enum class PlaceKind { syscall, call, other };
+
+struct CodePlace {
+  std::uint64_t offset = 0;  // bytes from the function's entry
+  PlaceKind kind = PlaceKind::other;
+  std::string name;          // "write@plt", "Log::append", "ret"
+};
+
+class CodeMap {
+ public:
+  virtual ~CodeMap() = default;
+  // The places in `function` as the node's build in the test deployment has it, best first: system calls, other calls,
+  // the rest. An error says why nothing is known.
+  [[nodiscard]] virtual Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) = 0;
+};
+
+// What stands at the offsets that the schedule names, a sentence a line: "store+0x4f is where it calls write@plt."; ""
+// when it names none, or nothing is known of them. `code` may be nullptr.
+[[nodiscard]] std::string places_in_words(const schedule::Schedule& schedule, CodeMap* code);
+
+}  // namespace rose::diagnose
