@@ -21,7 +21,7 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
   ROSE_TRY(const std::vector<symbols::Place> places, file->second->places(function));
   std::vector<diagnose::CodePlace> found;
   found.reserve(places.size());
-  for (const symbols::Place& place : places) found.push_back({place.offset, kind_of(place.kind), place.name});
+  for (const symbols::Place& place : places) found.push_back({place.offset, kind_of(place.kind), place.name, place.loop});
   return found;
 }
 

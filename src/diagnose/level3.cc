@@ -27,6 +27,7 @@ constexpr std::size_t kMostContexts = 4;
 constexpr std::size_t kMostCalls = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
 constexpr std::size_t kMostPlaces = 96;      // tries inside one function
+constexpr std::size_t kMostRest = 32;        // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run
 constexpr std::size_t kFewPlaces = 3;        // so few are tried without a look
 constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
@@ -217,20 +218,26 @@ class Branch {
     if (places_.empty()) blind_ = "no instruction but its first is known";
   }
 
+  // In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
+  [[nodiscard]] bool countable(std::size_t place) const { return places_[place].kind == PlaceKind::syscall || !places_[place].loop; }
+
   // `rest`: also the instructions that are no calls, when nothing else is left.
   std::optional<Proposal> next_place(bool rest = false) {
-    if (tries_ >= kMostPlaces) return std::nullopt;
+    if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return std::nullopt;
     if (steps_.empty()) {
-      std::vector<std::size_t> chunk;
-      while (known_ < places_.size() && chunk.size() < kLook && (rest || places_[known_].kind != PlaceKind::other))
-        chunk.push_back(known_++);
-      if (chunk.empty()) return std::nullopt;
-      if (chunk.size() > kFewPlaces && looks_help_) return look(std::move(chunk));
-      for (const std::size_t place : chunk) steps_.push_back({place, 1});
+      chunk_.clear();
+      while (known_ < places_.size() && chunk_.size() < kLook && (rest || places_[known_].kind != PlaceKind::other))
+        chunk_.push_back(known_++);
+      if (chunk_.empty()) return std::nullopt;
+      const auto worth = std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(place); });
+      if (looks_help_ && static_cast<std::size_t>(worth) > kFewPlaces) return look();
+      plan_steps({});
+      if (steps_.empty()) return std::nullopt;
     }
     const Step step = steps_.front();
     steps_.pop_front();
     ++tries_;
+    if (places_[step.place].kind == PlaceKind::other) ++rest_tries_;
     asked_.push_back({What::place, step});
     Proposal proposal;
     proposal.schedule = base_;
@@ -274,13 +281,12 @@ class Branch {
 
   // A run in which nothing is done at the places, only counted how often the node comes by: most of a function's code is
   // for other occasions, and each place would cost a run to learn that. Conditions that can't be met count.
-  Proposal look(std::vector<std::size_t> chunk) {
+  Proposal look() {
     asked_.push_back({What::look, {}});
-    chunk_ = std::move(chunk);
     Proposal proposal;
     proposal.look = true;
     proposal.schedule = base_;
-    proposal.why = fmt::format("a look at which of {} places in {} the node comes by", chunk_.size(), function_);
+    proposal.why = fmt::format("a look at which of {} places in {} the node comes by", std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(place); }), function_);
     std::set<std::string> gone = moved_;  // and what waits for it
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
@@ -292,6 +298,7 @@ class Branch {
     for (const Fault& fault : base_.faults) {
       if (!moved_.contains(fault.id)) continue;
       for (std::size_t i = 0; i <= chunk_.size(); ++i) {
+        if (i < chunk_.size() && !countable(chunk_[i])) continue;
         Fault one = fault;
         one.id = look_id(fault.id, i);
         one.kind = FaultKind::crash;
@@ -329,17 +336,29 @@ class Branch {
     if (!entries) {
       ended_ = ended_ || result.oracle != OracleAnswer::unknown;
       looks_help_ = false;  // it could not be armed, or failed for reasons of its own
-      for (const std::size_t place : chunk_) steps_.push_back({place, 1});
+      plan_steps({});
       return;
     }
-    std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
+    std::map<std::size_t, std::uint64_t> times;
     for (std::size_t i = 0; i < chunk_.size(); ++i) {
+      if (!countable(chunk_[i])) continue;
       const std::uint64_t seen = passes(i).value_or(0);
-      const PlaceKind kind = places_[chunk_[i]].kind;
-      if (seen == 0) continue;
       // A loop comes by more often than the function is entered.
-      const std::uint64_t times = kind == PlaceKind::other ? 1 : std::min(kMostPasses, seen / (*entries + 1));
-      for (std::uint64_t pass = 1; pass <= std::max<std::uint64_t>(1, times); ++pass) order.emplace_back(kind, pass, chunk_[i]);
+      times[chunk_[i]] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (*entries + 1), 1, kMostPasses);
+    }
+    plan_steps(times);
+  }
+
+  // How to go through the chunk: by kind, all first passes before any second one. `times`: how often one call of the
+  // function comes by, where that is known.
+  void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
+    std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
+    for (const std::size_t place : chunk_) {
+      const CodePlace& at = places_[place];
+      const auto known = times.find(place);
+      std::uint64_t most = known != times.end() ? known->second : at.loop ? 2 : 1;
+      if (at.kind == PlaceKind::other) most = std::min<std::uint64_t>(most, 1);
+      for (std::uint64_t pass = 1; pass <= most; ++pass) order.emplace_back(at.kind, pass, place);
     }
     std::sort(order.begin(), order.end());
     for (const auto& [kind, pass, place] : order) steps_.push_back({place, pass});
@@ -352,10 +371,11 @@ class Branch {
   std::string blind_;
   std::vector<Stop> stops_;
   std::deque<Step> steps_;
-  std::vector<std::size_t> chunk_;     // being looked at
+  std::vector<std::size_t> chunk_;     // looked at last
   std::size_t stop_ = 0;
   std::size_t known_ = 0;              // places that were looked at, or are to be tried without
   std::size_t tries_ = 0;
+  std::size_t rest_tries_ = 0;         // of them at what is no call
   std::deque<Asked> asked_;            // under way
   bool places_turn_ = false;
   bool looks_help_ = true;

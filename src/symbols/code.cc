@@ -146,12 +146,14 @@ class CodeFile::Reader {
     std::vector<Place> found;
     std::vector<bool> silent;  // by place
     std::set<std::uint64_t> leaders;
+    std::vector<Span> loops;
     std::string_view entered;  // what a system call would be for
     decoder_.decode(code, function->address, [&](const Instruction& at) {
       follow(at, entered);
       if (at.flow == Instruction::Flow::branch || at.flow == Instruction::Flow::jump) {
         if (at.target && own.has(*at.target)) leaders.insert(*at.target);
         leaders.insert(at.next);
+        if (at.target && own.has(*at.target) && *at.target <= at.address) loops.push_back({*at.target, at.next});
       }
       const std::uint64_t offset = at.address - function->address;
       if (offset > function->check && at.probed && offset != 0) {
@@ -165,6 +167,7 @@ class CodeFile::Reader {
       }
       return true;
     });
+    mark_loops(found, std::move(loops), function->address);
     return sorted(std::move(found), silent, leaders, function->address);
   }
 
@@ -326,6 +329,17 @@ class CodeFile::Reader {
     }
     place.name = at.mnemonic;
     return place;
+  }
+
+  // `places` by address.
+  static void mark_loops(std::vector<Place>& places, std::vector<Span> loops, std::uint64_t base) {
+    std::sort(loops.begin(), loops.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    std::uint64_t end = 0;
+    auto next = loops.begin();
+    for (Place& place : places) {
+      for (; next != loops.end() && next->begin <= base + place.offset; ++next) end = std::max(end, next->end);
+      place.loop = base + place.offset < end;
+    }
   }
 
   static std::vector<Place> sorted(std::vector<Place> found, const std::vector<bool>& silent, const std::set<std::uint64_t>& leaders,

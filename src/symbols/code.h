@@ -25,6 +25,7 @@ struct Place {
   std::string name;          // "write@plt", "Log::append", "syscall", "through a pointer"; of others the instruction: "ret"
   bool changes = false;      // syscall: it changes what others can see (write, rename, connect), as far as names tell
   int depth = 0;             // syscall: how many calls below this one the kernel is entered
+  bool loop = false;         // some jump leads back over it: one call of the function may come by very often
 };
 
 class CodeFile {

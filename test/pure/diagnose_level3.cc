@@ -181,6 +181,35 @@ TEST_CASE("level 3: a place in a loop is tried for its later passes too, further
   }
 }
 
+TEST_CASE("level 3: in a loop only system calls are counted by a look; what else is there is tried without, twice if it is a call") {
+  const auto config = deployment();
+  Code code = store_code();
+  std::vector<CodePlace>& places = code.functions["store"];
+  for (CodePlace& place : places) place.loop = true;
+  places.insert(places.begin() + 3, {{0x41, PlaceKind::syscall, "a"}, {0x42, PlaceKind::syscall, "b"}});
+  Play play(store_acts(), [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, crash_after(store_acts(), 5.05), play, {}, false, &code);
+  CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x30", "store+0x30 #2", "store+0x50"});
+  for (const Tried& tried : d.tried)
+    if (is_look(tried.schedule))
+      for (const Fault& f : tried.schedule.faults) CHECK(f.when.back().offset != kCall);
+}
+
+TEST_CASE("level 3: of the instructions that are no calls only the first ones are tried") {
+  const auto config = deployment();
+  Code code = store_code();
+  std::vector<Act> acts = store_acts();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    code.functions["store"].push_back({0x100 + i, PlaceKind::other, "mov"});
+    acts.push_back(reaches(5.5, "n1", "store", 0x100 + i));
+  }
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, crash_after(acts, 5.05), play, {}, false, &code);
+  CHECK(places_tried(d).size() == 3 + 32);
+  const std::vector<std::string> list = steps(d);
+  CHECK(std::count(list.begin(), list.end(), "look") >= 2);
+}
+
 TEST_CASE("level 3: a pause too") {
   const auto config = deployment();
   Code code = store_code();

@@ -133,6 +133,17 @@ TEST_CASE("calls are found and named, whichever way they go") {
   }
 }
 
+TEST_CASE("what a jump leads back over is in a loop") {
+  for (const char* binary : {"code_pie", "code_static"}) {
+    CAPTURE(binary);
+    const auto places = places_of(victim(binary), "looped");
+    REQUIRE(places.front().kind == PlaceKind::syscall);
+    CHECK(places.front().loop);
+    CHECK_FALSE(named(places, "ret")->loop);
+    for (const Place& place : places_of(victim(binary), "known_layout")) CHECK_FALSE(place.loop);
+  }
+}
+
 TEST_CASE("a jump in a call's place is a call, a table of cases is not") {
   for (const char* binary : {"code_pie", "code_noplt", "code_static"}) {
     CAPTURE(binary);
