@@ -109,9 +109,11 @@ class ContextBranch final : public Branch {
 
   std::optional<Proposal> next() override {
     if (asked_) advance();  // the loop knew the schedule: go on as after a plain miss
-    if (ended_ || at_ >= events_.size()) return std::nullopt;
+    if (!hit_.empty()) spread(std::move(hit_));  // it showed the bug, too rarely: the next run may have given the role to another node
+    hit_.clear();
+    if (step_ != Step::spread && (ended_ || at_ >= events_.size())) return std::nullopt;
     asked_ = true;
-    const bool amplified = amplified_ || step_ == Step::amplify;
+    const bool amplified = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Proposal proposal;
     proposal.schedule = base_;
     proposal.schedule.faults[fault_].when = conditions();
@@ -133,15 +135,27 @@ class ContextBranch final : public Branch {
     const bool in_order = fired != nullptr && order_kept(*fired, result);
     if (fired != nullptr && contexts_ != nullptr)
       contexts_->push_back({proposal.schedule, fired->id, 0, in_order, moment(*fired, result)});
+    if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ != Step::amplify &&
+        step_ != Step::spread && !others_.empty())
+      hit_ = proposal.schedule.faults[fault_].when;
     switch (step_) {
       case Step::extend:
         if (fired != nullptr) {
           reached(in_order);
         } else if (!amplified_ && !others_.empty() && newest_unmet(result)) {
           step_ = Step::amplify;
+        } else if (!amplified_ && !others_.empty() && role_elsewhere(result)) {
+          std::vector<Condition> reached_before;
+          for (auto it = context_.rbegin(); it != context_.rend(); ++it) reached_before.push_back(events_[*it].condition);
+          spread(std::move(reached_before));
         } else {
           unreached();
         }
+        return;
+      case Step::spread:
+        amplified_ = fired != nullptr;
+        step_ = resume_;
+        if (fired == nullptr) ended_ = true;
         return;
       case Step::amplify:
         if (fired != nullptr) {
@@ -153,7 +167,9 @@ class ContextBranch final : public Branch {
         }
         return;
       case Step::count:
-        if (out_of_order_ && !in_order)
+        if (fired == nullptr && !amplified_ && !others_.empty() && role_elsewhere(result))
+          spread(proposal.schedule.faults[fault_].when);
+        else if (out_of_order_ && !in_order)
           ended_ = true;  // neither the first time nor that one
         else
           further();
@@ -164,10 +180,18 @@ class ContextBranch final : public Branch {
   int turn() const override { return 1'000'000; }
 
  private:
-  enum class Step { extend, amplify, count };
+  enum class Step { extend, amplify, count, spread };
+
+  // What was reached on this node is tried on every node, then the context goes on from there.
+  void spread(std::vector<Condition> when) {
+    spread_ = std::move(when);
+    resume_ = step_;
+    step_ = Step::spread;
+  }
 
   // Earliest first; the newest of the context is the earliest.
   std::vector<Condition> conditions() const {
+    if (step_ == Step::spread) return spread_;
     std::vector<Condition> list;
     if (step_ != Step::count) list.push_back(events_[at_].condition);
     for (auto it = context_.rbegin(); it != context_.rend(); ++it) list.push_back(events_[*it].condition);
@@ -191,6 +215,15 @@ class ContextBranch final : public Branch {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
+  // What the node did in earlier runs it did not do at all in this one: it has the role in some runs only.
+  bool role_elsewhere(const RunResult& result) const {
+    if (context_.empty() || result.trace.events.empty()) return false;
+    const std::string& home = base_.faults[fault_].node;
+    return std::none_of(result.trace.events.begin(), result.trace.events.end(), [&](const trace::Event& event) {
+      return of_node(result.trace, event, home) && meets(result.trace, event, events_[context_.front()].condition);
+    });
+  }
+
   // When it fired, by the clock of the run's trace; 0 unknown.
   static std::int64_t fired_at(const Fault& fired, const RunResult& result) {
     const FaultOutcome* outcome = outcome_of(result, fired.id);
@@ -208,7 +241,8 @@ class ContextBranch final : public Branch {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);
     if (until == 0) return true;  // the conditions were met in order; nothing else is known
-    std::set<std::string> wanted{events_[at_].key};
+    std::set<std::string> wanted;
+    if (step_ != Step::spread) wanted.insert(events_[at_].key);
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
@@ -282,6 +316,10 @@ class ContextBranch final : public Branch {
 
   void advance() {
     asked_ = false;
+    if (step_ == Step::spread) {
+      step_ = resume_;
+      return;
+    }
     if (step_ == Step::count) {
       further();
       return;
@@ -338,6 +376,9 @@ class ContextBranch final : public Branch {
   std::set<std::string> keys_;
   std::size_t at_ = 0;
   Step step_ = Step::extend;
+  Step resume_ = Step::extend;              // after a spread
+  std::vector<Condition> spread_;
+  std::vector<Condition> hit_;              // of a schedule that showed the bug on this node
   int unseen_ = 0;
   bool out_of_order_ = false;
   bool amplified_ = false;

@@ -5,15 +5,15 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "diagnose/code.h"
-#include "diagnose/context.h"
 #include "diagnose/signs.h"
+#include "diagnose/stops.h"
 
 namespace rose::diagnose {
 namespace {
 
-using schedule::CallMatch;
 using schedule::Condition;
 using schedule::ConditionKind;
 using schedule::Fault;
@@ -24,85 +24,18 @@ using schedule::RunResult;
 using schedule::Schedule;
 
 constexpr std::size_t kMostContexts = 4;
-constexpr std::size_t kMostCalls = 16;       // after one context
-constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
 constexpr std::size_t kMostPlaces = 96;      // tries inside one function
 constexpr std::size_t kMostRest = 32;        // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run
-constexpr std::size_t kFewPlaces = 3;        // so few are tried without a look
+constexpr std::size_t kFewPlaces = 3;        // so few more are tried without another look
 constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
 constexpr int kNever = 1'000'000'000;        // passes: a condition that is only counted
 constexpr int kTurn = 6;                     // tries in one context before the next one has its turn
-constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
-
-struct Stop {
-  CallMatch call;
-  int count = 1;
-};
 
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before &&
          std::any_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
 }
-
-// The state-changing calls of `node` that follow where its conditions were met in order; of a context
-// never met in full, those that follow its last event.
-std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
-  std::vector<Condition> wanted;
-  for (const Condition& c : when)
-    if (c.kind == ConditionKind::function || c.kind == ConditionKind::syscall) wanted.push_back(c);
-  const auto follow = [&](const std::vector<Condition>& conditions) {
-    std::vector<Stop> stops;
-    std::map<std::string, int> counts;
-    std::size_t met = 0;
-    int seen = 0;
-    std::int64_t met_ts = 0;
-    for (const trace::Event& event : trace.events) {
-      if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
-      const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
-      if (of != node) continue;
-      if (met < conditions.size()) {
-        if (!meets(trace, event, conditions[met]) || ++seen < conditions[met].count) continue;
-        ++met;
-        seen = 0;
-        met_ts = event.ts_ns;
-        continue;
-      }
-      if (event.type != trace::EventType::sys) continue;
-      if (event.ts_ns - met_ts > kFollows || stops.size() >= kMostCalls) break;
-      const std::optional<ContextEvent> call = context_event(trace, event, node);
-      if (!call) continue;
-      stops.push_back({call->condition.call, ++counts[call->key]});
-    }
-    return stops;
-  };
-  if (wanted.empty()) return {};
-  std::vector<Stop> stops = follow(wanted);
-  if (stops.empty() && wanted.size() > 1) stops = follow({wanted.back()});
-  return stops;
-}
-
-// Writes are too many to be traced, yet what they leave unfinished matters; and what follows only
-// after other faults no run without faults can show.
-std::vector<Stop> general_stops() {
-  std::vector<Stop> stops;
-  const auto add = [&](const char* syscall, int count) {
-    CallMatch call;
-    call.syscall = syscall;
-    stops.push_back({std::move(call), count});
-  };
-  add("write", 1);
-  add("write", 2);
-  add("f*sync", 1);
-  add("rename*", 1);
-  add("unlink*", 1);
-  add("openat", 1);
-  add("*write*64", 1);
-  add("write", 3);
-  return stops;
-}
-
-bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == b.count; }
 
 // One context of level 2, and what is tried from there.
 class Branch {
@@ -115,7 +48,7 @@ class Branch {
       if (moved == nullptr || fault.id == reached.fired) moved = &fault;
     }
     if (moved == nullptr) return;
-    if (search.control != nullptr) known_stops(*search.control, *moved);
+    stops_ = Stops(search.control, *moved);
     for (const Condition& c : moved->when)
       if (c.kind == ConditionKind::function && !c.offset) function_ = c.function;
     if (!function_.empty()) read_places(search.inputs->code, moved->node);
@@ -124,6 +57,10 @@ class Branch {
   // What is tried next; nothing when all was.
   std::optional<Proposal> next() {
     if (ended_ || moved_.empty()) return std::nullopt;
+    if (!std::exchange(looked_at_calls_, true)) {
+      next_chunk(false);
+      return look(true);
+    }
     for (int attempt = 0; attempt < 2; ++attempt) {
       places_turn_ = !places_turn_;
       std::optional<Proposal> proposal = places_turn_ ? next_place() : next_stop();
@@ -166,21 +103,11 @@ class Branch {
 
   // --- the calls that follow
 
-  void known_stops(const trace::Trace& control, const Fault& moved) {
-    const std::vector<Stop> known = calls_after(control, moved.node, moved.when);
-    const auto take = [&](const Stop& stop) {
-      if (stops_.size() >= kMostCalls) return;
-      if (std::none_of(stops_.begin(), stops_.end(), [&](const Stop& other) { return same(stop, other); })) stops_.push_back(stop);
-    };
-    for (std::size_t i = 0; i < std::min(known.size(), kFirstKnown); ++i) take(known[i]);
-    for (const Stop& stop : general_stops()) take(stop);
-    for (std::size_t i = kFirstKnown; i < known.size(); ++i) take(known[i]);
-  }
-
   std::optional<Proposal> next_stop() {
-    if (stop_ >= stops_.size()) return std::nullopt;
+    const std::optional<Stop> next = stops_.next();
+    if (!next) return std::nullopt;
+    const Stop& stop = *next;
     asked_.push_back({What::stop, {}});
-    const Stop& stop = stops_[stop_++];
     Proposal proposal;
     proposal.schedule = base_;
     for (Fault& fault : proposal.schedule.faults) {
@@ -221,16 +148,22 @@ class Branch {
   // In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
   [[nodiscard]] bool countable(std::size_t place) const { return places_[place].kind == PlaceKind::syscall || !places_[place].loop; }
 
+  void next_chunk(bool rest) {
+    chunk_.clear();
+    while (known_ < places_.size() && chunk_.size() < kLook && (rest || places_[known_].kind != PlaceKind::other))
+      chunk_.push_back(known_++);
+  }
+  [[nodiscard]] std::size_t worth_a_look() const {
+    return static_cast<std::size_t>(std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(place); }));
+  }
+
   // `rest`: also the instructions that are no calls, when nothing else is left.
   std::optional<Proposal> next_place(bool rest = false) {
     if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return std::nullopt;
     if (steps_.empty()) {
-      chunk_.clear();
-      while (known_ < places_.size() && chunk_.size() < kLook && (rest || places_[known_].kind != PlaceKind::other))
-        chunk_.push_back(known_++);
+      next_chunk(rest);
       if (chunk_.empty()) return std::nullopt;
-      const auto worth = std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(place); });
-      if (looks_help_ && static_cast<std::size_t>(worth) > kFewPlaces) return look();
+      if (looks_help_ && worth_a_look() > kFewPlaces) return look(false);
       plan_steps({});
       if (steps_.empty()) return std::nullopt;
     }
@@ -279,14 +212,18 @@ class Branch {
                        [](const schedule::ConditionOutcome& condition) { return condition.met; });
   }
 
-  // A run in which nothing is done at the places, only counted how often the node comes by: most of a function's code is
-  // for other occasions, and each place would cost a run to learn that. Conditions that can't be met count.
-  Proposal look() {
+  // A run in which nothing is done, only counted how often the node comes by the places and makes calls: most of a
+  // function's code is for other occasions, most calls are never made, and each would cost a run to learn that.
+  // Conditions that can't be met count.
+  Proposal look(bool at_calls) {
     asked_.push_back({What::look, {}});
+    calls_of_look_ = at_calls;
     Proposal proposal;
     proposal.look = true;
     proposal.schedule = base_;
-    proposal.why = fmt::format("a look at which of {} places in {} the node comes by", std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(place); }), function_);
+    const std::size_t worth = worth_a_look();
+    const std::string places = worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
+    proposal.why = fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "", at_calls ? "which calls follow" : "");
     std::set<std::string> gone = moved_;  // and what waits for it
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
@@ -297,23 +234,29 @@ class Branch {
     std::erase_if(proposal.schedule.faults, [&](const Fault& fault) { return gone.contains(fault.id); });
     for (const Fault& fault : base_.faults) {
       if (!moved_.contains(fault.id)) continue;
-      for (std::size_t i = 0; i <= chunk_.size(); ++i) {
-        if (i < chunk_.size() && !countable(chunk_[i])) continue;
+      const auto count = [&](std::size_t i, const std::vector<Condition>& conditions) {
         Fault one = fault;
         one.id = look_id(fault.id, i);
         one.kind = FaultKind::crash;
         one.duration_ns = 0;
         one.group.clear();
-        if (i < chunk_.size()) {
-          one.when.push_back(condition(chunk_[i], kNever));
-        } else {
-          Condition entry;  // how often it is entered again, to tell loops from further calls
-          entry.kind = ConditionKind::function;
-          entry.function = function_;
-          entry.count = kNever;
-          one.when.push_back(entry);
-        }
+        one.when.insert(one.when.end(), conditions.begin(), conditions.end());
         proposal.schedule.faults.push_back(std::move(one));
+      };
+      for (std::size_t i = 0; i < chunk_.size(); ++i)
+        if (countable(chunk_[i])) count(i, {condition(chunk_[i], kNever)});
+      Condition entry;  // how often it is entered again, to tell loops from further calls
+      entry.kind = ConditionKind::function;
+      entry.function = function_;
+      entry.count = kNever;
+      if (worth > 0) count(chunk_.size(), {entry});
+      for (std::size_t i = 0; at_calls && i < stops_.kinds().size(); ++i) {
+        Condition first;  // when, and then how often
+        first.kind = ConditionKind::syscall;
+        first.call = stops_.kinds()[i];
+        Condition further = first;
+        further.count = kNever;
+        count(chunk_.size() + 1 + i, {first, further});
       }
     }
     return proposal;
@@ -322,6 +265,41 @@ class Branch {
   static std::string look_id(const std::string& id, std::size_t i) { return fmt::format("{}-look-{}", id, i + 1); }
 
   void learn_look(const RunResult& result) {
+    if (calls_of_look_) learn_calls(result);
+    if (worth_a_look() > 0)
+      learn_places(result);
+    else
+      plan_steps({});
+  }
+
+  void learn_calls(const RunResult& result) {
+    std::vector<Stops::Seen> seen(stops_.kinds().size());
+    bool met = false;
+    bool armed = false;
+    for (const std::string& id : moved_) {
+      const std::size_t conditions = base_.find(id)->when.size();
+      for (std::size_t i = 0; i < seen.size(); ++i) {
+        const FaultOutcome* outcome = outcome_of(result, look_id(id, chunk_.size() + 1 + i));
+        if (outcome == nullptr || outcome->conditions.size() != conditions + 2) continue;
+        armed = true;
+        const schedule::ConditionOutcome& last = outcome->conditions[conditions - 1];
+        const schedule::ConditionOutcome& call = outcome->conditions[conditions];
+        met = met || last.met;
+        if (!last.met || !call.met) continue;
+        const std::int64_t after = call.met_ns - last.met_ns;
+        seen[i].after_ns = seen[i].times == 0 ? after : std::min(seen[i].after_ns, after);
+        seen[i].times = std::max(seen[i].times, 1 + outcome->conditions[conditions + 1].seen);
+      }
+    }
+    if (met)
+      stops_.looked(seen);
+    else if (armed && result.oracle != OracleAnswer::unknown)
+      ended_ = true;  // the context itself was not met: nothing of it will be
+    else
+      looks_help_ = false;
+  }
+
+  void learn_places(const RunResult& result) {
     // How often, on whichever node; nothing where the context was not met.
     const auto passes = [&](std::size_t i) {
       std::optional<std::uint64_t> most;
@@ -369,15 +347,16 @@ class Branch {
   std::string function_;               // the last one of its context; "" none
   std::vector<CodePlace> places_;      // best first
   std::string blind_;
-  std::vector<Stop> stops_;
+  Stops stops_;
   std::deque<Step> steps_;
   std::vector<std::size_t> chunk_;     // looked at last
-  std::size_t stop_ = 0;
   std::size_t known_ = 0;              // places that were looked at, or are to be tried without
   std::size_t tries_ = 0;
   std::size_t rest_tries_ = 0;         // of them at what is no call
   std::deque<Asked> asked_;            // under way
   bool places_turn_ = false;
+  bool looked_at_calls_ = false;
+  bool calls_of_look_ = false;
   bool looks_help_ = true;
   bool ended_ = false;
 };

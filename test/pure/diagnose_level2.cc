@@ -269,6 +269,42 @@ TEST_CASE("level 2: the role differs from run to run, so the alternatives stay")
   for (const Fault& fault : d.found->faults) CHECK_FALSE(fault.group.empty());
 }
 
+TEST_CASE("level 2: a node that has the role in some runs only hands its context on to the others") {
+  const auto config = two_levels();
+  const std::vector<Act> production{enters(1, "n1", "boot"), enters(8, "n1", "handOver")};
+  Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3 && !hits[0].fault->group.empty(); });
+  play.acts_of = [&](int run) {
+    // n1 hands over when its first context is tried, and never again.
+    const std::vector<Fault>& faults = play.made.back().faults;
+    const bool first = faults.size() == 1 && faults[0].when.size() == 1 && faults[0].when[0].function == "handOver";
+    return std::vector<Act>{enters(1, "n1", "boot"), enters(1, "n2", "boot"), enters(1, "n3", "boot"),
+                            enters(8, first ? "n1" : run % 2 == 0 ? "n2" : "n3", "handOver")};
+  };
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 8.3), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.size() == 3);
+  CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"handOver"});
+  CHECK(tried_at(d, 2) >= 3);  // on n1; after boot, too, which shows that n1 has lost the role; on any
+}
+
+TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all of them") {
+  const auto config = two_levels(4);
+  const std::vector<Act> production{enters(8, "n1", "announce")};
+  Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  int leaders = 0;
+  play.acts_of = [&](int) {
+    const std::vector<Fault>& faults = play.made.back().faults;
+    const bool context = !faults.empty() && !faults[0].when.empty() && faults[0].when[0].function == "announce";
+    return std::vector<Act>{enters(8, fmt::format("n{}", 1 + (context ? leaders++ % 4 : 0)), "announce")};
+  };
+  const Diagnosis d = diagnosis_of(config, crash_dump(production, 8.3), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.size() == 4);
+  CHECK(d.tally.inconclusive == 0);
+}
+
 TEST_CASE("level 2: what waits for an amplified fault follows it, with the roles exchanged") {
   const auto config = two_levels();
   Dump dump;

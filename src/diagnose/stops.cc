@@ -1,0 +1,159 @@
+#include "diagnose/stops.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+
+#include "diagnose/context.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::CallMatch;
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+
+constexpr std::size_t kMostCalls = 16;       // after one context
+constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
+constexpr std::size_t kOwnFiles = 2;         // files of the context whose writes are looked at
+constexpr int kMostCount = 3;                // of one kind
+constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
+
+// The state-changing calls of `node` that follow where its conditions were met in order; of a context
+// never met in full, those that follow its last event.
+std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
+  std::vector<Condition> wanted;
+  for (const Condition& c : when)
+    if (c.kind == ConditionKind::function || c.kind == ConditionKind::syscall) wanted.push_back(c);
+  const auto follow = [&](const std::vector<Condition>& conditions) {
+    std::vector<Stop> stops;
+    std::map<std::string, int> counts;
+    std::size_t met = 0;
+    int seen = 0;
+    std::int64_t met_ts = 0;
+    for (const trace::Event& event : trace.events) {
+      if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
+      const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
+      if (of != node) continue;
+      if (met < conditions.size()) {
+        if (!meets(trace, event, conditions[met]) || ++seen < conditions[met].count) continue;
+        ++met;
+        seen = 0;
+        met_ts = event.ts_ns;
+        continue;
+      }
+      if (event.type != trace::EventType::sys) continue;
+      if (event.ts_ns - met_ts > kFollows || stops.size() >= kMostCalls) break;
+      const std::optional<ContextEvent> call = context_event(trace, event, node);
+      if (!call) continue;
+      stops.push_back({call->condition.call, ++counts[call->key]});
+    }
+    return stops;
+  };
+  if (wanted.empty()) return {};
+  std::vector<Stop> stops = follow(wanted);
+  if (stops.empty() && wanted.size() > 1) stops = follow({wanted.back()});
+  return stops;
+}
+
+CallMatch call_of(const char* syscall) {
+  CallMatch call;
+  call.syscall = syscall;
+  return call;
+}
+
+// Writes are too many to be traced, yet what they leave unfinished matters; and what follows only
+// after other faults no run without faults can show.
+std::vector<Stop> general_stops() {
+  return {{call_of("write"), 1},   {call_of("write"), 2},  {call_of("f*sync"), 1},     {call_of("rename*"), 1},
+          {call_of("unlink*"), 1}, {call_of("openat"), 1}, {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2},
+          {call_of("write"), 3}};
+}
+
+bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == b.count; }
+
+}  // namespace
+
+Stops::Stops(const trace::Trace* control, const Fault& moved) {
+  if (control != nullptr) known_ = calls_after(*control, moved.node, moved.when);
+  // What is written to the file that was just made or cut is what a crash tears.
+  for (auto it = moved.when.rbegin(); it != moved.when.rend() && own_ < 3 * kOwnFiles; ++it) {
+    if (it->kind != ConditionKind::syscall || !it->call.path) continue;
+    for (const char* syscall : {"write", "pwrite64", "writev"}) {
+      CallMatch call = call_of(syscall);
+      call.path = it->call.path;
+      if (std::find(kinds_.begin(), kinds_.end(), call) == kinds_.end()) kinds_.push_back(std::move(call));
+    }
+    own_ = kinds_.size();
+  }
+  for (const char* syscall : {"write", "pwrite64", "writev", "pwritev*", "sendto", "sendm*", "f*sync", "rename*", "unlink*", "openat",
+                              "ftruncate"})
+    kinds_.push_back(call_of(syscall));
+  // A node that dies while it waits dies as it does before; one that stands still misses what it waits for.
+  if (moved.kind == FaultKind::pause)
+    for (const char* syscall : {"read", "recv*", "*poll*", "*select*"}) kinds_.push_back(call_of(syscall));
+  at_call_ = !moved.when.empty() && moved.when.back().kind == ConditionKind::syscall;
+
+  take_known(0, kFirstKnown);
+  for (const Stop& stop : general_stops()) take(stop);
+  take_known(kFirstKnown, known_.size());
+}
+
+void Stops::looked(const std::vector<Seen>& seen) {
+  stops_.clear();
+  taken_.clear();
+  std::vector<std::size_t> order;  // of the kinds that follow, the soonest first
+  for (std::size_t i = own_; i < kinds_.size(); ++i)
+    if (seen[i].times > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seen[a].after_ns < seen[b].after_ns; });
+  const auto take_kind = [&](std::size_t i, int count) {
+    if (seen[i].times >= static_cast<std::uint64_t>(count)) take({kinds_[i], count});
+  };
+  const auto take_own = [&](int count) {
+    for (std::size_t i = 0; i < own_; ++i) take_kind(i, count);
+  };
+  // The control run names its calls better than by their kind.
+  const auto named = [&](std::size_t i, int count) {
+    return std::count_if(known_.begin(), known_.end(), [&](const Stop& stop) {
+             return fnmatch(kinds_[i].syscall.c_str(), stop.call.syscall.c_str(), 0) == 0;
+           }) >= count;
+  };
+  // Right behind the call that the context ends with is where level 2 has been.
+  const auto late = [&](std::size_t i, int count) { return count == 1 && at_call_ && i == order.front(); };
+  const auto take_all = [&](int count) {
+    for (const std::size_t i : order)
+      if (!named(i, count) && !late(i, count)) take_kind(i, count);
+  };
+  // Between two writes of one thing it is neither old nor new.
+  take_own(2);
+  take_known(0, kFirstKnown);
+  take_all(1);
+  take_own(3);
+  for (int count = 2; count <= kMostCount; ++count) take_all(count);
+  take_known(kFirstKnown, known_.size());
+  take_own(1);
+  if (at_call_ && !order.empty()) take_kind(order.front(), 1);
+}
+
+std::optional<Stop> Stops::next() {
+  if (stops_.empty()) return std::nullopt;
+  Stop stop = std::move(stops_.front());
+  stops_.pop_front();
+  return stop;
+}
+
+void Stops::take(const Stop& stop) {
+  if (taken_.size() >= kMostCalls) return;
+  if (std::any_of(taken_.begin(), taken_.end(), [&](const Stop& other) { return same(stop, other); })) return;
+  taken_.push_back(stop);
+  stops_.push_back(stop);
+}
+
+void Stops::take_known(std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < std::min(to, known_.size()); ++i) take(known_[i]);
+}
+
+}  // namespace rose::diagnose

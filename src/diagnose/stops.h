@@ -1,0 +1,52 @@
+// The calls at which a node can be stopped once its context was met, likeliest first. A run without faults shows the
+// state-changing ones; a look (a run in which nothing is done, only counted) shows how often and how soon the others
+// follow: most calls change nothing and are not in any trace.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "trace/event.h"
+
+namespace rose::diagnose {
+
+struct Stop {
+  schedule::CallMatch call;
+  int count = 1;
+};
+
+class Stops {
+ public:
+  // Of one kind of call, after the context was met.
+  struct Seen {
+    std::uint64_t times = 0;
+    std::int64_t after_ns = 0;  // the first one
+  };
+
+  Stops() = default;
+  // `control`: of a run without faults; may be null.
+  Stops(const trace::Trace* control, const schedule::Fault& moved);
+
+  // What a look is to count.
+  [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
+  // What it counted: one for each of kinds().
+  void looked(const std::vector<Seen>& seen);
+
+  [[nodiscard]] std::optional<Stop> next();
+
+ private:
+  void take(const Stop& stop);
+  void take_known(std::size_t from, std::size_t to);
+
+  std::vector<Stop> known_;                   // the control run's
+  std::vector<schedule::CallMatch> kinds_;    // those on the context's own files first
+  std::size_t own_ = 0;                       // so many of them
+  bool at_call_ = false;                      // the context ends with a call: a stop right behind it is level 2's
+  std::deque<Stop> stops_;
+  std::vector<Stop> taken_;
+};
+
+}  // namespace rose::diagnose
