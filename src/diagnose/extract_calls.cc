@@ -14,6 +14,8 @@ constexpr std::int64_t kAftermath = 5 * kSecond;       // connections go on fail
 constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
 constexpr std::int64_t kMostTimes = 1000;
 constexpr std::uint64_t kFew = 3;          // failures that need not mean that it failed for good
+constexpr std::int64_t kWithStart = 60 * kSecond;      // a dump of a run begins this soon before its nodes
+constexpr std::size_t kMostKinds = 100'000;            // of calls that succeeded
 
 }  // namespace
 
@@ -49,6 +51,18 @@ struct ScfGroup {
   const Cause* cause = nullptr;
 };
 
+// Calls that are told apart by what they do it to: a path pattern, or the socket that accepts.
+using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
+
+// Nothing for calls whose successes a dump does not hold.
+std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
+  const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
+  if (info == nullptr || !info->state_changing || call.starts_with("open")) return std::nullopt;  // opens: only some of them
+  if (call.starts_with("accept")) return SameCall{node, event.syscall, 0, event.pid, event.fd};
+  if (pattern == 0) return std::nullopt;
+  return SameCall{node, event.syscall, pattern, 0, 0};
+}
+
 // A group that is not benign.
 struct Failure {
   const ScfGroup* group = nullptr;
@@ -58,6 +72,7 @@ struct Failure {
   int ordinariness = 0;
   bool recovered = false;
   bool newborn = false;    // on a file that was made only after the workload began
+  std::uint64_t nth = 0;   // of its node's calls of that kind since the node's start; 0: the dump does not tell
 
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
     return {group->key.explained, far_more, ordinariness, group->first_ts};
@@ -113,6 +128,7 @@ void Extractor::syscalls() {
   std::unordered_map<ScfKey, std::size_t, ScfHash> index;
   std::vector<ScfGroup> groups;
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded;  // SYS: the last success of the same call
+  std::map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>> done;  // SYS: when how many such calls succeeded
   std::map<std::pair<int, std::uint32_t>, std::int64_t> made;   // node, path pattern: when such a file was first made
   std::uint64_t nameless_calls = 0;
   std::uint64_t impossible = 0;
@@ -151,6 +167,8 @@ void Extractor::syscalls() {
         last = std::max(last, event.ts_ns);
         // Opens are SYS events only when they create or truncate; a rename makes its second path.
         const std::string call = kernel::syscall_name(event.syscall);
+        if (const std::optional<SameCall> same = same_call(node, event, call, pattern(event.path)); same && done.size() < kMostKinds)
+          done[*same].emplace_back(event.ts_ns, weight_of(event));
         const bool renames = call.starts_with("rename");
         if (renames || call.starts_with("open") || call == "creat")
           made.try_emplace({node, pattern(renames ? event.path2 : event.path)}, event.ts_ns);
@@ -236,6 +254,12 @@ void Extractor::syscalls() {
     const auto birth = made.find({group.key.node, group.key.pattern});
     failure.newborn = plan_.workload_ts != 0 && group.key.pattern != 0 && birth != made.end() &&
                       birth->second >= plan_.workload_ts && birth->second <= group.first_ts;
+    if (const std::optional<SameCall> same = same_call(group.key.node, *group.first, failure.syscall, group.key.pattern);
+        same && seen_from_start(group.key.node)) {
+      failure.nth = 1;
+      if (const auto before = done.find(*same); before != done.end())
+        for (const auto& [ts, calls] : before->second) failure.nth += ts < group.first_ts ? calls : 0;
+    }
     failures.push_back(std::move(failure));
   }
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
@@ -246,6 +270,11 @@ void Extractor::syscalls() {
     add_call(failure, patterns.text(failure.group->key.pattern), to_try > 0);
     if (to_try > 0) --to_try;
   }
+}
+
+bool Extractor::seen_from_start(int node) const {
+  const std::vector<std::int64_t>& starts = starts_[static_cast<std::size_t>(node)];
+  return !starts.empty() && starts.front() - plan_.begin_ts < kWithStart && plan_.workload_ts >= starts.front();
 }
 
 bool Extractor::can_fail(int number) {
@@ -355,6 +384,11 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   // The first call of a kind made all the time comes with the start and tells nothing; the first call
   // of a rare kind, or on a file made meanwhile, is likely the one that failed, whenever it comes.
   const bool often = !failure.newborn && hot(node, syscall);
+  // Seen from the node's start on, the dump says which one it was.
+  if (failure.nth > 1 && failure.nth <= static_cast<std::uint64_t>(std::max(1, config_.diagnose.syscall_attempts))) {
+    shape(fault.times, false);
+    shapes.back().count = static_cast<int>(failure.nth);
+  }
   shape(fault.times, often);
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (with_shapes && fault.times != 1) {

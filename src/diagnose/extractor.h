@@ -151,6 +151,9 @@ class Extractor {
 
   void syscalls();
 
+  // Does the dump hold all that the node did, from its first start in the test deployment on?
+  [[nodiscard]] bool seen_from_start(int node) const;
+
   // A process that ends cannot be answered, and a return from a signal handler is no call.
   static bool can_fail(int number);
 

@@ -141,7 +141,9 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
 
 int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer) {
   if (usual_noise(err, syscall, path)) return 3;
-  if (resource_error(err) && !connection_error(err, syscall, has_peer)) return 0;
+  // Where descriptors or memory run out, what the kernel tells of itself can't be read either; that is no cause of anything.
+  const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
+  if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
   switch (err) {
     case ENOENT:
     case EEXIST:

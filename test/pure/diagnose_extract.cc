@@ -565,6 +565,24 @@ TEST_CASE("a call on a listening socket is matched by its own address: nobody ha
   CHECK_FALSE(plan.candidates[1].fault.call.local);
 }
 
+TEST_CASE("a dump that begins with the nodes says which of a node's calls failed") {
+  const bool of_a_run = GENERATE(true, false);
+  Dump dump(of_a_run);
+  dump.started(-2, "n1");
+  for (int i = 0; i < 3; ++i) dump.sys(i, "n1", "rename", "/data/n1/epoch.tmp");
+  dump.sys(1, "n2", "rename", "/data/n2/epoch.tmp");
+  dump.sys(2, "n1", "rename", "/data/n1/vote.tmp");
+  dump.scf(5, "n1", "rename", EIO, "/data/n1/epoch.tmp");
+  dump.sys(6, "n1", "rename", "/data/n1/epoch.tmp");
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  // In production the count is another one than in the test.
+  CHECK(plan.candidates[0].fault.call.path);
+  CHECK(plan.candidates[0].fault.count == (of_a_run ? 4 : 1));
+  if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());
+}
+
 TEST_CASE("connection errors that a fault of the other side explains are symptoms") {
   Dump dump;
   dump.crashed(10, "n1");
