@@ -107,6 +107,7 @@ struct Diagnosis {
   int schedules = 0;      // tried before the found one was confirmed, itself included
   int runs = 0;           // all, confirmation and control run included
   int confirm_runs = 0;
+  int simplify_runs = 0;  // of `runs`: made after a schedule had reached the target, to make it simpler
   schedule::Tally tally;  // of the found schedule's confirmation
   std::optional<schedule::Schedule> found;  // the best, also below the target
   std::string words;      // what must happen, in which order, on which node

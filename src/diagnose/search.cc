@@ -22,7 +22,9 @@ using schedule::Verdict;
 
 constexpr int kMostUnarmable = 10;  // schedules in a row that can't be armed: then it is not for their contexts
 constexpr int kGateRuns = 4;         // of a simpler schedule, before the next step builds on it
-constexpr int kMostSimplifying = 40; // runs for that, the last confirmation apart
+constexpr int kMostSimplifying = 40; // runs for that, the last confirmation apart;
+constexpr int kFewSimplifying = 12;  // of longer runs only as many as the finding took, but so many at least
+constexpr double kLongRun = 5;       // seconds
 constexpr double kSameRate = 0.1 + 1e-9;  // rates this close are taken for the same
 constexpr std::size_t kMostLeads = 2;     // schedules below the target that each level refines before it looks elsewhere
 constexpr std::size_t kMostLastTries = 20;   // schedules that missed and are tried again, twice, when nothing hit
@@ -471,7 +473,9 @@ class Search {
     Kept fewest = found;    // as it stood when only faults had been taken away
     Kept smaller = found;
     const int before = d_.runs;
-    while (d_.runs - before + kGateRuns <= kMostSimplifying && left() >= options_.confirm_runs + kGateRuns) {
+    const bool long_runs = timed_runs_ > 0 && run_seconds_ / timed_runs_ > kLongRun;
+    const int most = long_runs ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
+    while (d_.runs - before + kGateRuns <= most && left() >= options_.confirm_runs + kGateRuns) {
       std::optional<Simplifier::Idea> idea = simplifier.next();
       if (!idea) break;
       ROSE_TRY(const bool holds, still_reproduces(*idea, smaller));
@@ -495,6 +499,7 @@ class Search {
       kept_.back() = std::move(kept);
       break;
     }
+    d_.simplify_runs = d_.runs - before;
     return {};
   }
 

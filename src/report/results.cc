@@ -104,6 +104,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                {"schedules", diagnosis.schedules},
                {"runs", diagnosis.runs},
                {"confirm_runs", diagnosis.confirm_runs},
+               {"simplify_runs", diagnosis.simplify_runs},
                {"rate", diagnosis.tally.rate()},
                {"interval", interval_json(diagnosis.tally)},
                {"schedule", text_or_null(report.schedule_path)},
@@ -160,9 +161,10 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   }
   out += "\n";
   if (diagnosis.found) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
-  out += fmt::format("level {}, {}, {} ({} to confirm), {}; {} of the dump's {} discarded\n", diagnosis.level,
+  out += fmt::format("level {}, {}, {} ({} to confirm{}), {}; {} of the dump's {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"), plural(static_cast<std::uint64_t>(diagnosis.runs), "run"),
-                     diagnosis.confirm_runs, format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
+                     diagnosis.confirm_runs, diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
+                     format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
   if (!diagnosis.target_reached && !diagnosis.tried.empty()) {
     std::vector<std::vector<std::string>> rows{{"tried:", "reproduced", "not", "could not tell", "why, and what came of it"}};

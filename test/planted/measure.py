@@ -280,7 +280,7 @@ class Case:
         finally:
             figures["seconds"] = time.monotonic() - began
             self.progress_of(figures)
-        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "rate", "interval", "seconds",
+        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "simplify_runs", "rate", "interval", "seconds",
                     "words", "reason", "discarded_share"):
             figures[key] = found.get(key)
         figures["seconds_a_run"] = found["seconds"] / max(1, found["runs"])
@@ -408,8 +408,13 @@ def rate_cell(result):
     return f"{result['reproduced']} of {result['runs'] - result['inconclusive']} ({low:.2f}–{high:.2f})"
 
 
+def finding_runs(figures):
+    """To find and to confirm; what made the found schedule simpler came after."""
+    return figures["runs"] - (figures.get("simplify_runs") or 0) if figures.get("runs") is not None else None
+
+
 def runs_cell(figures):
-    return f"{figures['runs']}" if figures.get("runs") is not None else "–"
+    return number_cell(finding_runs(figures), "d")
 
 
 def blind_cell(figures):
@@ -422,8 +427,9 @@ def level_cell(figures):
 
 
 def words_cell(figures):
-    words = " ".join(line.strip() for line in (figures.get("words") or "").splitlines() if line.strip())
-    return cell(words)
+    """What must happen; the rate and what was left out stand elsewhere."""
+    lines = [line.strip() for line in (figures.get("words") or "").splitlines() if line.strip()]
+    return cell(" ".join(line for line in lines if not line.startswith(("The bug then shows", "It shows ", "Made simpler"))))
 
 
 def state_cell(figures):
@@ -441,6 +447,7 @@ PLANTED = [
     ("schedules before confirmation", lambda f: number_cell(f.get("schedules"), "d")),
     ("runs", runs_cell),
     ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
+    ("then to simplify", lambda f: number_cell(f.get("simplify_runs"), "d")),
     ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
     ("seconds", lambda f: number_cell(f.get("seconds"), ".0f")),
     ("blind search", blind_cell),
@@ -476,6 +483,7 @@ BUGS = [
     ("schedules", lambda f: number_cell(f.get("schedules"), "d")),
     ("runs", runs_cell),
     ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
+    ("then to simplify", lambda f: number_cell(f.get("simplify_runs"), "d")),
     ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
     ("seconds a run", lambda f: number_cell(f.get("seconds_a_run"), ".1f")),
     ("minutes", minutes_cell),
@@ -521,12 +529,13 @@ def planted_summary(rows):
 def bugs_summary(rows):
     solved = [row for row in rows if row["solved"]]
     ranked = [row for row in rows if row.get("rank") is not None and row["rank"] <= 2]
-    median = median_of(solved, "runs")
+    runs = [finding_runs(row) for row in solved if row.get("runs") is not None]
+    median = statistics.median(runs) if runs else None
     slow = [row["case"] for row in rows if (row.get("seconds") or 0) > 1200]
     noisy = [row["case"] for row in rows if row.get("control", {}).get("reproduced", 0)]
     lines = [
         f"- reproduced at 80 % or more: {len(solved)} of {len(rows)} (bar: 9 of 11): {met(len(solved) >= 9)}",
-        f"- median of all runs, confirmation included: {number_cell(median, 'g')} (bar: 11): {met(median is not None and median <= 11)}",
+        f"- median of the runs to find and confirm: {number_cell(median, 'g')} (bar: 11): {met(median is not None and median <= 11)}",
         f"- under 20 minutes each: {met(not slow)}" + (f" by {', '.join(slow)}" if slow else ""),
         f"- root cause ranked first or second: {len(ranked)} of {len(rows)} (bar: 8 of 11): {met(len(ranked) >= 8)}",
         f"- without faults none shows: {met(not noisy)}" + (f" by {', '.join(noisy)}" if noisy else ""),
