@@ -279,13 +279,13 @@ Result<int> run(const Options& options, const Common& common) {
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);
+  print(common.json ? json : text);  // first of all: hours of work must not be lost to a full disk
   if (folder) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
     ROSE_TRY(const std::string page, page_of(report, inputs, runner, store, options, config));
     ROSE_CHECK(write_file(report.page, page));
   }
-  print(common.json ? json : text);
   return exit_code_of(diagnosis);
 }
 

@@ -48,6 +48,13 @@ std::string badge(std::string_view words, const Tone& tone) {
 }
 
 // The rate and its interval on a scale from 0 to 1, and where the target is.
+std::string rate_sentence(const schedule::Tally& tally) {
+  if (tally.conclusive() == 0) return "<p>No run could be judged.</p>\n";
+  const auto [low, high] = tally.interval();
+  return fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n", tally.reproduced,
+                     tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
+}
+
 std::string rate_bar(const schedule::Tally& tally, double target) {
   const auto [low, high] = tally.interval();
   const auto x = [](double share) { return 8 + 440 * share; };
@@ -451,9 +458,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   if (diagnosis.found) {
     body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis);
     body += "<h3>How often the bug shows then</h3>\n" + rate_bar(diagnosis.tally, report.target_rate);
-    const auto [low, high] = diagnosis.tally.interval();
-    body += fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n", diagnosis.tally.reproduced,
-                        diagnosis.tally.conclusive(), percent(diagnosis.tally.rate()), percent(low), percent(high));
+    body += rate_sentence(diagnosis.tally);
   }
   body += "<div class=\"facts\">\n";
   if (diagnosis.found) body += fact(std::to_string(diagnosis.level), "level of the search");
@@ -484,13 +489,11 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
   if (report.expect_fixed) body += "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault fired.</p>\n";
   body += "<h3>What is made to happen</h3>\n" + steps_html(report.schedule);
   body += "<h3>How often the bug shows then</h3>\n" + rate_bar(report.tally, report.target_rate);
-  const auto [low, high] = report.tally.interval();
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
     body += fmt::format("<p>In none of {} conclusive runs: the remaining rate is at most {} (95 %).</p>\n", report.tally.conclusive(),
                         percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
   else
-    body += fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n", report.tally.reproduced,
-                        report.tally.conclusive(), percent(report.tally.rate()), percent(low), percent(high));
+    body += rate_sentence(report.tally);
   body += "<div class=\"facts\">\n" + fact(std::to_string(report.tally.runs()), "runs") +
           fact(std::to_string(report.tally.reproduced), "reproduced") + fact(std::to_string(report.tally.not_reproduced), "not reproduced") +
           fact(std::to_string(report.tally.inconclusive), "could not tell") + fact(format_seconds(report.seconds), "in all") + "</div>\n</section>\n";

@@ -38,6 +38,7 @@ std::string percent(double share) {
 }
 
 std::string rate_text(const schedule::Tally& tally) {
+  if (tally.conclusive() == 0) return tally.runs() == 0 ? "no run was made" : "no run could be judged";
   const auto [low, high] = tally.interval();
   return fmt::format("{} of {} conclusive runs ({}, 95 % interval {}-{})", tally.reproduced, tally.conclusive(),
                      percent(tally.rate()), percent(low), percent(high));
