@@ -209,6 +209,7 @@ Result<int> run(const Options& options, const Common& common) {
   if (options.jobs) config.diagnose.jobs = *options.jobs;
   diagnose::Inputs inputs;
   inputs.config = &config;
+  inputs.simplify = config.diagnose.simplify;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
   ROSE_TRY(inputs.profile, load_profile(options.profile));
   for (const std::string& file : options.traces) {

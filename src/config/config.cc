@@ -579,6 +579,7 @@ void Reader::read_options() {
     table->integer("max_runs", diagnose.max_runs, 1, 100'000);
     table->integer("jobs", diagnose.jobs, 1, 64);
     table->integer("seed", diagnose.seed, 0, std::numeric_limits<std::int64_t>::max());
+    table->boolean("simplify", diagnose.simplify);
     const std::string_view levels = "a list of the levels 1, 2, 3 such as [1, 2]";
     if (const toml::Value* list = table->get("levels", toml::Type::array, levels)) {
       std::vector<int> chosen;

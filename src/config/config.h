@@ -97,6 +97,7 @@ struct DiagnoseOptions {
   int max_runs = 300;
   int jobs = 1;
   std::uint64_t seed = 1;
+  bool simplify = true;  // a schedule that was found is made simpler, at the cost of further runs
 };
 
 struct InjectOptions {

@@ -313,7 +313,7 @@ class Reader {
         std::memcpy(&call.syscall, value.data(), sizeof(call.syscall));
         std::memcpy(&call.err, value.data() + 2, sizeof(call.err));
         std::memcpy(&call.count, value.data() + 8, sizeof(call.count));
-        if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 0 || call.err > kMostErrno) return false;
+        if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 1 || call.err > kMostErrno) return false;
         meta.suppressed_calls.push_back(call);
         return true;
       }

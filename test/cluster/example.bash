@@ -11,7 +11,7 @@ begin() {
   cd "$work/example"
   # shellcheck disable=SC2016
   sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#../../../build/release#$build#" rose.toml
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\n' "$2" >> rose.toml; fi
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml; fi
 }
 
 # step STATUS COMMAND...: like expect, but what follows needs it, so a failure ends the test.
