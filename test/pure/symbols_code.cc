@@ -2,8 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include <elf.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,11 +12,11 @@
 #include "symbols/code.h"
 #include "symbols/library_calls.h"
 #include "symbols/symbols.h"
-
-extern char** environ;
+#include "symbols_support.h"
 
 namespace fs = std::filesystem;
 using namespace rose::symbols;
+using namespace rose::symbols::test;
 
 namespace {
 
@@ -48,32 +46,6 @@ const Place* named(const std::vector<Place>& places, const std::string& name) {
 bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
-
-void run(std::vector<std::string> arguments) {
-  CAPTURE(arguments);
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_t pid = 0;
-  REQUIRE(::posix_spawnp(&pid, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  REQUIRE(status == 0);
-}
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "rose-code-XXXXXX").native();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 }  // namespace
 

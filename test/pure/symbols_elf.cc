@@ -2,9 +2,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,41 +13,15 @@
 #include "base/file.h"
 #include "symbols/elf.h"
 #include "symbols/symbols.h"
-
-extern char** environ;
+#include "symbols_support.h"
 
 namespace fs = std::filesystem;
 using namespace rose::symbols;
+using namespace rose::symbols::test;
 
 namespace {
 
 const fs::path kVictim = fs::path(ROSE_PROGRAMS_DIR) / "symbols_victim";
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "rose-symbols-XXXXXX").native();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
-
-void run(std::vector<std::string> arguments) {
-  CAPTURE(arguments);
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_t pid = 0;
-  REQUIRE(::posix_spawnp(&pid, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  REQUIRE(status == 0);
-}
 
 const Function* named(const std::vector<Function>& functions, const std::string& name) {
   const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
