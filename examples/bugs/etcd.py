@@ -1,4 +1,4 @@
-"""etcd's JSON gateway, as much as this example needs."""
+"""As much of etcd's JSON gateway as the examples beside this file need; python's library alone."""
 import base64
 import http.client
 import json
@@ -13,6 +13,7 @@ def encode(text):
 
 
 def put(key, value):
+    """A part of a transaction."""
     return {"requestPut": {"key": encode(key), "value": encode(value)}}
 
 
@@ -31,26 +32,34 @@ def ask(node, path, request, timeout=5.0):
         return None
 
 
-def ask_any(path, request, seconds=20.0, first=0):
-    """The same of whichever member answers, beginning with one of them; None if none did."""
-    nodes = list(NODES)
+def wait_for(function, seconds):
+    """What the function returns as soon as it is something; None if it never is."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for node in nodes[first:] + nodes[:first]:
-            answer = ask(node, path, request)
-            if answer is not None:
-                return answer
+        found = function()
+        if found is not None:
+            return found
         time.sleep(0.2)
     return None
 
 
+def ask_any(path, request, seconds=20.0, first=0):
+    """The answer of whichever member gives one, beginning with one of them; None if none did."""
+    nodes = list(NODES)
+
+    def one_round():
+        answers = (ask(node, path, request) for node in nodes[first:] + nodes[:first])
+        return next((answer for answer in answers if answer is not None), None)
+
+    return wait_for(one_round, seconds)
+
+
 def at_rest(seconds=30.0):
     """Waits until all members have applied the same entries."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+
+    def same():
         status = [ask(node, "maintenance/status", {}) for node in NODES]
         applied = {answer and answer.get("raftAppliedIndex") for answer in status}
-        if len(applied) == 1 and None not in applied:
-            return True
-        time.sleep(0.3)
-    return False
+        return True if len(applied) == 1 and None not in applied else None
+
+    return wait_for(same, seconds) is not None
