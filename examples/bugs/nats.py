@@ -1,4 +1,4 @@
-"""As much of the NATS protocol as this example needs: requests over one connection."""
+"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library alone."""
 import json
 import os
 import socket
@@ -8,57 +8,58 @@ SERVERS = [os.environ["ROSE_IP_" + node] for node in os.environ["ROSE_NODES"].sp
 
 
 class Nats:
-    def __init__(self, ip, timeout=2.0):
+    def __init__(self, ip, timeout=5.0):
         self.socket = socket.create_connection((ip, 4222), timeout)
-        self.socket.settimeout(timeout)
         self.stream = self.socket.makefile("rb")
-        self.stream.readline()  # INFO
         self.inbox = "_INBOX.%d.%d" % (os.getpid(), time.monotonic_ns())
         self.asked = 0
+        if not self.stream.readline().startswith(b"INFO "):
+            raise ConnectionError("this is no NATS server")
         self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB %s.* 1\r\n' % self.inbox.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stream.close()
+        self.socket.close()
 
     def send(self, data):
         self.socket.sendall(data)
 
-    def close(self):
-        self.stream.close()
-        self.socket.close()
-
     def ask(self, subject, payload=b""):
-        """The answer as JSON; None if nobody serves the subject. Raises OSError without an answer."""
+        """The answer as an object, {} when nobody serves the subject. Raises OSError without an answer."""
         self.asked += 1
         reply = "%s.%d" % (self.inbox, self.asked)
         self.send(b"PUB %s %s %d\r\n%s\r\n" % (subject.encode(), reply.encode(), len(payload), payload))
         while True:
-            line = self.stream.readline()
-            if not line:
-                raise OSError("the connection is closed")
-            words = line.split()
+            words = self.stream.readline().split()
+            if not words:
+                raise ConnectionError("the connection is closed")
             if words[0] == b"PING":
                 self.send(b"PONG\r\n")
+            elif words[0] == b"-ERR":
+                raise ConnectionError(b" ".join(words).decode())
             elif words[0] in (b"MSG", b"HMSG"):
                 body = self.stream.read(int(words[-1]) + 2)[:-2]
                 if words[1].decode() != reply:
-                    continue
+                    continue  # the late answer to a request that was given up
                 if words[0] == b"HMSG":
                     body = body[int(words[-2]):]  # "503 No Responders" has a header alone
-                return json.loads(body) if body else None
+                return json.loads(body) if body else {}
 
 
-def anywhere(subject, payload=b"", seconds=20.0, good=lambda answer: answer is not None and "error" not in answer):
+def anywhere(subject, payload=b"", seconds=20.0):
     """Asks one server after the other until one gives a good answer; None if none did."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for ip in SERVERS:
             try:
-                connection = Nats(ip)
-                try:
+                with Nats(ip, 2.0) as connection:
                     answer = connection.ask(subject, payload)
-                finally:
-                    connection.close()
             except (OSError, ValueError, IndexError):
                 continue
-            if good(answer):
+            if answer and "error" not in answer:
                 return answer
         time.sleep(0.2)
     return None
