@@ -1,32 +1,18 @@
 // A replicated key-value store with a fixed primary, the first address. Clients put to the primary; followers stream
 // its log, of which it keeps only the latest entries: who lags further behind gets a snapshot.
 // Usage: replica OWN-ADDRESS ADDRESSES FOLDER
-#include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <thread>
 
+#include "lines.h"
 #include "store.h"
 
 namespace {
 
-constexpr int kPort = 7000;
-constexpr std::size_t kKept = 60;       // entries of the log
+constexpr std::size_t kKept = 60;  // entries of the log
 constexpr int kHeartbeatMs = 50;
-constexpr int kSilenceMs = 600;         // of the primary, until a follower connects anew
-constexpr int kConnectMs = 300;
 
 struct Entry {
   std::uint64_t position;
@@ -36,51 +22,6 @@ struct Entry {
 std::mutex mutex;   // of all that follows
 std::optional<Store> store;
 std::deque<Entry> entries;
-
-sockaddr_in address_of(const std::string& ip) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(kPort);
-  if (inet_pton(AF_INET, ip.c_str(), &address.sin_addr) != 1) {
-    std::fprintf(stderr, "'%s' is no address\n", ip.c_str());
-    std::exit(2);
-  }
-  return address;
-}
-
-bool send_all(int fd, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t sent = send(fd, text.data() + done, text.size() - done, MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    done += static_cast<std::size_t>(sent);
-  }
-  return true;
-}
-
-// Lines of a connection; nothing at its end or after `timeout_ms` of silence (-1: for ever).
-class Lines {
- public:
-  explicit Lines(int fd) : fd_(fd) {}
-  std::optional<std::string> next(int timeout_ms) {
-    for (;;) {
-      if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
-        std::string line = buffer_.substr(0, end);
-        buffer_.erase(0, end + 1);
-        return line;
-      }
-      pollfd wait{fd_, POLLIN, 0};
-      if (poll(&wait, 1, timeout_ms) <= 0) return std::nullopt;
-      char piece[65536];
-      const ssize_t got = read(fd_, piece, sizeof piece);
-      if (got <= 0) return std::nullopt;
-      buffer_.append(piece, static_cast<std::size_t>(got));
-    }
-  }
-
- private:
-  int fd_;
-  std::string buffer_;
-};
 
 // --- primary
 
@@ -141,19 +82,6 @@ void serve(int fd) {
 
 // --- follower
 
-int connect_to(const sockaddr_in& address) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  pollfd wait{fd, POLLOUT, 0};
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-      (errno == EINPROGRESS && poll(&wait, 1, kConnectMs) == 1 &&
-       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0))
-    return fd;
-  close(fd);
-  return -1;
-}
-
 bool receive_snapshot(Lines& lines, std::istringstream& head) {
   std::uint64_t position = 0;
   std::size_t count = 0;
@@ -170,27 +98,20 @@ bool receive_snapshot(Lines& lines, std::istringstream& head) {
   return true;
 }
 
-void follow(const std::string& primary) {
-  const sockaddr_in address = address_of(primary);
-  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
-    const int fd = connect_to(address);
-    if (fd < 0) continue;
-    Lines lines(fd);
-    send_all(fd, "follow " + std::to_string(store->position) + "\n");
-    while (const std::optional<std::string> line = lines.next(kSilenceMs)) {
-      std::istringstream in(*line);
-      std::string verb, key, value;
-      std::uint64_t position = 0;
-      in >> verb;
-      if (verb == "snapshot" && !receive_snapshot(lines, in)) break;
-      if (verb == "entry" && in >> position >> key >> value) {
-        const std::lock_guard lock(mutex);
-        store->apply(position, key, value);
-      }
-    }
-    close(fd);
+bool take(Lines& lines, const std::string& line) {
+  std::istringstream in(line);
+  std::string verb, key, value;
+  std::uint64_t position = 0;
+  in >> verb;
+  if (verb == "snapshot") return receive_snapshot(lines, in);
+  if (verb == "entry" && in >> position >> key >> value) {
+    const std::lock_guard lock(mutex);
+    store->apply(position, key, value);
   }
+  return true;
 }
+
+std::string where() { return "follow " + std::to_string(store->position) + "\n"; }
 
 }  // namespace
 
@@ -199,20 +120,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: replica OWN-ADDRESS ADDRESSES FOLDER\n");
     return 2;
   }
-  const std::string own = argv[1], all = argv[2];
-  const std::string primary = all.substr(0, all.find(','));
+  const std::string own = argv[1], primary = addresses_in(argv[2]).front();
   store.emplace(argv[3]);
-  const sockaddr_in address = address_of(own);
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0 || listen(listener, 16) < 0) {
-    std::perror("cannot listen");
-    return 1;
-  }
-  if (own != primary) std::thread(follow, primary).detach();
-  for (;;) {
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (fd >= 0) std::thread(serve, fd).detach();
-  }
+  const int listener = listen_at(own);
+  if (own != primary) std::thread(follow, primary, where, take).detach();
+  serve_each(listener, serve);
 }

@@ -1,7 +1,6 @@
 // Hands out numbers, each once. Three nodes elect a leader; it takes numbers from a block that the others know to be
 // gone, so that a new leader can go on with the next block. Requests and answers are datagrams.
 // Usage: sequencer OWN-ADDRESS ADDRESSES FOLDER
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,17 +9,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "addresses.h"
 
 namespace {
 
-constexpr int kPort = 7000;
 constexpr std::uint64_t kBlock = 150;
 constexpr int kBeatMs = 30;
 constexpr int kPatienceMs = 250;  // of a follower, and as much again by chance
@@ -29,22 +23,10 @@ constexpr int kLeaseMs = 200;     // a leader that hears of nobody for so long i
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-sockaddr_in address_of(const std::string& ip) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(kPort);
-  if (inet_pton(AF_INET, ip.c_str(), &address.sin_addr) != 1) {
-    std::fprintf(stderr, "'%s' is no address\n", ip.c_str());
-    std::exit(2);
-  }
-  return address;
-}
-
 class Node {
  public:
   Node(std::string own, const std::string& all, std::string folder) : own_(std::move(own)), folder_(std::move(folder)) {
-    std::istringstream in(all);
-    for (std::string ip; std::getline(in, ip, ',');)
+    for (const std::string& ip : addresses_in(all))
       if (ip != own_) peers_.push_back(ip);
     mkdir(folder_.c_str(), 0755);
     const sockaddr_in address = address_of(own_);
