@@ -41,15 +41,77 @@ class Client:
         self.close()
         return None
 
+    def ask_list(self, line):
+        """To what is answered with "POSITION COUNT" and COUNT lines: the position, and the lines; else None."""
+        try:
+            position, count = map(int, (self.ask(line) or "").split())
+            lines = [self.stream.readline() for _ in range(count)]
+            if all(one.endswith("\n") for one in lines):
+                return position, [one.rstrip("\n") for one in lines]
+        except (OSError, ValueError):
+            pass
+        self.close()
+        return None
+
     def insist(self, line, seconds=10.0):
         """Asks until there is an answer."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            reply = self.ask(line)
-            if reply is not None:
-                return reply
-            time.sleep(0.02)
-        return None
+        return until(lambda: self.ask(line), seconds)
+
+
+class Patient:
+    """One connection to a server that may be away for a while, killed and started again."""
+
+    def __init__(self, node, patience):
+        self.address = (ip_of(node), 7000)
+        self.give_up = time.monotonic() + patience
+        self.connection = None
+        self.stream = None
+
+    def tried(self, exchange):
+        """Its result; while the server is away, once more."""
+        while True:
+            try:
+                if self.connection is None:
+                    self.connection = socket.create_connection(self.address, timeout=2)
+                    self.connection.settimeout(10)
+                    self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    self.stream = self.connection.makefile("rb")
+                return exchange()
+            except OSError:
+                if self.connection is not None:
+                    self.connection.close()
+                self.connection = None
+                if time.monotonic() > self.give_up:
+                    raise
+                time.sleep(0.05)
+
+    # Of an exchange.
+
+    def send(self, data):
+        self.connection.sendall(data)
+
+    def receive(self, size):
+        data = self.stream.read(size)
+        if len(data) < size:
+            raise ConnectionError("the server is gone")
+        return data
+
+    def receive_line(self):
+        line = self.stream.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the server is gone")
+        return line[:-1].decode()
+
+
+def until(action, seconds):
+    """What the action returns as soon as it is something; None if it never is."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        result = action()
+        if result is not None:
+            return result
+        time.sleep(0.02)
+    return None
 
 
 def node(action, name):

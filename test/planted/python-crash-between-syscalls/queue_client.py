@@ -1,0 +1,17 @@
+"""What speaks to the spool from outside."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../common"))
+from client import Patient
+
+
+class Queue(Patient):
+    def ask(self, **request):
+        """The answer. (All requests may be repeated.)"""
+        def exchange():
+            self.send((json.dumps(request) + "\n").encode())
+            return json.loads(self.receive_line())
+
+        return self.tried(exchange)
