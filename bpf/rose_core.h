@@ -392,6 +392,18 @@ static __always_inline __u64 rose_unknown(__u64 value)
 	return value;
 }
 
+/* A text of the program, cut at `room` bytes: its length with the final 0, or a negative error. */
+static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 address)
+{
+	long n = bpf_probe_read_user_str(to, room, (const void *)address);
+
+	if (n == 0) { /* before Linux 6.13 that is the length of an empty text, and nothing was written */
+		*(char *)to = 0;
+		n = 1;
+	}
+	return n;
+}
+
 /* Argument `n` of the system call whose registers these are; also valid at its exit (x86-64). */
 static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 {

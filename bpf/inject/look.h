@@ -253,14 +253,14 @@ __noinline int rose_add_path(struct look *look, __u64 address, __s32 dirfd)
 	if (which > 1)
 		return 0;
 	if (address) {
-		n = bpf_probe_read_user_str(look->user, PATH_MAX_, (void *)address);
+		n = rose_read_user_text(look->user, PATH_MAX_, address);
 		if (n < 0 || n > PATH_MAX_) {
 			look->unread = 1;
 			look->missing = address;
 			return 0;
 		}
 	}
-	if (n <= 1) { /* 0: before Linux 6.13, of an empty string */
+	if (n <= 1) {
 		/* AT_EMPTY_PATH and the like: the descriptor itself is meant. */
 		if (dirfd >= 0)
 			rose_add_descriptor(look, dirfd, which);

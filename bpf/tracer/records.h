@@ -72,8 +72,8 @@ static long tail_step(__u32 i, struct tail_search *search)
 
 	if (off > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
 		return 1;
-	n = bpf_probe_read_user_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
-				    (void *)(search->address + search->length));
+	n = rose_read_user_text(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
+				search->address + search->length);
 	if (n <= 0)
 		return 1;
 	search->length += n - 1;
@@ -90,12 +90,7 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 
 	if (off > ROSE_RECORD_LIMIT - sizeof(struct rose_piece) || !address)
 		return -1;
-	n = bpf_probe_read_user_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
-				    (void *)address);
-	if (n == 0) { /* before Linux 6.13 an empty string has length 0, not 1 */
-		s->record[off + sizeof(struct rose_piece)] = 0;
-		n = 1;
-	}
+	n = rose_read_user_text(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES, address);
 	if (n < 0 || n > ROSE_PATH_BYTES)
 		return -1;
 	first = s->record[off + sizeof(struct rose_piece)];
@@ -105,8 +100,8 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 		bpf_loop(16, tail_step, &search, 0);
 		if (search.length > ROSE_PATH_BYTES - 1)
 			flags = ROSE_CUT;
-		n = bpf_probe_read_user_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
-					    (void *)(address + search.length - (ROSE_PATH_BYTES - 1)));
+		n = rose_read_user_text(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
+					address + search.length - (ROSE_PATH_BYTES - 1));
 		if (n <= 0 || n > ROSE_PATH_BYTES)
 			return -1;
 	}

@@ -1,7 +1,5 @@
 #include "config/config.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -107,49 +106,22 @@ bool read_command(toml::Table& table, std::string_view key, Where where, std::op
 
 // --- addresses
 
-// Of either family. Nodes differ in the last 32 bits, which stand apart as a number.
-struct Address {
-  std::array<std::uint8_t, 12> head{};  // IPv6 only
-  std::uint32_t tail = 0;
-  bool v6 = false;
-};
-
-std::optional<Address> parse_address(const std::string& text) {
-  Address address;
-  std::array<std::uint8_t, 16> bytes{};
-  address.v6 = ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
-  if (!address.v6 && ::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) != 1) return std::nullopt;
-  std::copy_n(bytes.begin(), address.head.size(), address.head.begin());
-  std::memcpy(&address.tail, bytes.data() + 12, sizeof address.tail);
-  address.tail = ntohl(address.tail);
-  return address;
-}
-
-std::string address_text(const Address& address) {
-  std::array<std::uint8_t, 16> bytes{};
-  std::copy(address.head.begin(), address.head.end(), bytes.begin());
-  const std::uint32_t tail = htonl(address.tail);
-  std::memcpy(bytes.data() + 12, &tail, sizeof tail);
-  char text[INET6_ADDRSTRLEN] = {};
-  ::inet_ntop(address.v6 ? AF_INET6 : AF_INET, address.v6 ? bytes.data() : bytes.data() + 12, text, sizeof text);
-  return text;
-}
-
 // Of a large IPv6 network, the first 65,536 addresses are given out.
 struct Subnet {
-  Address address;  // the network's
-  int prefix = 0;
+  AddressRange range;
 
-  [[nodiscard]] std::uint32_t network() const { return address.tail; }
+  [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
+  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }  // as people write it
+  [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
   [[nodiscard]] std::uint32_t last() const {
-    const int bits = address.v6 ? std::min(128 - prefix, 16) : 32 - prefix;
-    return address.tail | ((1U << bits) - 1);
+    const int bits = 128 - range.prefix;
+    return network() | ((1U << (is_ipv4() ? bits : std::min(bits, 16))) - 1);
   }
   [[nodiscard]] std::uint32_t client() const { return last() - 1; }
   [[nodiscard]] bool contains(const Address& other) const {
-    return other.v6 == address.v6 && other.head == address.head && other.tail >= network() && other.tail <= last();
+    return range.contains({other}) && other == range.address.with_tail(other.tail()) && other.tail() <= last();
   }
-  [[nodiscard]] std::string text(std::uint32_t tail) const { return address_text({address.head, tail, address.v6}); }
+  [[nodiscard]] std::string text(std::uint32_t tail) const { return range.address.with_tail(tail).text(); }
 };
 
 constexpr int kLeastPrefix = 8;
@@ -157,22 +129,11 @@ constexpr int kMostPrefix = 29;
 constexpr int kLeastPrefixV6 = 16;
 constexpr int kMostPrefixV6 = 125;
 
-// The address with all bits after the prefix cleared.
-Address network_of(Address address, int prefix) {
-  if (address.v6) {
-    for (int bit = prefix; bit < 96; ++bit)
-      address.head[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
-    prefix = std::max(prefix - 96, 0);
-  }
-  address.tail = prefix == 0 ? 0 : address.tail & ~(prefix >= 32 ? 0 : 0xffffffffU >> prefix);
-  return address;
-}
-
 // What is wrong with it, or the subnet.
 tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
   const std::size_t slash = text.find('/');
-  const auto address = parse_address(text.substr(0, slash));
-  const bool v6 = address && address->v6;
+  const auto address = parse_address(std::string_view(text).substr(0, slash));
+  const bool v6 = address && !address->is_ipv4();
   const int least = v6 ? kLeastPrefixV6 : kLeastPrefix;
   const int most = v6 ? kMostPrefixV6 : kMostPrefix;
   const std::string accepted =
@@ -185,11 +146,11 @@ tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
   const int prefix = std::stoi(digits);
   if (prefix < least || prefix > most)
     return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), prefix, accepted));
-  const Address network = network_of(*address, prefix);
-  if (network.head != address->head || network.tail != address->tail)
+  const AddressRange range{*address, v6 ? prefix : 96 + prefix};
+  if (range.network() != *address)
     return tl::unexpected(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
-                                      address_text(network), prefix));
-  return Subnet{network, prefix};
+                                      range.network().text(), prefix));
+  return Subnet{range};
 }
 
 Subnet subnet_of(const Deployment& deployment) {
@@ -501,23 +462,23 @@ void Reader::assign_addresses() {
                                           subnet.text(subnet.client() - 1));
     if (!address || !subnet.contains(*address))
       wrong(fmt::format("is not in the subnet {}, {}", config_.deployment.subnet, range));
-    else if (address->tail == subnet.network() || address->tail == subnet.last())
+    else if (address->tail() == subnet.network() || address->tail() == subnet.last())
       wrong(fmt::format("is the {} address of {}, {}",
-                        address->tail == subnet.network() ? "network" : address->v6 ? "last" : "broadcast",
+                        address->tail() == subnet.network() ? "network" : address->is_ipv4() ? "broadcast" : "last",
                         config_.deployment.subnet, range));
-    else if (address->tail == subnet.client())
+    else if (address->tail() == subnet.client())
       wrong(fmt::format("is the client's address, {}", range));
-    else if (const auto [it, fresh] = taken.emplace(address->tail, &node); !fresh)
+    else if (const auto [it, fresh] = taken.emplace(address->tail(), &node); !fresh)
       wrong(fmt::format("is taken by node '{}', addresses must differ", it->second->name));
     else
-      node.ip = address_text(*address);  // an IPv6 address has many spellings
+      node.ip = address->text();  // an IPv6 address has many spellings
   }
   if (problems_.any()) return;
   const std::size_t room = subnet.last() - subnet.network() - 2;  // not the first, the last and the client's
   if (wanted > room) {
     problems_.add(subnet_place_, fmt::format("deployment.subnet: '{}' has room for {} nodes, {} are configured",
                                              config_.deployment.subnet, room, wanted),
-                  fmt::format("give a larger subnet, such as \"{}\"", subnet.address.v6 ? "fd00:77::/64" : "10.77.0.0/16"));
+                  fmt::format("give a larger subnet, such as \"{}\"", subnet.is_ipv4() ? "10.77.0.0/16" : "fd00:77::/64"));
     return;
   }
   std::uint32_t next = subnet.network() + 1;
@@ -639,6 +600,6 @@ std::string client_address(const Deployment& deployment) {
   return subnet.text(subnet.client());
 }
 
-int prefix_length(const Deployment& deployment) { return subnet_of(deployment).prefix; }
+int prefix_length(const Deployment& deployment) { return subnet_of(deployment).prefix(); }
 
 }  // namespace rose::config

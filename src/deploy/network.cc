@@ -1,6 +1,5 @@
 #include "deploy/network.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -18,6 +17,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "deploy/deployment.h"
@@ -33,18 +33,20 @@ Unexpected environment(std::string_view what, int err) {
   return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, std::strerror(err)), kNeeded);
 }
 
-struct Address {
-  int family = AF_INET;
+// An address in netlink's form.
+struct LinkAddress {
+  explicit LinkAddress(const Address& address)
+      : family(address.is_ipv4() ? AF_INET : AF_INET6), size(address.is_ipv4() ? 4 : 16) {
+    std::copy(address.bytes.end() - static_cast<std::ptrdiff_t>(size), address.bytes.end(), bytes);
+  }
+
+  int family;
+  std::size_t size;
   unsigned char bytes[16] = {};
-  std::size_t size = 4;
 };
 
-Result<Address> parse_address(const std::string& text) {
-  Address address;
-  if (::inet_pton(AF_INET, text.c_str(), address.bytes) == 1) return address;
-  address.family = AF_INET6;
-  address.size = 16;
-  if (::inet_pton(AF_INET6, text.c_str(), address.bytes) == 1) return address;
+Result<LinkAddress> link_address(const std::string& text) {
+  if (const auto address = parse_address(text)) return LinkAddress(*address);
   return fail(ErrorKind::input, fmt::format("'{}' is not an IP address", text));
 }
 
@@ -122,7 +124,7 @@ class Netlink {
     link->ifi_flags = link->ifi_change = IFF_UP;
     return ask(request);
   }
-  [[nodiscard]] int add_address(int index, const Address& address, int prefix) {
+  [[nodiscard]] int add_address(int index, const LinkAddress& address, int prefix) {
     Request request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
     auto* body = request.body<ifaddrmsg>();
     body->ifa_family = static_cast<std::uint8_t>(address.family);
@@ -167,7 +169,7 @@ class Netlink {
     request.close(info);
     return ask(request);
   }
-  [[nodiscard]] int add_default_route(const Address& gateway) {
+  [[nodiscard]] int add_default_route(const LinkAddress& gateway) {
     Request request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
     auto* route = request.body<rtmsg>();
     route->rtm_family = static_cast<std::uint8_t>(gateway.family);
@@ -277,7 +279,7 @@ std::vector<std::string> port_names(const std::vector<std::string>& nodes) {
 Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns, const std::string& client_ip,
                                                  int prefix, const std::vector<Member>& members) {
   std::unique_ptr<Network> network(new Network);
-  ROSE_TRY(const Address client_address, parse_address(client_ip));
+  ROSE_TRY(const LinkAddress client_address, link_address(client_ip));
   network->names_.push_back(client_netns);
   ROSE_TRY(network->client_, make_netns(client_netns));
   for (const Member& member : members) {
@@ -304,7 +306,7 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
   if (!outcome) return Unexpected(std::move(outcome).error());
 
   for (std::size_t i = 0; i < members.size(); ++i) {
-    ROSE_TRY(const Address address, parse_address(members[i].ip));
+    ROSE_TRY(const LinkAddress address, link_address(members[i].ip));
     in_netns(network->nodes_[i].get(), [&] {
       outcome = [&]() -> Result<void> {
         Netlink netlink;

@@ -6,15 +6,9 @@
 
 namespace rose::diagnose {
 
-bool has_level(int level) { return level >= 1 && level <= 3; }
-
 std::unique_ptr<Proposer> make_proposer(int level, const SearchContext& context) {
-  switch (level) {
-    case 1: return make_level1(context);
-    case 2: return make_level2(context);
-    case 3: return make_level3(context);
-    default: return nullptr;
-  }
+  ROSE_ASSERT(level >= 1 && level <= 3);
+  return level == 1 ? make_level1(context) : level == 2 ? make_level2(context) : make_level3(context);
 }
 
 }  // namespace rose::diagnose

@@ -57,9 +57,7 @@ struct SearchContext {
   std::vector<ReachedContext>* reached = nullptr;  // level 2 writes, level 3 reads
 };
 
-// nullptr: there is no such level.
+// Of level 1, 2 or 3; the configuration holds no other.
 [[nodiscard]] std::unique_ptr<Proposer> make_proposer(int level, const SearchContext& context);
-// Levels that make_proposer knows.
-[[nodiscard]] bool has_level(int level);
 
 }  // namespace rose::diagnose

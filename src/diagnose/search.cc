@@ -162,12 +162,7 @@ class Search {
     signs_.emplace(d_.plan);
     // Something is held back for what missed: a miss is no proof.
     floor_ = std::min(2 * static_cast<int>(kMostLastTries), options_.max_runs / 8);
-    std::vector<int> missing;
     for (const int level : options_.levels) {
-      if (!has_level(level)) {
-        missing.push_back(level);
-        continue;
-      }
       level_ = level;
       ROSE_TRY(bool reached, refine(level));
       if (reached) return true;
@@ -179,13 +174,6 @@ class Search {
       if (reached) return true;
       if (left() <= floor_) break;
       if (std::string note = proposer->left_out(); !note.empty()) d_.plan.notes.push_back(std::move(note));
-    }
-    if (!missing.empty()) {
-      std::string list;
-      for (const int level : missing) list += fmt::format("{}{}", list.empty() ? "" : ", ", level);
-      missing_ = fmt::format("level{} {} of the search {} not in this version of rose yet", missing.size() > 1 ? "s" : "", list,
-                             missing.size() > 1 ? "are" : "is");
-      d_.plan.notes.push_back(fmt::format("the search stopped after level {}: {}", level_, missing_));
     }
     floor_ = 0;
     return try_misses_again(kMostLastTries, 2);
@@ -308,8 +296,8 @@ class Search {
       std::vector<Result<RunResult>> made = run_all(schedules);
       std::vector<Trial*> unclear;
       for (std::size_t i = 0; i < todo.size(); ++i) {
-        ROSE_CHECK(take(*todo[i], std::move(made[i])));
-        if (todo[i]->result.oracle == OracleAnswer::unknown && armable_ && !todo[i]->proposal.look) unclear.push_back(todo[i]);
+        ROSE_TRY(const bool armed, take(*todo[i], std::move(made[i])));
+        if (todo[i]->result.oracle == OracleAnswer::unknown && armed && !todo[i]->proposal.look) unclear.push_back(todo[i]);
       }
       todo = std::move(unclear);
     }
@@ -333,9 +321,8 @@ class Search {
   }
 
   // A schedule may name what the test deployment does not have: a function that its build inlined. That
-  // ends its branch, not the diagnosis; unless hardly anything can be armed.
-  Result<void> take(Trial& trial, Result<RunResult> made) {
-    armable_ = made.has_value();
+  // ends its branch, not the diagnosis; unless hardly anything can be armed. False: it could not be armed.
+  Result<bool> take(Trial& trial, Result<RunResult> made) {
     if (!made) {
       const ErrorKind kind = made.error().kind;
       if ((kind != ErrorKind::input && kind != ErrorKind::environment) || ++unarmable_in_a_row_ >= kMostUnarmable)
@@ -344,14 +331,14 @@ class Search {
       trial.result.reason = made.error().message;
       if (!unarmable_) unarmable_ = std::move(made).error();
       d_.tried[trial.index].tally.add(Verdict::inconclusive);
-      return {};
+      return false;
     }
     unarmable_in_a_row_ = 0;
     armed_any_ = true;
     trial.result = *std::move(made);
     d_.tried[trial.index].tally.add(trial.result.verdict);
     if (trial.result.verdict == Verdict::inconclusive && trial.result.oracle == OracleAnswer::hit) ++unfaulted_hits_;
-    return {};
+    return true;
   }
 
   Result<bool> confirm_hits(const std::vector<Trial>& batch) {
@@ -570,9 +557,7 @@ class Search {
       d_.verdict = Verdict::inconclusive;
       d_.reason =
           left() <= 0 ? std::string("max_runs left no run for a schedule after the control run")
-          : !missing_.empty()
-              ? fmt::format("no schedule was tried: {}", missing_)
-              : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
+                      : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
                             "level 2 reached");
     } else if (conclusive_runs == 0) {
       d_.verdict = Verdict::inconclusive;
@@ -589,7 +574,7 @@ class Search {
 
   std::string ended_early() const {
     if (left() <= 0) return fmt::format(" (max_runs = {} is used up)", options_.max_runs);
-    return missing_.empty() ? std::string{} : fmt::format(" ({})", missing_);
+    return {};
   }
 
   // settle() sorted the best to the front; a search that reached the target ended with its schedule.
@@ -626,14 +611,12 @@ class Search {
   std::optional<Promising> signs_;
   const Tally* confirming_ = nullptr;         // of the schedule that is being confirmed
   std::vector<Kept> kept_;
-  std::string missing_;                       // levels that were asked for and do not exist
   std::size_t dropped_ = 0;                   // faults that minimisation took away
   std::vector<std::string> changes_;          // and what else it made simpler
   std::vector<PastRun> past_;
   std::vector<ReachedContext> reached_;       // by level 2
   trace::Trace control_;                      // what the run without faults did
   std::optional<Error> unarmable_;            // the first schedule that this deployment could not run
-  bool armable_ = true;                       // the last one could
   bool armed_any_ = false;
   int unarmable_in_a_row_ = 0;
   int unfaulted_hits_ = 0;

@@ -358,7 +358,7 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
                       "leave action = \"reject\" out, or set [deployment] network = \"netns\"");
       }
       rose_net net{.prefix = static_cast<__u32>(32 + range->prefix), .rule = number, .ip = {}};
-      std::copy(range->ip.begin(), range->ip.end(), net.ip);
+      std::copy(range->address.bytes.begin(), range->address.bytes.end(), net.ip);
       plan_.rule_nets.push_back(net);
       rule.flags |= ROSE_RULE_NETS;
       ++peers;

@@ -1,7 +1,7 @@
 #include "observe/decode.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -75,9 +75,7 @@ std::string peer_text(const rose_address& address) {
     return fmt::format("{}.{}.{}.{}:{}", address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3],
                        address.port);
   }
-  const std::string text = address_text(address.bytes);
-  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, address.port)
-                                             : fmt::format("[{}]:{}", text, address.port);
+  return address_of(address.bytes).with_port(address.port);
 }
 
 template <typename T>
@@ -210,20 +208,16 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
 
 }  // namespace
 
-std::string address_text(const std::uint8_t (&bytes)[16]) {
-  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  char text[INET6_ADDRSTRLEN] = {};
-  if (std::memcmp(bytes, kMapped, sizeof kMapped) == 0) {
-    ::inet_ntop(AF_INET, bytes + 12, text, sizeof text);
-  } else {
-    ::inet_ntop(AF_INET6, bytes, text, sizeof text);
-  }
-  return text;
+Address address_of(const std::uint8_t (&bytes)[16]) {
+  Address address;
+  std::copy(std::begin(bytes), std::end(bytes), address.bytes.begin());
+  return address;
 }
 
+
 void describe_pair(const rose_pair& pair, Decoded& out) {
-  out.src = address_text(pair.src);
-  out.dst = address_text(pair.dst);
+  out.src = address_of(pair.src).text();
+  out.dst = address_of(pair.dst).text();
   out.event.protocol = pair.protocol == 6    ? trace::Protocol::tcp
                        : pair.protocol == 17 ? trace::Protocol::udp
                                              : trace::Protocol::none;

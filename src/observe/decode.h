@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/address.h"
 #include "bpf/tracer.h"
 #include "trace/event.h"
 
@@ -31,8 +32,7 @@ struct Decoded {
 // False when the record makes no sense (it is counted as lost then).
 [[nodiscard]] bool decode(std::span<const std::byte> record, Decoded& out);
 
-// "10.0.0.1", "fe80::1"; IPv4 in IPv6 (::ffff:a.b.c.d) as IPv4.
-[[nodiscard]] std::string address_text(const std::uint8_t (&bytes)[16]);
+[[nodiscard]] Address address_of(const std::uint8_t (&bytes)[16]);
 // Fills src, dst, ports and protocol of an ND event.
 void describe_pair(const rose_pair& pair, Decoded& out);
 

@@ -10,10 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -21,6 +18,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/tracer.h"
@@ -38,19 +36,9 @@ std::pair<std::uint16_t, std::uint16_t> ephemeral_ports() {
   return {low, high};
 }
 
-bool to_address(const std::string& text, std::array<std::uint8_t, 16>& out) {
-  out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return ::inet_pton(AF_INET, text.c_str(), out.data() + 12) == 1 || ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
-}
-
 bool lies_in(const Cgroup& inner, const Cgroup& outer) {
   return inner.name.starts_with(outer.name) &&
          (outer.name.ends_with('/') || inner.name.size() == outer.name.size() || inner.name[outer.name.size()] == '/');
-}
-
-std::string endpoint(const std::uint8_t (&address)[16], std::uint16_t port) {
-  const std::string text = address_text(address);
-  return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
 }
 
 // Every element of a hash map, in few calls. What comes and goes meanwhile may or may not be met.
@@ -157,8 +145,8 @@ Result<void> NetworkWatch::attach_interfaces() {
   const int addresses = bpf_map__fd(kernel_.addresses);
   for (std::uint32_t node = 0; node < addresses_.size(); ++node) {
     for (const auto& text : addresses_[node]) {
-      std::array<std::uint8_t, 16> key{};
-      if (to_address(text, key)) bpf_map_update_elem(addresses, key.data(), &node, BPF_ANY);
+      if (const auto address = parse_address(text))
+        bpf_map_update_elem(addresses, address->bytes.data(), &node, BPF_ANY);
     }
   }
   const Fd query(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -312,7 +300,8 @@ std::vector<std::string> NetworkWatch::handshakes(std::int64_t offset) const {
   for_each<rose_hosts, rose_handshakes>(kernel_.handshakes, [&](const rose_hosts& hosts, const rose_handshakes& seen) {
     for (const auto& slot : seen.slots) {
       if (slot.first_ns == 0) continue;
-      const std::string remote = endpoint(hosts.remote, slot.remote_port), local = endpoint(hosts.local, slot.local_port);
+      const std::string remote = address_of(hosts.remote).with_port(slot.remote_port);
+      const std::string local = address_of(hosts.local).with_port(slot.local_port);
       const auto first = static_cast<std::int64_t>(slot.first_ns) + offset;
       trace::Handshake handshake;
       handshake.isn = slot.isn;
