@@ -21,6 +21,7 @@
 #include "inject/sockets.h"
 #include "kernel/attach.h"
 #include "kernel/net_attach.h"
+#include "kernel/probe.h"
 #include "skel/inject.skel.h"
 #include "skel/network.skel.h"
 
@@ -352,7 +353,11 @@ class LoadedPrograms final : public Programs {
     settings_.as<rose_settings>()->rules = narrow(plan_.rules.size());
     if (!netns_) {
       if (!plan_.rejects()) return {};
-      ROSE_TRY(loopback_, kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in));
+      auto link = kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in);
+      if (!link && !kernel::probe("tcx").ok)
+        return fail(ErrorKind::environment, "in a \"host\" deployment this kernel cannot answer packets: it has no TCX links",
+                    "use Linux 6.6 or newer, leave action = \"reject\" out, or set [deployment] network = \"netns\"");
+      ROSE_TRY(loopback_, std::move(link));
       return {};
     }
     ROSE_CHECK(put(network_->maps.rose_gate, std::uint32_t{0},

@@ -142,15 +142,11 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
     known_rate->count += rate.count;
   }
 
-  std::unordered_map<std::string, std::string> node_of_address;
-  for (const std::string& pair : trace.meta.addresses) {
-    const std::size_t equals = pair.find('=');
-    if (equals != std::string::npos) node_of_address.emplace(pair.substr(equals + 1), pair.substr(0, equals));
-  }
+  const auto nodes = nodes_by_address(trace.meta);
   const auto end_of = [&](trace::StringId id) {
     const std::string address(trace.str(id));
-    const auto found = node_of_address.find(address);
-    return found == node_of_address.end() ? address : found->second;
+    const auto found = nodes.find(address);
+    return found == nodes.end() ? address : found->second;
   };
 
   Patterns patterns(trace);

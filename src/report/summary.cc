@@ -8,6 +8,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/units.h"
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
 
@@ -38,7 +39,17 @@ int rank(EventType type) {
   return 5;
 }
 
-std::string describe_kind(const Trace& trace, const Event& e) {
+using NodeNames = std::map<std::string, std::string>;  // by address
+
+// "n1 (10.0.0.1)"
+std::string end_of_silence(const Trace& trace, trace::StringId address, const NodeNames& nodes) {
+  const std::string text = endpoint(trace, address, 0);
+  const auto node = nodes.find(text);
+  return node == nodes.end() ? text : fmt::format("{} ({})", printable(node->second), text);
+}
+
+std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeNames& nodes) {
+  const Event& e = *row.example;
   std::string what;
   if (e.type == EventType::scf) {
     append_call(what, e);
@@ -47,7 +58,9 @@ std::string describe_kind(const Trace& trace, const Event& e) {
     what = e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
     append_place(what, trace, e);
   } else if (e.type == EventType::nd) {
-    what = fmt::format("{} -> {} silent", endpoint(trace, e.src, 0), endpoint(trace, e.dst, 0));
+    what = fmt::format("{} -> {} silent", end_of_silence(trace, e.src, nodes), end_of_silence(trace, e.dst, nodes));
+    if (row.longest_ms > 0)
+      what += fmt::format(" for {}{}", row.count > 1 ? "up to " : "", format_duration(row.longest_ms * std::int64_t{1'000'000}));
   } else if (e.type == EventType::ps) {
     append_state(what, e);
     if ((e.flags & trace::kMain) != 0) what += ", main process";
@@ -62,13 +75,9 @@ std::string describe_kind(const Trace& trace, const Event& e) {
 // Says of each row whether the profile knows it.
 class Judge {
  public:
-  Judge(const Trace& trace, const profile::Profile& profile) : trace_(trace), profile_(profile), benign_(profile) {
+  Judge(const Trace& trace, const profile::Profile& profile) : trace_(trace), profile_(profile), benign_(profile), names_(nodes_by_address(trace.meta)) {
     if (!trace.events.empty())
       seconds_ = std::max(1.0, static_cast<double>(trace.events.back().ts_ns - trace.events.front().ts_ns) / 1e9);
-    for (const std::string& entry : trace.meta.addresses) {
-      const std::size_t equals = entry.find('=');
-      if (equals != std::string::npos) names_[entry.substr(equals + 1)] = entry.substr(0, equals);
-    }
   }
 
   void judge(std::vector<SummaryRow>& rows) const {
@@ -147,8 +156,8 @@ class Judge {
   const Trace& trace_;
   const profile::Profile& profile_;
   profile::BenignIndex benign_;
+  NodeNames names_;
   double seconds_ = 1;
-  std::map<std::string, std::string> names_;  // of nodes, by address
 };
 
 std::string call_list(const std::vector<trace::SuppressedCall>& calls) {
@@ -257,6 +266,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   if (summary.rows.empty()) return;
 
   const std::int64_t origin = trace.events.front().ts_ns;
+  const NodeNames nodes = nodes_by_address(meta);
   std::size_t node_width = 4;
   std::size_t count_width = 5;
   std::size_t time_width = 5;
@@ -273,7 +283,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
     lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", mark(row.normal ? normal_name(*row.normal) : ""),
                           upper(type_name(row.example->type)), node_of(trace, *row.example), node_width, row.count, count_width,
                           offset_text(row.first_ns - origin), time_width, offset_text(row.last_ns - origin), time_width,
-                          describe_kind(trace, *row.example)));
+                          describe_kind(trace, row, nodes)));
   }
   if (rows.size() < summary.rows.size())
     lines.add(fmt::format("# and {} more kinds: narrow them by --node, --type, --since, or take --json", summary.rows.size() - rows.size()));
@@ -305,6 +315,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
       json["profile"][std::string(normal_name(normal))] = found == summary.kinds.end() ? 0 : found->second;
     }
   }
+  const NodeNames nodes = nodes_by_address(meta);
   json["rows"] = Json::array();
   for (const SummaryRow& row : summary.rows) {
     const Event& e = *row.example;
@@ -315,7 +326,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
                   {"count", row.count},
                   {"first_ts", row.first_ns},
                   {"last_ts", row.last_ns},
-                  {"what", describe_kind(trace, e)}};
+                  {"what", describe_kind(trace, row, nodes)}};
     if (e.type == EventType::scf || e.type == EventType::sys) {
       entry["syscall"] = e.syscall < 0 ? Json(nullptr) : Json(kernel::syscall_name(e.syscall));
       if (e.type == EventType::scf) entry["errno"] = e.err == 0 ? Json(nullptr) : Json(kernel::errno_name(e.err));

@@ -197,9 +197,7 @@ class Drawing {
       const Trace& trace = *source.trace;
       constexpr std::uint32_t kUnasked = std::numeric_limits<std::uint32_t>::max();
       std::vector<std::uint32_t> lanes(trace.strings.size() + 1, kUnasked);
-      for (const std::string& entry : trace.meta.addresses)
-        if (const auto equals = entry.rfind('='); equals != std::string::npos)
-          address_names_.emplace(entry.substr(equals + 1), entry.substr(0, equals));
+      address_names_.merge(nodes_by_address(trace.meta));
       for (std::size_t i = 0; i < trace.events.size(); ++i) {
         const Event& e = trace.events[i];
         const std::int64_t end = e.ts_ns - panel_.zero_ns;

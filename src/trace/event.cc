@@ -157,6 +157,14 @@ std::string_view state_name(ProcessState state) {
   return "unknown";
 }
 
+std::map<std::string, std::string> nodes_by_address(const Meta& meta) {
+  std::map<std::string, std::string> nodes;
+  for (const std::string& entry : meta.addresses)
+    if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
+      nodes.emplace(entry.substr(equals + 1), entry.substr(0, equals));
+  return nodes;
+}
+
 std::optional<std::string> event_fault(const Event& event, std::size_t strings) {
   const auto bad = [](std::string_view field, std::int64_t value) {
     return fmt::format("{} {} is out of range", field, value);

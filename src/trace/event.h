@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -151,6 +152,8 @@ void sort_by_time(Trace& trace);
 // Every node the trace speaks of: those the header lists, then others in the order their first
 // events come. Events without a node count for meta.node.
 [[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
+// The nodes' names by their addresses, as the header gives them.
+[[nodiscard]] std::map<std::string, std::string> nodes_by_address(const Meta& meta);
 
 [[nodiscard]] std::string_view type_name(EventType type);        // "scf"
 [[nodiscard]] std::string_view state_name(ProcessState state);   // "crashed"

@@ -93,18 +93,16 @@ class Rig {
     begin();
   }
   void prepare(const std::string& schedule_text) {
-    auto schedule = schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml");
-    if (!schedule) FAIL(schedule.error().message << " / " << schedule.error().hint);
-    auto made = inject::Injector::create(*schedule, config, allow_attached);
-    if (!made) FAIL(made.error().message << " / " << made.error().hint);
-    injector = std::move(*made);
-    auto deployed = deploy::Deployment::create(config, folder.path, 1, injector.get());
-    if (!deployed) FAIL(deployed.error().message << " / " << deployed.error().hint);
-    deployment = std::move(*deployed);
-    auto armed = injector->arm(*deployment);
-    if (!armed) FAIL(armed.error().message << " / " << armed.error().hint);
-    auto started = deployment->start();
-    if (!started) FAIL(started.error().message << " / " << started.error().hint);
+    const auto prepared = try_prepare(schedule_text);
+    if (!prepared) FAIL(prepared.error().message << " / " << prepared.error().hint);
+  }
+  Result<void> try_prepare(const std::string& schedule_text) {
+    ROSE_TRY(const auto schedule,
+             schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml"));
+    ROSE_TRY(injector, inject::Injector::create(schedule, config, allow_attached));
+    ROSE_TRY(deployment, deploy::Deployment::create(config, folder.path, 1, injector.get()));
+    ROSE_CHECK(injector->arm(*deployment));
+    return deployment->start();
   }
   void begin() { injector->workload_began(); }
 

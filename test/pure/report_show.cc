@@ -163,6 +163,7 @@ TEST_CASE("a summary against a profile", "[show]") {
   Trace trace = sample();
   trace.meta.trigger = "crash: n1: process 41 was killed by SIGKILL";
   trace.meta.suppressed_calls = {{45, 11, 12}, {202, 110, 5}};
+  trace.meta.addresses = {"n1=10.77.0.1"};
   profile::Profile profile;
   profile.name = "kv";
   profile.runs = 3;
@@ -171,7 +172,7 @@ TEST_CASE("a summary against a profile", "[show]") {
   profile.state_changes = {{"n2", "rename", "", "/var/lib/x/epoch.tmp", "", 40}};
   profile.functions = {{"n2", "Raft::install_snapshot(Snapshot const&)", "kv", 2, 0.02, true}};
   profile.processes = {{"n2", "paused", "", -1, true, 1}};
-  profile.silences = {{"10.77.0.2", "10.77.0.1", 8000, 7000}};
+  profile.silences = {{"10.77.0.2", "n1", 8000, 7000}};
   std::string text;
   show_summary(trace, {}, &profile, [&](std::string_view more) { text += more; });
   check_golden("show/profile.summary", text);
