@@ -1,6 +1,7 @@
 // Silences between two network namespaces that stand for hosts, their clocks, many pairs, odd frames.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -362,6 +363,8 @@ TEST_CASE("what a packet costs", "[.cost]") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
+      ::close(ask[1]);  // else its own copy would keep it waiting for more
+      ::close(answer[0]);
       cgroup.write("cgroup.procs", "0");
       sockaddr_in to{};
       to.sin_family = AF_INET;
@@ -372,6 +375,9 @@ TEST_CASE("what a packet costs", "[.cost]") {
       ::bind(in, reinterpret_cast<sockaddr*>(&to), sizeof to);
       ::getsockname(in, reinterpret_cast<sockaddr*>(&to), &length);
       if (type == SOCK_STREAM) ::listen(in, 1);
+      // One byte at a time must not wait for the delayed acknowledgement of the last.
+      const int on = 1;
+      if (type == SOCK_STREAM) ::setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       if (::connect(out, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) ::_exit(1);
       if (type == SOCK_STREAM) in = ::accept(in, nullptr, nullptr);
       char byte = 'x';
