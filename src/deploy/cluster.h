@@ -1,0 +1,174 @@
+// Deployment's implementation, which three files share: deployment.cc makes, starts and ends it, monitor.cc follows its processes on
+// a thread of its own, node_control.cc acts on single nodes.
+#pragma once
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/cancel.h"
+#include "deploy/command.h"
+#include "deploy/control.h"
+#include "deploy/deployment.h"
+#include "deploy/environment.h"
+#include "deploy/identity.h"
+#include "deploy/launch.h"
+#include "deploy/network.h"
+#include "deploy/ready.h"
+
+namespace rose::deploy {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kKillTimeout = 10 * kSecond;  // from SIGKILL to the end
+
+struct NodeState {
+  const config::Node* config = nullptr;
+  std::optional<Credentials> user;
+  LaunchSpec spec;  // all but file and notified_syscalls, which are looked up late
+  Fd events;        // its cgroup.events; the monitor's
+
+  // One `rose node` request at a time.
+  std::mutex operation;
+
+  // Guarded by the deployment's mutex.
+  pid_t pid = 0;                   // 0: down
+  Fd pidfd;                        // invalid for an instant while it starts
+  bool adopted = false;            // main process is not rose's child (a daemon's, an attached one): no exit status
+  int starts = 0;
+  int restarts = 0;                // by the restart policy
+  std::int64_t restart_at_ns = 0;  // 0: none is due
+  bool planned = false;            // ends are planned, and not followed by a restart
+  bool paused = false;
+  bool main_paused = false;
+  std::int64_t attach_at_ns = 0;   // when to look for an attached one again
+  std::optional<Error> failure;    // it could not be started
+  std::string end_note;            // how it ended last; "" while it runs or is about to
+  std::vector<LogStart> logs;      // of the current incarnation
+};
+
+class Cluster final : public Deployment {
+ public:
+  Cluster(const config::Config& config, std::filesystem::path run_dir, int run_number, NodeObserver* observer,
+          Identity identity)
+      : config_(config), observer_(observer), run_dir_(std::move(run_dir)), identity_(std::move(identity)) {
+    facts_ = {run_dir_, config_.directory, run_number, config_.deployment.network == config::Network::host};
+  }
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+  ~Cluster() override { stop(); }
+
+  Result<void> make();
+
+  const std::vector<NodeInfo>& nodes() const override { return infos_; }
+  const std::filesystem::path& run_dir() const override { return run_dir_; }
+  const std::string& client_netns() const override { return client_netns_; }
+  const std::string& id() const override { return identity_.id(); }
+  int node_netns_fd(std::size_t node) const override { return network_ ? network_->node_fd(node) : -1; }
+  int client_netns_fd() const override { return network_ ? network_->client_fd() : -1; }
+
+  Result<void> start() override;
+  Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command, std::string_view log_name,
+                                                std::int64_t timeout_ns) override {
+    ROSE_CHECK(cancel::check());
+    return spawn_as(command, log_name, {.timeout_ns = timeout_ns}, nullptr);
+  }
+
+  pid_t main_pid(std::size_t node) const override {
+    std::lock_guard lock(mutex_);
+    return states_[node]->pid;
+  }
+  std::vector<pid_t> processes(std::size_t node) const override;
+  int starts(std::size_t node) const override {
+    std::lock_guard lock(mutex_);
+    return states_[node]->starts;
+  }
+  Result<void> signal(std::size_t node, Scope scope, int signal) override;
+  Result<void> pause(std::size_t node, Scope scope) override;
+  Result<void> resume(std::size_t node, Scope scope) override;
+  void stop() override;
+
+ private:
+  // Which descriptor an epoll event is about.
+  enum Source : std::uint64_t { kWake, kPidfd, kEvents };
+  static std::uint64_t tag(Source source, std::size_t node) { return (std::uint64_t{source} << 32) | node; }
+
+  Result<void> make_folders();
+  Result<void> make_nodes();
+  Result<void> check_commands();
+  Variables command_variables(const NodeInfo* node) const;
+  Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
+                                                   const CommandLimits& limits, const NodeInfo* node);
+  Result<void> run_setup();
+  void run_teardown();
+
+  // The monitor thread: everything that starts nodes, sees them end or calls the observer.
+  void monitor();
+  void on_monitor(const std::function<void()>& task);
+  void wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
+  }
+  void watch(Source source, std::size_t node, int fd, std::uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = tag(source, node);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+  int next_timeout_ms() const;
+  void run_timers();
+  Result<void> launch(std::size_t node);
+  Result<void> attach(std::size_t node);
+  void main_ended(std::size_t node);
+  void cgroup_changed(std::size_t node);
+  bool adopt_leader(std::size_t node);
+  void finish_end(std::size_t node, EndInfo end);
+  void tell_planned(std::size_t node, bool planned) {
+    if (observer_ != nullptr) observer_->on_planned(node, planned);
+  }
+
+  Result<std::unique_ptr<Probe>> make_probe(std::size_t node);
+  Result<void> await_ready(const std::vector<std::size_t>& which);
+  Error not_ready(std::size_t node, std::string message) const;
+
+  Result<std::string> request(const std::string& action, const std::string& name);
+  Result<void> stop_node(std::size_t node, int signal);
+  Result<void> start_node(std::size_t node);
+  std::string status(std::size_t node) const;
+  bool wait_down(std::size_t node, std::int64_t timeout_ns);
+  void terminate(std::size_t node) const;
+  void end_nodes();
+  void resume_attached();
+
+  const config::Config config_;
+  NodeObserver* const observer_;
+  const std::filesystem::path run_dir_;
+  RunFacts facts_;
+  Identity identity_;
+  std::filesystem::path cgroup_;
+  std::string client_netns_;
+  std::unique_ptr<Network> network_;
+  std::vector<NodeInfo> infos_;
+  std::vector<std::unique_ptr<NodeState>> states_;
+  std::atomic<unsigned> commands_{0};
+  std::atomic<bool> stopping_{false};
+  bool started_ = false;
+  bool stopped_ = false;
+  std::mutex stop_mutex_;
+
+  mutable std::mutex mutex_;  // the states, the tasks
+  std::condition_variable changed_;
+  Fd epoll_;
+  Fd wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool quit_ = false;
+  std::thread monitor_;
+  std::unique_ptr<ControlServer> control_;
+};
+
+}  // namespace rose::deploy

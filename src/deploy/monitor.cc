@@ -1,0 +1,325 @@
+// The monitor thread: everything that starts nodes, sees them end or calls the observer.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "deploy/cgroup.h"
+#include "deploy/cluster.h"
+#include "deploy/processes.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
+constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
+
+std::string describe(const EndInfo& end) {
+  if (!end.signalled) return fmt::format("exited with status {}", end.code);
+  return fmt::format("was killed by signal {} ({})", end.code, ::strsignal(end.code));
+}
+
+std::uint64_t file_size(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+// Beside and renamed, so that a reader never meets half a number; not synced, it is worth nothing after a crash.
+void write_pid_file(const std::filesystem::path& path, pid_t pid) {
+  const std::string temporary = path.string() + ".new";
+  {
+    const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+    const std::string text = fmt::format("{}\n", pid);
+    if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      log::warning("cannot write {}: {}", path.string(), std::strerror(errno));
+      return;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    log::warning("cannot write {}: {}", path.string(), std::strerror(errno));
+}
+
+}  // namespace
+
+void Cluster::on_monitor(const std::function<void()>& task) {
+  if (std::this_thread::get_id() == monitor_.get_id()) {
+    task();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  if (quit_) return;  // nobody is left to run it; whoever asks finds the run ending
+  bool done = false;
+  tasks_.push_back([&] {
+    task();
+    std::lock_guard done_lock(mutex_);
+    done = true;
+    changed_.notify_all();
+  });
+  wake();
+  changed_.wait(lock, [&] { return done; });
+}
+
+int Cluster::next_timeout_ms() const {
+  std::lock_guard lock(mutex_);
+  std::int64_t next = -1;
+  for (const auto& state : states_)
+    for (const std::int64_t at : {state->restart_at_ns, state->attach_at_ns})
+      if (at != 0 && (next < 0 || at < next)) next = at;
+  if (next < 0 || stopping_) return -1;
+  // Rounded up: woken early it would only spin.
+  return static_cast<int>(std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
+}
+
+void Cluster::run_timers() {
+  if (stopping_) return;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    NodeState& state = *states_[i];
+    bool restart = false;
+    bool look = false;
+    {
+      std::lock_guard lock(mutex_);
+      const std::int64_t now = monotonic_ns();
+      restart = state.restart_at_ns != 0 && now >= state.restart_at_ns;
+      // Not into a frozen folder: it would wait there, half started.
+      if (restart && cgroup::frozen(infos_[i].cgroup)) {
+        state.restart_at_ns = now + kFrozenPoll;
+        restart = false;
+      }
+      if (restart) {
+        state.restart_at_ns = 0;
+        state.end_note.clear();  // on its way up again, not down for good
+        ++state.restarts;
+      }
+      look = state.attach_at_ns != 0 && now >= state.attach_at_ns;
+      if (look) state.attach_at_ns = 0;
+    }
+    if (restart)
+      if (auto launched = launch(i); !launched && !stopping_)
+        log::warning("restart of {}", launched.error().message);
+    if (look && !attach(i)) {
+      std::lock_guard lock(mutex_);
+      // Units and containers are asked for with a program each time.
+      const config::Attach& target = *state.config->attach;
+      state.attach_at_ns = monotonic_ns() + (target.unit || target.container ? kSecond : kAttachPoll);
+    }
+  }
+}
+
+void Cluster::monitor() {
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (states_[i]->events) watch(kEvents, i, states_[i]->events.get(), EPOLLPRI);
+  for (;;) {
+    epoll_event events[32];
+    const int count = ::epoll_wait(epoll_.get(), events, 32, next_timeout_ms());
+    for (int i = 0; i < count; ++i) {
+      const auto source = static_cast<Source>(events[i].data.u64 >> 32);
+      const auto node = static_cast<std::size_t>(events[i].data.u64 & 0xffffffff);
+      if (source == kWake) {
+        std::uint64_t value = 0;
+        [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &value, sizeof value);
+      } else if (source == kPidfd) {
+        main_ended(node);
+      } else {
+        cgroup_changed(node);
+      }
+    }
+    for (;;) {
+      std::function<void()> task;
+      {
+        std::lock_guard lock(mutex_);
+        if (tasks_.empty()) {
+          if (quit_) return;
+          break;
+        }
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      task();
+    }
+    run_timers();
+  }
+}
+
+Result<void> Cluster::launch(std::size_t node) {
+  NodeState& state = *states_[node];
+  const NodeInfo& info = infos_[node];
+  const auto failed = [&](Error error) -> Result<void> {
+    std::lock_guard lock(mutex_);
+    state.failure = error;
+    changed_.notify_all();
+    return Unexpected(std::move(error));
+  };
+  if (stopping_) return failed({ErrorKind::cancelled, "the run is ending", ""});
+  // What an earlier incarnation left would take its ports.
+  if (cgroup::populated(info.cgroup)) {
+    if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
+    if (!cgroup::wait_empty(info.cgroup, kKillTimeout))
+      return failed({ErrorKind::inconclusive, fmt::format("node {}: old processes do not die", info.name), ""});
+  }
+  {
+    std::lock_guard lock(mutex_);
+    state.failure.reset();
+    state.end_note.clear();
+    state.restart_at_ns = 0;
+    state.logs = {{state.spec.stdout_log, file_size(state.spec.stdout_log)},
+                  {state.spec.stderr_log, file_size(state.spec.stderr_log)}};
+  }
+  state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
+  auto prepared = Launch::prepare(state.spec);
+  if (!prepared) return failed(std::move(prepared).error());
+  const pid_t pid = prepared->pid();
+  {
+    std::lock_guard lock(mutex_);
+    state.pid = pid;
+    state.adopted = false;
+    ++state.starts;
+  }
+  write_pid_file(info.pid_file, pid);
+  if (observer_ != nullptr) {
+    if (Fd listener = prepared->take_listener()) observer_->on_listener(node, pid, std::move(listener));
+    observer_->on_start(node, pid);
+  }
+  auto running = prepared->release();
+  if (!running) {
+    Error error = std::move(running).error();
+    finish_end(node, {pid, false, 127, false});
+    {
+      std::lock_guard lock(mutex_);
+      state.restart_at_ns = 0;  // it would fail again
+    }
+    return failed(std::move(error));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    state.pidfd = std::move(*running);
+    watch(kPidfd, node, state.pidfd.get(), EPOLLIN);
+    changed_.notify_all();
+  }
+  log::debug("node {} started, pid {}", info.name, pid);
+  return {};
+}
+
+// Finds where the system that setup started is. A process that setup left in its own cgroup gets
+// the node's: only so are nodes started by one setup told apart.
+Result<void> Cluster::attach(std::size_t node) {
+  NodeState& state = *states_[node];
+  NodeInfo& info = infos_[node];
+  ROSE_TRY(Attached found, find_attached(*state.config->attach, run_dir_)
+                               .map_error([&](Error error) { return std::move(error).in("node " + info.name); }));
+  const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
+  if (found.cgroup.string().starts_with(cgroup_.string() + "/") && found.cgroup != own) {
+    // Twice: what was forked meanwhile is a descendant too.
+    for (int round = 0; round < 2; ++round)
+      for (const pid_t pid : with_descendants(found.pid))
+        if (cgroup::of_process(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
+    found.cgroup = own;
+  }
+  Fd pidfd = open_pidfd(found.pid);
+  if (!pidfd)
+    return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));
+  {
+    std::lock_guard lock(mutex_);
+    info.cgroup = found.cgroup;
+    info.cgroup_id = found.cgroup.empty() ? 0 : cgroup::id(found.cgroup);
+    state.pid = found.pid;
+    state.adopted = true;
+    state.attach_at_ns = 0;
+    ++state.starts;
+  }
+  write_pid_file(info.pid_file, found.pid);
+  if (observer_ != nullptr) observer_->on_start(node, found.pid);
+  std::lock_guard lock(mutex_);
+  state.pidfd = std::move(pidfd);
+  watch(kPidfd, node, state.pidfd.get(), EPOLLIN);
+  changed_.notify_all();
+  return {};
+}
+
+void Cluster::main_ended(std::size_t node) {
+  NodeState& state = *states_[node];
+  EndInfo end;
+  bool child = false;
+  bool orderly = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!state.pidfd) return;  // an event that was already on its way
+    end.pid = state.pid;
+    child = !state.adopted;
+    if (child) {
+      siginfo_t info{};
+      if (::waitid(P_PIDFD, static_cast<id_t>(state.pidfd.get()), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
+        return;
+      end.signalled = info.si_code != CLD_EXITED;
+      end.code = info.si_status;
+    }
+    // Its number may belong to another from here on.
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, state.pidfd.get(), nullptr);
+    state.pidfd.reset();
+    state.pid = 0;
+    orderly = !end.signalled && end.code == 0 && !state.planned && !stopping_;
+  }
+  // A main process that leaves others behind in good order was only the door of a daemon.
+  if (orderly && adopt_leader(node)) return;
+  finish_end(node, end);
+}
+
+bool Cluster::adopt_leader(std::size_t node) {
+  NodeState& state = *states_[node];
+  if (state.config->attach) return false;
+  // One that ends between the list and the pidfd leaves the next one leading.
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const pid_t leader = leading_process(cgroup::processes(infos_[node].cgroup));
+    if (leader == 0) return false;
+    Fd pidfd = open_pidfd(leader);
+    if (!pidfd || cgroup::of_process(leader) != infos_[node].cgroup) continue;
+    write_pid_file(infos_[node].pid_file, leader);
+    std::lock_guard lock(mutex_);
+    state.pid = leader;
+    state.adopted = true;
+    state.pidfd = std::move(pidfd);
+    watch(kPidfd, node, state.pidfd.get(), EPOLLIN);
+    changed_.notify_all();
+    return true;
+  }
+  return false;
+}
+
+void Cluster::cgroup_changed(std::size_t node) {
+  // Reading rearms the notification.
+  char buffer[256];
+  [[maybe_unused]] const ssize_t n = ::pread(states_[node]->events.get(), buffer, sizeof buffer, 0);
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void Cluster::finish_end(std::size_t node, EndInfo end) {
+  NodeState& state = *states_[node];
+  // A pid file of a node that is down would name a stranger before long.
+  ::unlink(infos_[node].pid_file.c_str());
+  {
+    std::lock_guard lock(mutex_);
+    end.planned = state.planned || stopping_;
+    state.pid = 0;
+    state.end_note = describe(end);
+    const auto& policy = state.config->restart;
+    if (!end.planned && policy && state.restarts < policy->max) state.restart_at_ns = monotonic_ns() + policy->delay_ns;
+    if (state.config->attach && !stopping_) state.attach_at_ns = monotonic_ns() + kAttachPoll;
+    // Zero means none.
+    if (state.restart_at_ns != 0) state.restart_at_ns = std::max<std::int64_t>(state.restart_at_ns, 1);
+  }
+  log::debug("node {} {}{}", infos_[node].name, describe(end), end.planned ? " (planned)" : "");
+  if (observer_ != nullptr) observer_->on_end(node, end);
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,205 @@
+// What is done to single nodes: signals and pauses of a schedule, and what `rose node` asks for.
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "deploy/cgroup.h"
+#include "deploy/cluster.h"
+#include "deploy/processes.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;      // rose node stop
+
+}  // namespace
+
+// --- Signals and pauses ---
+
+std::vector<pid_t> Cluster::processes(std::size_t node) const {
+  std::unique_lock lock(mutex_);
+  const std::filesystem::path folder = infos_[node].cgroup;
+  const pid_t pid = states_[node]->pid;
+  lock.unlock();
+  if (!folder.empty()) return cgroup::processes(folder);
+  return pid == 0 ? std::vector<pid_t>{} : with_descendants(pid);
+}
+
+Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
+  const NodeState& state = *states_[node];
+  std::unique_lock lock(mutex_);
+  const std::filesystem::path folder = infos_[node].cgroup;
+  const bool down = state.pid == 0;
+  if (scope == Scope::main && !down) {
+    // Under the lock: the number is not reaped meanwhile.
+    const bool sent = state.pidfd ? pidfd_signal(state.pidfd.get(), number) : ::kill(state.pid, number) == 0;
+    if (!sent && errno != ESRCH)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot signal node {}", infos_[node].name), errno);
+    return {};
+  }
+  lock.unlock();
+  if (scope == Scope::main || (down && (folder.empty() || !cgroup::populated(folder))))
+    return fail(ErrorKind::inconclusive, fmt::format("node {} is not running", infos_[node].name));
+  if (folder.empty()) {
+    for (const pid_t pid : processes(node)) ::kill(pid, number);
+  } else if (number == SIGKILL) {
+    ROSE_CHECK(cgroup::kill(folder));
+  } else {
+    cgroup::signal(folder, number);
+  }
+  return {};
+}
+
+Result<void> Cluster::pause(std::size_t node, Scope scope) {
+  NodeState& state = *states_[node];
+  std::unique_lock lock(mutex_);
+  const std::filesystem::path folder = infos_[node].cgroup;
+  const bool attached = state.config->attach.has_value();
+  const pid_t pid = state.pid;
+  lock.unlock();
+  if (scope == Scope::all && !folder.empty()) {
+    // Noted first: an attached system that stays frozen after rose is killed must be found.
+    if (attached) ROSE_CHECK(identity_.note("frozen", folder.string()));
+    {
+      std::lock_guard again(mutex_);
+      state.paused = true;
+    }
+    return cgroup::freeze(folder, true);
+  }
+  if (attached)
+    for (const pid_t each : scope == Scope::all ? processes(node) : std::vector<pid_t>{pid})
+      if (const auto stat = process_stat(each))
+        ROSE_CHECK(identity_.note("stopped", fmt::format("{} {}", each, stat->start_ticks)));
+  {
+    std::lock_guard again(mutex_);
+    (scope == Scope::all ? state.paused : state.main_paused) = true;
+  }
+  return signal(node, scope, SIGSTOP);
+}
+
+Result<void> Cluster::resume(std::size_t node, Scope scope) {
+  NodeState& state = *states_[node];
+  std::unique_lock lock(mutex_);
+  const std::filesystem::path folder = infos_[node].cgroup;
+  (scope == Scope::all ? state.paused : state.main_paused) = false;
+  const bool down = state.pid == 0;
+  lock.unlock();
+  if (scope == Scope::all && !folder.empty()) {
+    ROSE_CHECK(cgroup::freeze(folder, false));
+    if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
+    wake();  // a restart may have waited for this
+    return {};
+  }
+  if (down) return {};  // it died paused: nothing to wake
+  return signal(node, scope, SIGCONT);
+}
+
+// --- rose node ---
+
+std::string Cluster::status(std::size_t node) const {
+  std::lock_guard lock(mutex_);
+  const NodeState& state = *states_[node];
+  if (state.pid == 0) return fmt::format("{} down starts {}", infos_[node].name, state.starts);
+  return fmt::format("{} {} pid {} starts {}", infos_[node].name, state.paused || state.main_paused ? "paused" : "up",
+                     state.pid, state.starts);
+}
+
+bool Cluster::wait_down(std::size_t node, std::int64_t timeout_ns) {
+  const std::int64_t until = monotonic_ns() + timeout_ns;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (states_[node]->pid == 0 && !cgroup::populated(infos_[node].cgroup)) return true;
+    if (monotonic_ns() >= until || stopping_) return false;
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+}
+
+void Cluster::terminate(std::size_t node) const {
+  cgroup::signal(infos_[node].cgroup, SIGTERM);
+  // A stopped process acts on SIGTERM only once it runs again.
+  cgroup::signal(infos_[node].cgroup, SIGCONT);
+}
+
+Result<void> Cluster::stop_node(std::size_t node, int number) {
+  NodeState& state = *states_[node];
+  Result<void> sent;
+  on_monitor([&] {
+    bool tell = false;
+    {
+      std::lock_guard lock(mutex_);
+      tell = !state.planned;
+      state.planned = true;
+      state.restart_at_ns = 0;
+    }
+    if (tell) tell_planned(node, true);
+    if (number == SIGKILL)
+      sent = cgroup::kill(infos_[node].cgroup);
+    else
+      terminate(node);
+  });
+  ROSE_CHECK(sent);
+  if (wait_down(node, number == SIGKILL ? kKillTimeout : kPlannedStopGrace)) return {};
+  if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
+  ROSE_CHECK(cgroup::kill(infos_[node].cgroup));
+  if (wait_down(node, kKillTimeout)) return {};
+  return fail(ErrorKind::inconclusive, fmt::format("node {} does not end", infos_[node].name));
+}
+
+Result<void> Cluster::start_node(std::size_t node) {
+  NodeState& state = *states_[node];
+  Result<void> launched;
+  on_monitor([&] {
+    {
+      std::lock_guard lock(mutex_);
+      if (state.pid != 0) return;  // the restart policy was faster
+    }
+    launched = launch(node);
+    bool tell = false;
+    if (launched) {
+      std::lock_guard lock(mutex_);
+      tell = state.planned;
+      state.planned = false;
+    }
+    if (tell) tell_planned(node, false);
+  });
+  ROSE_CHECK(launched);
+  return await_ready({node});
+}
+
+Result<std::string> Cluster::request(const std::string& action, const std::string& name) {
+  const std::vector<std::string> names = config_.node_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    std::string list;
+    for (const std::string& each : names) list += (list.empty() ? "" : ", ") + each;
+    const std::string guess = did_you_mean(name, names);
+    return fail(ErrorKind::usage, fmt::format("there is no node '{}'", name),
+                guess.empty() ? fmt::format("the nodes are {}", list) : guess);
+  }
+  const auto node = static_cast<std::size_t>(found - names.begin());
+  static const std::vector<std::string> actions = {"stop", "start", "restart", "kill", "status"};
+  if (std::find(actions.begin(), actions.end(), action) == actions.end()) {
+    const std::string guess = did_you_mean(action, actions);
+    return fail(ErrorKind::usage, fmt::format("unknown action '{}'", action),
+                guess.empty() ? "accepted are stop, start, restart, kill and status" : guess);
+  }
+  if (action == "status") return status(node);
+  NodeState& state = *states_[node];
+  if (state.config->attach)
+    return fail(ErrorKind::usage, fmt::format("node {} is attached: rose neither starts nor stops it", name),
+                "use what its setup command used");
+  std::lock_guard operation(state.operation);
+  if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
+  if (state.spec.file.empty())
+    return fail(ErrorKind::inconclusive, fmt::format("node {} has not been started yet", name),
+                "nodes start after the setup command");
+  if (action != "start") ROSE_CHECK(stop_node(node, action == "kill" ? SIGKILL : SIGTERM));
+  if (action == "start" || action == "restart") ROSE_CHECK(start_node(node));
+  return status(node);
+}
+
+}  // namespace rose::deploy
