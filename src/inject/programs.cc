@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/log.h"
 #include "deploy/network.h"
@@ -278,9 +279,12 @@ class LoadedPrograms final : public Programs {
 
   void detach() override {
     const std::lock_guard lock(mutex_);
-    detached_ = true;
+    if (std::exchange(detached_, true)) return;
     entries_.detach();
     probes_.clear();
+    const auto missed = (inject_ != nullptr ? kernel::missed_runs(inject_->obj) : 0) +
+                        (network_ != nullptr ? kernel::missed_runs(network_->obj) : 0);
+    if (missed > 0) log::warning("the kernel left out {} runs of rose's programs: what this run counted may be too little", missed);
     if (inject_ != nullptr && settings_.as<rose_settings>() != nullptr) {
       if (const auto unread = settings_.as<rose_settings>()->unread; unread > 0) {
         log::warning("{} calls went by unmatched: their arguments could not be read at their entry", unread);

@@ -384,4 +384,16 @@ Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
   return Fd(fd);
 }
 
+std::uint64_t missed_runs(const bpf_object* object) {
+  std::uint64_t missed = 0;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object) {
+    bpf_prog_info info{};
+    std::uint32_t length = sizeof info;
+    const int fd = bpf_program__fd(program);
+    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &length) == 0) missed += info.recursion_misses;
+  }
+  return missed;
+}
+
 }  // namespace rose::kernel

@@ -16,6 +16,7 @@
 #include "base/result.h"
 
 struct bpf_link;
+struct bpf_object;
 struct bpf_program;
 
 namespace rose::kernel {
@@ -96,5 +97,9 @@ enum class Way { in, out };
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
 // A SEC("xdp") program as a link, generic mode; an interface holds one only.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
+
+// Runs of the object's loaded programs that the kernel left out because the same program was interrupted on that CPU. Where
+// preemption is off in tracepoints and probes (all kernels so far) there are none.
+[[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);
 
 }  // namespace rose::kernel

@@ -141,7 +141,6 @@ class KernelTracer final : public Tracer {
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
-  [[nodiscard]] std::uint64_t missed_runs() const;
   [[nodiscard]] std::vector<trace::SuppressedCall> suppressed_calls() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
   // Every block of the window as it is now, oldest first, and one with what goes on still.
@@ -691,21 +690,6 @@ rose_stats KernelTracer::kernel_stats() const {
   return sum;
 }
 
-// Runs the kernel left out because the same program was interrupted on that CPU. Where preemption is off in tracepoints
-// (all kernels so far) there are none; should one change that, they are not lost silently.
-std::uint64_t KernelTracer::missed_runs() const {
-  const auto& progs = skeleton_->progs;
-  std::uint64_t missed = 0;
-  for (const bpf_program* program : {progs.rose_sys_exit, progs.rose_uring, progs.rose_fork, progs.rose_exec,
-                                     progs.rose_exit, progs.rose_signal, progs.rose_continued, progs.rose_frozen}) {
-    bpf_prog_info info{};
-    std::uint32_t length = sizeof info;
-    const int fd = bpf_program__fd(program);
-    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &length) == 0) missed += info.recursion_misses;
-  }
-  return missed;
-}
-
 std::vector<std::uint64_t> KernelTracer::per_cpu_sums(bpf_map* map, std::uint32_t entries) const {
   std::vector<std::uint64_t> sums(entries, 0);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus_));
@@ -887,7 +871,7 @@ TracerStats KernelTracer::stats() {
   const std::lock_guard lock(mutex_);
   TracerStats out;
   out.recorded = recorded_;
-  out.lost = sum.lost + sum.foreign + unreadable_ + missed_runs();
+  out.lost = sum.lost + sum.foreign + unreadable_ + kernel::missed_runs(skeleton_->obj);
   out.suppressed = sum.suppressed;
   out.stored = window_->size();
   out.memory = kernel_bytes_ + storms_.bytes() + window_->bytes();
