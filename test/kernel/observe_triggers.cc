@@ -179,12 +179,12 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   REQUIRE_FALSE(before.empty());
   cgroup.write("cgroup.procs", "0");
   TriggerOptions options;
-  options.oracle = "/bin/cat /rose-none/by-the-oracle; exit 1";
+  options.oracle = "/bin/cat /rose-none/by-the-oracle; : > " + (folder.path() / "asked").string() + "; exit 1";
   options.every_ns = 30 * kMs;
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
-    std::this_thread::sleep_for(300ms);
+    CHECK(eventually([&] { return std::filesystem::exists(folder.path() / "asked"); }));
     const TriggerTally tally = watched.triggers->stop();
     const auto trace = snapshot(*watched.tracer);
     CHECK(tally.oracle.asked >= 1);
