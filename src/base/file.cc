@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace rose {
@@ -48,9 +51,52 @@ Result<void> write_control(const std::filesystem::path& path, std::string_view c
   return {};
 }
 
+namespace {
+
+// The descriptor that a name such as /dev/stdout stands for. Those names are links in folders of the system: a file renamed
+// over one would take it away from everybody.
+std::optional<int> named_descriptor(const std::filesystem::path& path) {
+  const std::string name = path.lexically_normal().string();
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = name.data() + name.size();
+    const auto [last, error] = std::from_chars(name.data() + folder.size(), end, number);
+    if (error == std::errc() && last == end && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
+// Whether what stands there is written to as it is. Links are not followed, so that nobody who may write to the folder
+// leads us to a device, and a pipe must be our own, or it would hand the content to whoever put it there.
+Result<bool> written_in_place(const std::filesystem::path& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))
+    return false;
+  if (S_ISBLK(info.st_mode) || S_ISSOCK(info.st_mode))
+    return fail(ErrorKind::input, fmt::format("{} is a {}, a file is needed", path.string(),
+                                              S_ISBLK(info.st_mode) ? "block device" : "socket"));
+  if (S_ISFIFO(info.st_mode) && info.st_uid != ::geteuid())
+    return fail(ErrorKind::input, fmt::format("{} is somebody else's pipe", path.string()), "give a file or a pipe of your own");
+  if (::access(path.c_str(), W_OK) != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
+  return true;
+}
+
+}  // namespace
+
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t mode) {
   AtomicFile file;
   file.path_ = path;
+  if (const std::optional<int> descriptor = named_descriptor(path)) {
+    file.fd_ = Fd(::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!file.fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
+    return file;
+  }
+  ROSE_TRY(const bool in_place, written_in_place(path));
+  if (in_place) return file;
   std::string name = path.string() + ".XXXXXX";
   file.fd_ = Fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
@@ -70,6 +116,10 @@ AtomicFile::~AtomicFile() {
 }
 
 Result<void> AtomicFile::write(std::string_view bytes) {
+  if (!fd_) {
+    fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
+    if (!fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+  }
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -80,6 +130,7 @@ Result<void> AtomicFile::write(std::string_view bytes) {
 }
 
 Result<void> AtomicFile::commit() {
+  if (temporary_.empty()) return {};
   if (::fsync(fd_.get()) != 0 && errno != EINVAL)
     return fail_errno(ErrorKind::input, fmt::format("cannot sync {}", path_.string()), errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)

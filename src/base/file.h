@@ -21,7 +21,8 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
                                             std::size_t most = kMostFileBytes);
 
 // Writes to a fresh temporary file in the same folder (0600 unless `mode` says otherwise), syncs it and renames it over
-// `path`: a reader sees the old file or the whole new one.
+// `path`: a reader sees the old file or the whole new one. What is no file is never replaced: a character device, a pipe of
+// our own, and descriptors (/dev/stdout, /dev/fd/63) are written to as they are; other kinds are refused.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content,
                                       mode_t mode = 0600);
 
@@ -37,13 +38,12 @@ class AtomicFile {
   ~AtomicFile();  // removes the temporary file unless committed
   [[nodiscard]] Result<void> write(std::string_view bytes);
   [[nodiscard]] Result<void> commit();
-  [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:
   AtomicFile() = default;
-  Fd fd_;
+  Fd fd_;  // of a device or pipe: opened by the first write, as opening a pipe waits for its reader
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty: `path_` is written to as it is
 };
 
 }  // namespace rose

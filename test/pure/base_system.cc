@@ -1,5 +1,6 @@
 // Files and helper commands.
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +62,46 @@ TEST_CASE("files are whole or not there") {
   CHECK_FALSE(write_file(folder / "c", "x").has_value());  // the rename fails
   CHECK(folder.entries() == 2);
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
+}
+
+TEST_CASE("what is no file is written to, never replaced") {
+  const Folder folder;
+  struct stat before {}, after {};
+  REQUIRE(::lstat("/dev/null", &before) == 0);
+  REQUIRE(S_ISCHR(before.st_mode));
+  if (::mknod((folder / "null").c_str(), S_IFCHR | 0600, before.st_rdev) == 0) {  // root only
+    REQUIRE(write_file(folder / "null", "gone").has_value());
+    REQUIRE(::lstat((folder / "null").c_str(), &after) == 0);
+    CHECK(S_ISCHR(after.st_mode));
+    CHECK(folder.entries() == 1);
+    fs::remove(folder / "null");
+  }
+
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  { REQUIRE(AtomicFile::create(folder / "pipe").has_value()); }  // a trial waits for nobody, and a reader notices nothing
+  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  REQUIRE(write_file(folder / "pipe", "through").has_value());
+  char got[16] = {};
+  CHECK(::read(reader, got, sizeof got) == 7);
+  CHECK(std::string(got) == "through");
+  ::close(reader);
+  fs::remove(folder / "pipe");
+
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  REQUIRE(write_file(fmt::format("/dev/fd/{}", ends[1]), "descriptor").has_value());
+  CHECK(::read(ends[0], got, sizeof got) == 10);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const std::string closed = fmt::format("/dev/fd/{}", ends[1]);
+  CHECK_FALSE(write_file(closed, "x").has_value());
+
+  // A link is replaced, not followed: the folder may be everybody's.
+  REQUIRE(::symlink("/dev/full", (folder / "link").c_str()) == 0);
+  REQUIRE(write_file(folder / "link", "here").has_value());
+  CHECK(*read_file(folder / "link") == "here");
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("reading has its limits") {
