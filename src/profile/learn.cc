@@ -73,14 +73,16 @@ std::string process_key(const ProcessKind& kind) {
 }
 std::string silence_key(const Silence& silence) { return key_of(silence.src, silence.dst, std::to_string(silence.port)); }
 
-// Two ports agree when they are the same service, or both a client's.
+// Two ports agree when they are the same service, or both a client's; two sockets of the file system as two paths do.
 std::string_view port_of(std::string_view peer) {
   const std::size_t colon = peer.rfind(':');
   return colon == std::string_view::npos ? std::string_view{} : peer.substr(colon);
 }
 bool peers_agree(std::string_view a, std::string_view b) {
   if (a == b) return true;
-  if (a.empty() || b.empty() || a.starts_with("unix:") || b.starts_with("unix:")) return false;
+  if (a.empty() || b.empty()) return false;
+  if (a.starts_with("unix:") || b.starts_with("unix:"))
+    return a.starts_with("unix:/") && b.starts_with("unix:/") && tail_pattern(a.substr(5)) == tail_pattern(b.substr(5));
   const std::string_view port = port_of(a);
   return !port.empty() && port == port_of(b);
 }

@@ -190,6 +190,8 @@ TEST_CASE("benign failures are told from surprising ones") {
   normal.scf("n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:7000");
   normal.scf("n1", "recvfrom", "ECONNRESET", nullptr, "10.77.0.9:45000");
   normal.scf("n1", "openat", "ENOENT", "/wal/1/2");
+  normal.scf("n1", "connect", "ENOENT", nullptr, "unix:/tmp/rose-1/n1/run/kv.sock");
+  normal.scf("n1", "connect", "EACCES", nullptr, "unix:@kv");
   normal.call(EventType::sys, "n1", "rename", "/tmp/rose-1/n1/epoch.tmp");
   learn(profile, normal.trace, seconds(10));
 
@@ -218,6 +220,12 @@ TEST_CASE("benign failures are told from surprising ones") {
       {"n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:7001", false},
       {"n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:40000", false},
       {"n1", "connect", "ECONNREFUSED", nullptr, "unix:/run/x", false},
+      {"n1", "connect", "ENOENT", nullptr, "unix:/tmp/rose-7APPbp/n1/run/kv.sock", true},
+      {"n1", "connect", "ENOENT", nullptr, "unix:/var/run/kv.sock", true},  // by its tail, as a file
+      {"n1", "connect", "ENOENT", nullptr, "unix:/var/run/other.sock", false},
+      {"n1", "connect", "ENOENT", nullptr, "10.77.0.2:7000", false},
+      {"n1", "connect", "EACCES", nullptr, "unix:@kv", true},
+      {"n1", "connect", "EACCES", nullptr, "unix:@other", false},
       {"n1", "recvfrom", "ECONNRESET", nullptr, "10.1.1.1:60000", true},
       {"n1", "rename", nullptr, "/srv/n4/epoch.tmp", nullptr, true},
       {"n1", "rename", nullptr, "/srv/n4/other.tmp", nullptr, false},
