@@ -175,6 +175,14 @@ std::string progress_line(const diagnose::Progress& p, double seconds) {
                      p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
 }
 
+Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& diagnosis) {
+  const auto [low, high] = diagnosis.tally.interval();
+  const std::string comment =
+      fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
+                  diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnosis.words);
+  return write_file(file, schedule::to_toml(*diagnosis.found, comment), 0644);
+}
+
 int exit_code_of(const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.target_reached) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
@@ -248,10 +256,22 @@ Result<int> run(const Options& options, const Common& common) {
   NodeCode code(config);
   inputs.code = &code;
   ClusterRunner runner(config, inputs.profile, store, options.allow_attached, std::move(recorded));
+  bool kept = false;  // what was found, before it is made simpler: that may take as long again
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    if (p.found != nullptr && !kept) {
+      kept = true;
+      log::end_progress();
+      if (const Result<void> written = write_schedule(options.out, *p.found); !written)
+        log::warning("{}", written.error().message);
+      else
+        log::info("found: {} of {} runs reproduce it, {} has the schedule; it is made simpler now, in at most {} runs (Ctrl-C keeps "
+                  "it as it is)", p.found->tally.reproduced, p.found->tally.conclusive(), options.out, p.runs_left);
+    }
     log::progress(progress_line(p, seconds()));
   });
   log::end_progress();
+  if (!made && made.error().kind == ErrorKind::cancelled && kept)
+    log::info("{} has the schedule that was found, not made simpler: 'rose replay {} -c {}'", options.out, options.out, options.config);
   if (!made && made.error().kind == ErrorKind::cancelled && folder)
     log::info("the record is kept: the same command with --resume goes on from here");
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
@@ -261,11 +281,7 @@ Result<int> run(const Options& options, const Common& common) {
   std::string schedule_path;
   if (diagnosis.found) {
     schedule_path = options.out;
-    const auto [low, high] = diagnosis.tally.interval();
-    const std::string comment =
-        fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
-                    diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnosis.words);
-    ROSE_CHECK(write_file(schedule_path, schedule::to_toml(*diagnosis.found, comment), 0644));
+    ROSE_CHECK(write_schedule(schedule_path, diagnosis));
   }
   report::DiagnosisReport report;
   report.diagnosis = &diagnosis;

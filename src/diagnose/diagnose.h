@@ -83,16 +83,6 @@ class Runner {
   }
 };
 
-struct Progress {
-  int level = 1;
-  int schedules = 0;  // tried so far
-  int runs = 0;
-  int runs_left = 0;  // at most
-  double best_rate = 0;
-  double seconds_left = 0;  // at most, by what runs took so far; 0: not known yet
-  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
-};
-
 struct Tried {
   schedule::Schedule schedule;
   int level = 1;
@@ -114,6 +104,17 @@ struct Diagnosis {
   std::string reason;     // one sentence, also when nothing was found
   Plan plan;
   std::vector<Tried> tried;
+};
+
+struct Progress {
+  int level = 1;
+  int schedules = 0;  // tried so far
+  int runs = 0;
+  int runs_left = 0;  // at most
+  double best_rate = 0;
+  double seconds_left = 0;  // at most, by what runs took so far; 0: not known yet
+  const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
+  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 
 [[nodiscard]] Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner,

@@ -86,8 +86,13 @@ class Search {
       progress.schedules = d_.schedules;
       progress.runs = d_.runs;
       progress.runs_left = left();
+      if (simplify_until_ > 0) {
+        progress.runs_left = std::max(0, std::min(progress.runs_left, simplify_until_ - d_.runs));
+        progress.found = &d_;
+      }
       progress.best_rate = best_rate();
-      if (timed_runs_ > 0) progress.seconds_left = run_seconds_ / timed_runs_ * left() / std::max(1, options_.jobs);
+      if (timed_runs_ > 0)
+        progress.seconds_left = run_seconds_ / timed_runs_ * progress.runs_left / std::max(1, options_.jobs);
       progress.doing = doing;
       progress_(progress);
     }
@@ -462,6 +467,8 @@ class Search {
     const int before = d_.runs;
     const bool long_runs = timed_runs_ > 0 && run_seconds_ / timed_runs_ > kLongRun;
     const int most = long_runs ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
+    conclude();  // what is told until then, should somebody not want to wait for less of it
+    simplify_until_ = before + most + 2 * options_.confirm_runs;
     while (d_.runs - before + kGateRuns <= most && left() >= options_.confirm_runs + kGateRuns) {
       std::optional<Simplifier::Idea> idea = simplifier.next();
       if (!idea) break;
@@ -621,6 +628,7 @@ class Search {
   int unarmable_in_a_row_ = 0;
   int unfaulted_hits_ = 0;
   int level_ = 1;
+  int simplify_until_ = 0;                    // runs in all, at most; 0: nothing was found yet
   int floor_ = 0;                             // runs that the levels leave over
   double run_seconds_ = 0;
   int timed_runs_ = 0;

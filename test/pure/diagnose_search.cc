@@ -72,6 +72,34 @@ TEST_CASE("a partition is found at once and confirmed as often as it takes") {
   CHECK(progress.back().runs_left == config.diagnose.max_runs - d.runs + 1);
 }
 
+TEST_CASE("what is found is told before it is made simpler") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  Inputs inputs = inputs_of(config, {partition_dump()});
+  inputs.simplify = true;
+  int before = 0, after = 0;
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, [&](const Progress& p) {
+    if (p.found == nullptr) {
+      CHECK(after == 0);
+      ++before;
+      return;
+    }
+    ++after;
+    REQUIRE(p.found->found);
+    CHECK(p.found->target_reached);
+    CHECK(partitioned(*p.found->found));
+    CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // as it was found
+    CHECK(p.found->tally.reproduced == 8);
+    CHECK(p.found->words.find("8 of 8") != std::string::npos);
+    CHECK(p.runs_left <= 40 + 2 * config.diagnose.confirm_runs);  // not all that max_runs leaves
+  });
+  REQUIRE(d);
+  CHECK(before == 1 + 1 + 8);
+  CHECK(after == d->simplify_runs);
+  CHECK(after > 0);
+  CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
+}
+
 TEST_CASE("a failing call is found among others, in the order of the ranking") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
