@@ -30,6 +30,36 @@ std::vector<std::string> names_of(const CLI::App& app) {
   return names;
 }
 
+// The command that the line names: `dump show` of `rose dump show x`.
+const CLI::App* command_of(const CLI::App& app, int argc, char** argv, std::string& name) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const std::vector<const CLI::App*> inner = at->get_subcommands([&](const CLI::App* c) { return c->get_name() == argv[i]; });
+    if (inner.empty()) break;
+    at = inner.front();
+    name += fmt::format("{}{}", name.empty() ? "" : " ", argv[i]);
+  }
+  return at == &app ? nullptr : at;
+}
+
+// "--uint" of `rose trace --uint x`, of which CLI11 says "arguments were not expected: x --uint".
+std::string unknown_option(const CLI::App& command, int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word(argv[i]);
+    if (!word.starts_with("--")) continue;
+    const std::string option(word.substr(0, word.find('=')));
+    if (command.get_option_no_throw(option) == nullptr) return option;
+  }
+  return "";
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 // What the user typed when CLI11 says that it expected something else.
 std::string suggestion(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> names = names_of(app);
@@ -42,7 +72,10 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
       const std::string near = rose::did_you_mean(inner, inner_names);
       return near.empty() ? fmt::format("the commands of 'rose {}' are: {}", argv[1], fmt::join(inner_names, ", ")) : near;
     }
-    return fmt::format("see 'rose {} --help'", command->get_name());
+    std::string name;
+    const CLI::App* innermost = command_of(app, argc, argv, name);
+    const std::string near = rose::did_you_mean(unknown_option(*innermost, argc, argv), options_of(*innermost));
+    return fmt::format("{}{}see 'rose {} --help'", near, near.empty() ? "" : " ", name);
   }
   return hint.empty() ? fmt::format("the commands are: {}", fmt::join(names, ", ")) : hint;
 }
@@ -53,8 +86,10 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error, int arg
   if (first.empty() || first.front() == '-') return error.what();
   for (const CLI::App* command : app.get_subcommands({}))
     if (command->get_name() == first) {
-      const char* inner = unknown_inner(command, argc, argv);
-      return inner == nullptr ? error.what() : fmt::format("there is no command '{} {}'", first, inner);
+      if (const char* inner = unknown_inner(command, argc, argv)) return fmt::format("there is no command '{} {}'", first, inner);
+      std::string name;
+      const std::string option = unknown_option(*command_of(app, argc, argv, name), argc, argv);
+      return option.empty() ? error.what() : fmt::format("'rose {}' has no option '{}'", name, option);
     }
   return fmt::format("there is no command '{}'", first);
 }

@@ -294,7 +294,7 @@ Error Cluster::not_ready(std::size_t node, std::string message) const {
   std::string last = tail(info.dir / log, 10);
   if (last.empty()) last = tail(info.dir / (log = "stdout.log"), 10);
   return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message),
-          last.empty() ? "it printed nothing" : fmt::format("last lines of {}/{}:\n{}", info.name, log, last)};
+          last.empty() ? fmt::format("node {} printed nothing", info.name) : fmt::format("last lines of {}/{}:\n{}", info.name, log, last)};
 }
 
 Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {

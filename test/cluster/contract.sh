@@ -96,4 +96,11 @@ expect 2 "$rose" replay s.toml -c plain.toml --expect maybe
 expect 2 "$rose" diagnose --trace env.bin -c plain.toml --resume
 expect 2 "$rose" explode
 says err "'explode'"
+expect 2 "$rose" replay s.toml -c plain.toml --run 3
+says err "'rose replay' has no option '--run'"
+says err "did you mean '--runs'"
+expect 2 "$rose" dump show log.bin --sumary
+says err "see 'rose dump show --help'"
+expect 2 "$rose" profile -c plain.toml surplus
+says err 'surplus'
 [ ! -e started ] || fail "something was started before the refusal"
