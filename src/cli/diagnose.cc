@@ -98,6 +98,8 @@ class ClusterRunner final : public diagnose::Runner {
     return known == reproducing_.end() ? nullptr : &known->second;
   }
   [[nodiscard]] const std::string& backend() const { return backend_; }
+  // What the recorded runs that the search asked for had taken.
+  [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, config_.diagnose.jobs); }
 
  private:
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result) {
@@ -115,6 +117,7 @@ class ClusterRunner final : public diagnose::Runner {
     schedule::RunResult result = std::move(found->second.front());
     found->second.pop_front();
     remember(schedule, result);
+    recorded_seconds_ += result.seconds;
     result.trace = store_.recorded_trace(result.number);
     return result;
   }
@@ -126,6 +129,7 @@ class ClusterRunner final : public diagnose::Runner {
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
   std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
   std::string backend_;
+  double recorded_seconds_ = 0;
 };
 
 // Lanes are the deployment's nodes, as the diagnosis told the dump's hosts and addresses to them.
@@ -291,7 +295,7 @@ Result<int> run(const Options& options, const Common& common) {
   report.profile_path = options.profile;
   report.target_rate = config.diagnose.target_rate;
   report.seed = config.diagnose.seed;
-  report.seconds = seconds();
+  report.seconds = seconds() + runner.recorded_seconds();
   report.backend = runner.backend();
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
