@@ -77,6 +77,9 @@ class ClusterRunner final : public diagnose::Runner {
       log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                  made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
       if (!made[i]->backend.empty()) backend_ = made[i]->backend;
+      // Without faults: every run to come would drive the system no better. With faults it may be what they do.
+      if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
+        log::warning("control run without faults: the workload {}", made[i]->workload.note);
       remember(*todo[i], made[i]->result);
       results[places[i]] = std::move(made[i]->result);
     }

@@ -60,7 +60,7 @@ struct Asked {
 };
 
 // The oracle speaks like grep: 0 is a hit, 1 a miss, everything else means it could not tell.
-Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deployment) {
+Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deployment, const std::filesystem::path& run_dir) {
   ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
@@ -69,6 +69,10 @@ Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deplo
   if (!ended.started || ended.timed_out || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
+  if (ended.code > 1) {
+    // What it said, since its log goes with the run directory.
+    if (const std::string said = deploy::tail(run_dir / "oracle.log", 1, 256); !said.empty()) asked.note += ": " + said;
+  }
   return asked;
 }
 
@@ -168,7 +172,7 @@ class OneRun {
       oracle_note_ = "there is no [oracle] to ask";
       return {};
     }
-    ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_));
+    ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_, options_.run_dir));
     run_.result.oracle = asked.answer;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
@@ -183,7 +187,7 @@ class OneRun {
       ROSE_CHECK(cancel::check());
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
       if (!wait_readable(workload.fd(), next - monotonic_ns()) && monotonic_ns() >= next) {
-        ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_));
+        ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_, options_.run_dir));
         if (asked.answer == schedule::OracleAnswer::hit) return true;
         next = monotonic_ns() + config_.oracle->every_ns;
       }

@@ -25,6 +25,7 @@ TOML
 config hit.toml '"/bin/true"'
 config miss.toml '"/bin/false"'
 config unsure.toml '"/bin/sh", "-c", "exit 2"'
+config told.toml '"/bin/sh", "-c", "echo the other half; echo cannot look >&2; exit 2"'
 config hang.toml '"/bin/sleep", "100"'
 config missing.toml '"/nonexistent/oracle"'
 
@@ -64,6 +65,8 @@ for oracle in unsure hang; do
 done
 "$rose" replay crash.toml -c missing.toml --runs 1 >out 2>err && status=0 || status=$?
 [ $status -eq 4 ] || [ $status -eq 2 ] || fail "a missing oracle gave exit $status"
+expect 4 "$rose" replay crash.toml -c told.toml --runs 1
+says out 'the oracle exited with status 2: cannot look'
 # The two verdicts, and the patched build.
 expect 0 "$rose" replay crash.toml -c hit.toml --runs 3 --json
 json_is 'j["verdict"], j["rate"], j["reproduced"], j["faults"][0]["fired"]' "('reproduced', 1.0, 3, 3)"
@@ -76,6 +79,12 @@ expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --expect fixed
 # A workload's failure is reported, never judged.
 config false.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c false.toml --runs 1
+# A diagnosis with it is in vain: said at the run without faults.
+echo '{"ts":1763755200000000000,"node":"a","type":"scf","pid":41,"tid":41,"syscall":"openat","errno":"EIO","fd":null,"path":"/srv/a","peer":null}' > one.jsonl
+config useless.toml '"/bin/false"' /bin/false
+printf '[diagnose]\nmax_runs = 1\n' >> useless.toml
+"$rose" diagnose --trace one.jsonl -c useless.toml >out 2>err || true
+says err 'control run without faults: the workload exited with status 1'
 # A node that does not get ready, and a command that does not exist.
 sed 's#"test", "-s", "a/log"#"false"#; s/10s/300ms/' miss.toml > unready.toml
 expect 4 "$rose" replay crash.toml -c unready.toml --runs 1
