@@ -110,7 +110,7 @@ const Cause* Extractor::explaining(const Event& event, int node, int peer_node, 
 
 bool Extractor::last_breath(const Event& event, int node) const {
   for (const Cause* cause : causes_of_[static_cast<std::size_t>(node)])
-    if (cause->kind != CauseKind::paused && cause->kind != CauseKind::cut && event.ts_ns > cause->start &&
+    if (cause->kind != CauseKind::paused && cause->kind != CauseKind::cut && !cause->partly && event.ts_ns > cause->start &&
         event.ts_ns <= cause->start + kShutdown && event.ts_ns < cause->end)
       return true;
   return false;

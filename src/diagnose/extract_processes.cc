@@ -8,6 +8,7 @@ using schedule::Scope;
 
 namespace {
 
+constexpr std::int64_t kLivedOn = 2 * kSecond;         // processes seen this long after others ended did not end with them
 constexpr std::int64_t kOneCrash = kSecond;            // ends of one node this close are one crash
 constexpr std::int64_t kAllStop = 30 * kSecond;        // nodes that are stopped one after the other are so within this
 constexpr std::int64_t kPauseTogether = 2 * kSecond;   // the tracer samples processes once a second
@@ -160,6 +161,26 @@ bool Extractor::outside(const ProcessEvent& p) {
   return p.signal != 0 && !own_signal(p.signal);
 }
 
+bool Extractor::lived_on(int node, std::span<const ProcessEvent> ended) {
+  if (lives_.empty()) {
+    lives_.resize(static_cast<std::size_t>(nodes_.count()));
+    for (std::size_t s = 0; s < inputs_.traces.size(); ++s)
+      for (const Event& event : inputs_.traces[s].events) {
+        const int of = event.pid > 0 ? nodes_.of(s, event) : -1;
+        if (of < 0) continue;
+        auto& life = lives_[static_cast<std::size_t>(of)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
+        life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
+      }
+    for (auto& lives : lives_) std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
+  }
+  const auto& lives = lives_[static_cast<std::size_t>(node)];
+  return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
+    const auto& [pid, life] = entry;
+    return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kLivedOn &&
+           std::none_of(ended.begin(), ended.end(), [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
+  });
+}
+
 void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
   std::map<std::tuple<bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
   for (std::size_t i = 0; i < ends.size();) {
@@ -201,7 +222,10 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
         came_back_.insert(node);
       continue;
     }
-    causes_.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", name(node), at(ts))});
+    // A dump that began after the node, and holds no end of its main process, does not tell which one that is.
+    const bool partly = !p.main_known && lived_on(node, std::span(ends).subspan(first, j - first));
+    const std::string who = (partly ? "a process of " : "") + name(node);
+    causes_.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, at(ts)), partly});
     const std::tuple<bool, int, int> kind{p.signal != 0, p.signal, p.exit_code};
     if (const auto it = own.find(kind); it != own.end()) {
       plan_.candidates[it->second].count += weight;
@@ -213,9 +237,9 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
     fault.signal = ending_signal(p.signal);
     own_ends_.push_back(plan_.candidates.size());
     Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
-    c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", name(node), kernel::signal_name(p.signal), at(ts))
-            : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", name(node), p.exit_code, at(ts))
-                               : fmt::format("{} ended {}, its status is not known", name(node), at(ts));
+    c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at(ts))
+            : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at(ts))
+                               : fmt::format("{} ended {}, its status is not known", who, at(ts));
   }
 }
 

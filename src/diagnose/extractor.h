@@ -7,9 +7,11 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,7 @@ struct Cause {
   std::int64_t start = 0;
   std::int64_t end = 0;    // of its direct effect: back again, resumed, healed
   std::string words;       // "n1 was killed"
+  bool partly = false;     // other processes of the node lived on
 
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::cut) return node == a || node == b;
@@ -119,6 +122,8 @@ class Extractor {
   std::int64_t all_stopped() const;
 
   void crashes_of(int node, const std::vector<ProcessEvent>& ends);
+  // Whether others of the node's processes were there before these ended, and still are.
+  bool lived_on(int node, std::span<const ProcessEvent> ended);
 
   void pauses_of(int node, const std::vector<ProcessEvent>& pauses);
 
@@ -201,6 +206,7 @@ class Extractor {
   std::vector<std::pair<const Event*, int>> started_;
   std::vector<std::vector<std::int64_t>> starts_;       // of a node's main process
   std::vector<ProcessEvent> ps_;
+  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>> lives_;  // by node and process, of long ones: first and last event
   std::vector<std::pair<std::size_t, const Event*>> silences_;
   std::vector<Cause> causes_;
   std::vector<std::vector<const Cause*>> causes_of_;

@@ -667,6 +667,34 @@ TEST_CASE("failures of a node right after its own kill are noise of its shutdown
   CHECK(plan.candidates[1].syscall == "openat");
 }
 
+TEST_CASE("a process that ends while others of its node live on takes nobody's failures with it") {
+  // Traced while it ran: no event says which process is the main one.
+  Dump dump;
+  const auto other = [&](trace::Event& event) { event.pid = event.tid = 7; };
+  other(dump.scf(2, "n1", "fsync", EIO, "/data/n1/early"));
+  dump.exited(10, "n1", 1, 0);
+  other(dump.scf(10.5, "n1", "pwrite64", ENOSPC, "/data/n1/base"));
+  const auto config = deployment();
+  SECTION("the other one is seen long after") {
+    other(dump.scf(20, "n1", "fsync", EIO, "/data/n1/early"));
+    dump.ends(30);
+    const Plan plan = plan_of(config, dump);
+    CHECK(discarded(plan, "own end") == 0);
+    REQUIRE(plan.candidates.size() == 3);
+    CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const auto& c) { return c.error == "ENOSPC"; }));
+    CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                      [](const auto& c) { return c.why.find("a process of n1 ended itself with status 1") == 0; }));
+  }
+  SECTION("nobody of before is seen again") {
+    dump.scf(20, "n1", "fsync", EIO, "/data/n1/early").pid = 8;
+    dump.ends(30);
+    const Plan plan = plan_of(config, dump);
+    CHECK(discarded(plan, "own end") == 1);
+    CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                      [](const auto& c) { return c.why.find("n1 ended itself with status 1") == 0; }));
+  }
+}
+
 TEST_CASE("a disk error right before the node is killed goes first, the kill second") {
   Dump clean;
   clean.scf(1, "n1", "mkdir", EEXIST, "/data/n1");
