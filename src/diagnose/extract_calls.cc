@@ -109,10 +109,12 @@ const Cause* Extractor::explaining(const Event& event, int node, int peer_node, 
 }
 
 bool Extractor::last_breath(const Event& event, int node) const {
-  for (const Cause* cause : causes_of_[static_cast<std::size_t>(node)])
-    if (cause->kind != CauseKind::paused && cause->kind != CauseKind::cut && !cause->partly && event.ts_ns > cause->start &&
-        event.ts_ns <= cause->start + kShutdown && event.ts_ns < cause->end)
-      return true;
+  for (const Cause* cause : causes_of_[static_cast<std::size_t>(node)]) {
+    if (cause->kind == CauseKind::paused || cause->kind == CauseKind::cut || cause->partly) continue;
+    // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
+    if (event.ts_ns <= cause->gone && resource_error(event.err)) continue;
+    if (event.ts_ns > cause->start && event.ts_ns <= cause->start + kShutdown && event.ts_ns < cause->end) return true;
+  }
   return false;
 }
 

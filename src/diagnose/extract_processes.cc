@@ -225,7 +225,8 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
     // A dump that began after the node, and holds no end of its main process, does not tell which one that is.
     const bool partly = !p.main_known && lived_on(node, std::span(ends).subspan(first, j - first));
     const std::string who = (partly ? "a process of " : "") + name(node);
-    causes_.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, at(ts)), partly});
+    causes_.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, at(ts)), partly,
+                       p.event->ts_ns});
     const std::tuple<bool, int, int> kind{p.signal != 0, p.signal, p.exit_code};
     if (const auto it = own.find(kind); it != own.end()) {
       plan_.candidates[it->second].count += weight;

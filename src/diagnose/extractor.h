@@ -42,6 +42,7 @@ struct Cause {
   std::int64_t end = 0;    // of its direct effect: back again, resumed, healed
   std::string words;       // "n1 was killed"
   bool partly = false;     // other processes of the node lived on
+  std::int64_t gone = 0;   // it ended itself: when what decides had ended, after others
 
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::cut) return node == a || node == b;

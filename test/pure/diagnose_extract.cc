@@ -695,6 +695,24 @@ TEST_CASE("a process that ends while others of its node live on takes nobody's f
   }
 }
 
+TEST_CASE("a disk that fails the recovery from its first failure too has failed twice") {
+  // PostgreSQL on a full disk: a session panics, the recovery finds no room either, the server ends.
+  Dump dump;
+  dump.started(-1, "n1");
+  dump.scf(5.0, "n1", "pwritev", ENOSPC, "/data/n1/wal/xlogtemp.61").pid = 61;
+  dump.crashed(5.001, "n1", SIGABRT, 0).pid = 61;
+  dump.scf(5.1, "n1", "close", EBADF).pid = 62;
+  dump.scf(5.18, "n1", "pwritev", ENOSPC, "/data/n1/wal/xlogtemp.63").pid = 63;
+  dump.exited(5.19, "n1", 1);
+  dump.scf(5.2, "n1", "unlink", EIO, "/data/n1/wal/late").pid = 64;
+  dump.ends(30);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.candidates.at(0).error == "ENOSPC");
+  CHECK(plan.candidates.at(0).count == 2);
+  CHECK(plan.candidates.at(0).fault.times == 2);
+}
+
 TEST_CASE("a disk error right before the node is killed goes first, the kill second") {
   Dump clean;
   clean.scf(1, "n1", "mkdir", EEXIST, "/data/n1");
