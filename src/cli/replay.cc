@@ -1,3 +1,5 @@
+#include <map>
+
 // rose replay: runs a schedule again and reports its replay rate.
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -118,10 +120,14 @@ Result<int> run(const Options& options, const Common& common) {
   log::end_progress();
   report.tally = repeated.tally;
   report.seconds = repeated.seconds;
+  std::map<std::string, int> failed_workloads;
   for (replay::Run& made : repeated.runs) {
     if (!made.backend.empty()) report.backend = made.backend;
+    report.workloads.push_back(made.workload.note);
+    if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
     report.runs.push_back(std::move(made.result));
   }
+  for (const auto& [note, times] : failed_workloads) log::info("the workload {} in {} of {} runs", note, times, report.runs.size());
   conclude(report);
   if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
   if (folder) {

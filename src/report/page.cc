@@ -462,7 +462,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   }
   body += "<div class=\"facts\">\n";
   if (diagnosis.found) body += fact(std::to_string(diagnosis.level), "level of the search");
-  body += fact(std::to_string(diagnosis.schedules), diagnosis.target_reached ? "schedules tried before it was found" : "schedules tried");
+  body += fact(std::to_string(diagnosis.schedules), fmt::format("schedule{} tried{}", diagnosis.schedules == 1 ? "" : "s", diagnosis.target_reached ? " before it was found" : ""));
   body += fact(std::to_string(diagnosis.runs), fmt::format("runs, {} of them to confirm", diagnosis.confirm_runs));
   body += fact(format_seconds(report.seconds), "in all");
   body += fact(percent(diagnosis.plan.discarded_share), fmt::format("of {} discarded", plural(diagnosis.plan.failures, "failure")));

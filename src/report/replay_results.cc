@@ -77,13 +77,16 @@ std::string replay_json(const ReplayReport& report) {
     faults.push_back(std::move(entry));
   }
   Json runs = Json::array();
-  for (const RunResult& run : report.runs)
+  for (std::size_t i = 0; i < report.runs.size(); ++i) {
+    const RunResult& run = report.runs[i];
     runs.push_back({{"number", run.number},
                     {"verdict", schedule::verdict_name(run.verdict)},
                     {"reason", run.reason},
                     {"seconds", run.seconds},
                     {"directory", text_or_null(run.directory.string())},
+                    {"workload", text_or_null(i < report.workloads.size() ? report.workloads[i] : "")},
                     {"faults", Json::parse(schedule::outcomes_json(run.faults))}});
+  }
   Json json = {{"verdict", schedule::verdict_name(report.verdict)},
                {"rate", report.tally.rate()},
                {"interval", interval_json(report.tally)},

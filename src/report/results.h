@@ -34,6 +34,7 @@ struct ReplayReport {
   std::int64_t began_ns = 0;       // wall clock; 0: not known
   std::string backend;
   std::vector<schedule::RunResult> runs;
+  std::vector<std::string> workloads;  // of each run: how the workload ended; told, never judged
 
   [[nodiscard]] std::vector<FaultCount> faults() const;
   // What `expect` asks for is so: exit code 0.

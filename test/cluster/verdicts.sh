@@ -55,6 +55,12 @@ json_is 'j["verdict"]' inconclusive
 json_is 'j["faults"][0]["id"], j["faults"][0]["requested"], j["faults"][0]["fired"]' "('unreached', 2, 0)"
 expect 4 "$rose" replay never.toml -c miss.toml --runs 1
 says out unreached
+# How the workload ended is told, and changes nothing.
+config works-ill.toml '"/bin/true"' /bin/false
+expect 0 "$rose" replay crash.toml -c works-ill.toml --runs 2 --json
+json_is 'j["run_results"][1]["workload"]' 'exited with status 1'
+says err 'the workload exited with status 1 in 2 of 2 runs'
+
 # It never fires but the bug shows: it shows without faults, which is no reproduction.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
 json_is 'j["run_results"][0]["verdict"]' inconclusive
