@@ -222,7 +222,9 @@ Result<Value> parse(std::string_view text, std::string_view file) {
     for (const char c : error.description()) append_escaped(why, c);
     if (why.rfind("Error while ", 0) == 0) why.replace(0, 1, "e");
     if (const std::size_t macro = why.find(" (TOML_"); macro != std::string::npos) why.resize(macro);
-    return fail(ErrorKind::input, fmt::format("{}: not valid TOML: {}", at(file, place_of(error.source())), why));
+    const bool again = why.find("redefine existing table") != std::string::npos;
+    return fail(ErrorKind::input, fmt::format("{}: not valid TOML: {}", at(file, place_of(error.source())), why),
+                again ? "what there may be several of has two brackets, each time: [[node]], [[fault]]" : "");
   } catch (const BrokenAssertion&) {
     return fail(ErrorKind::input, fmt::format("{}: not valid TOML", at(file, {broken_line(text), 1})));
   }

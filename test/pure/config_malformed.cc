@@ -48,7 +48,14 @@ name = "b"
 )",
      "2:1: not valid TOML: error while parsing table header: cannot redefine existing table "
      "'deployment'",
-     ""},
+     "what there may be several of has two brackets, each time: [[node]], [[fault]]"},
+    {R"([node]
+name = "a"
+[node]
+name = "b"
+)",
+     "3:1: not valid TOML: error while parsing table header: cannot redefine existing table 'node'",
+     "what there may be several of has two brackets, each time: [[node]], [[fault]]"},
     {"name = \"a\x01\"\n",
      "1:10: not valid TOML: error while parsing string: unescaped control characters other than "
      "TAB (U+0009) are explicitly prohibited",
