@@ -589,6 +589,18 @@ class Search {
     return reached(kept_.back().tally, options_.confirm_runs) ? kept_.back() : kept_.front();
   }
 
+  // Why every fault of it looked like a consequence of something else in the dump; "" when one did not.
+  std::string consequence(const Schedule& schedule) const {
+    std::string why;
+    for (const Fault& fault : schedule.faults) {
+      const auto candidate = std::find_if(d_.plan.candidates.begin(), d_.plan.candidates.end(),
+                                          [&](const Candidate& c) { return c.fault.id == fault.id; });
+      if (candidate == d_.plan.candidates.end() || !candidate->symptom) return {};
+      if (why.empty()) why = candidate->why;
+    }
+    return why;
+  }
+
   std::string words(const Kept& kept) const {
     std::string text = schedule::in_words(kept.schedule);
     while (text.ends_with('\n')) text.pop_back();
@@ -596,6 +608,9 @@ class Search {
     const auto [low, high] = kept.tally.interval();
     text += fmt::format("\nThe bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", kept.tally.reproduced,
                         kept.tally.conclusive(), percent(kept.tally.rate()), percent(low), percent(high));
+    if (const std::string why = consequence(kept.schedule); !why.empty())
+      text += fmt::format("\nBut in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did not show the bug; "
+                          "if the oracle asks for this consequence itself, it proves nothing.", why);
     if (dropped_ > 0)
       text += fmt::format("\nIt shows without {} other fault{} of the dump, so {} left out.", dropped_, dropped_ == 1 ? "" : "s",
                           dropped_ == 1 ? "that one was" : "those were");

@@ -378,6 +378,24 @@ TEST_CASE("runs that show the dump's symptoms are tried again before others") {
     if (schedule::fingerprint(tried.schedule) == again[0]) CHECK(tried.schedule.faults.at(0).call.path == "*/ccc");
 }
 
+TEST_CASE("a schedule of nothing but a symptom is reported as such") {
+  const auto config = deployment();
+  Dump dump = calls_dump();
+  dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
+  const auto found_by = [&](FaultKind kind) {
+    Cluster cluster([&](const Schedule& s, int) {
+      return Answer{hit_if(s.faults.size() == 1 && fault_of(s, kind, "n2") != nullptr), {}, {}};
+    });
+    return diagnosis_of(config, dump, cluster);
+  };
+  const Diagnosis symptom = found_by(FaultKind::crash);
+  REQUIRE(symptom.target_reached);
+  CHECK(symptom.words.find("a consequence, not a cause") != std::string::npos);
+  const Diagnosis cause = found_by(FaultKind::syscall);
+  REQUIRE(cause.target_reached);
+  CHECK(cause.words.find("consequence") == std::string::npos);
+}
+
 TEST_CASE("max_runs is kept in every phase") {
   for (int most = 1; most <= 25; ++most) {
     auto config = deployment();
