@@ -1,6 +1,6 @@
 # Every library comes from a Debian 12 package; deps.txt lists them for the set-up scripts.
 find_package(PkgConfig REQUIRED)
-find_package(Threads REQUIRED)
+
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(nlohmann_json REQUIRED)

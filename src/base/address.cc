@@ -15,6 +15,13 @@ constexpr std::size_t kTail = kMapped.size();
 
 }  // namespace
 
+Address Address::ipv4(const std::array<std::uint8_t, 4>& bytes) {
+  Address address;
+  std::copy(kMapped.begin(), kMapped.end(), address.bytes.begin());
+  std::copy(bytes.begin(), bytes.end(), address.bytes.begin() + kTail);
+  return address;
+}
+
 bool Address::is_ipv4() const { return std::equal(kMapped.begin(), kMapped.end(), bytes.begin()); }
 
 std::uint32_t Address::tail() const {
@@ -62,8 +69,8 @@ std::optional<Address> parse_address(std::string_view text) {
   const std::string terminated(text);
   Address address;
   if (::inet_pton(AF_INET6, terminated.c_str(), address.bytes.data()) == 1) return address;
-  std::copy(kMapped.begin(), kMapped.end(), address.bytes.begin());
-  if (::inet_pton(AF_INET, terminated.c_str(), &address.bytes[kTail]) == 1) return address;
+  std::array<std::uint8_t, 4> four{};
+  if (::inet_pton(AF_INET, terminated.c_str(), four.data()) == 1) return Address::ipv4(four);
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@ namespace rose {
 struct Address {
   std::array<std::uint8_t, 16> bytes{};  // IPv4 as ::ffff:a.b.c.d
 
+  [[nodiscard]] static Address ipv4(const std::array<std::uint8_t, 4>& bytes);
   [[nodiscard]] bool is_ipv4() const;
   // The last 32 bits as a number: the nodes of one network differ in nothing else.
   [[nodiscard]] std::uint32_t tail() const;

@@ -1,4 +1,5 @@
 #include "base/held_child.h"
+#include "base/pipe.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,16 +14,6 @@
 
 namespace rose {
 namespace {
-
-struct Pipe {
-  Fd read, write;
-};
-
-Result<Pipe> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(ErrorKind::environment, "pipe", errno);
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
 
 // In the child of a process with threads: nothing that takes a lock or memory from here on.
 [[noreturn]] void become(char** argv, HeldChild::Kind kind, pid_t parent, int go, int failed, int null, int errors) {

@@ -17,22 +17,16 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/units.h"
+#include "base/pipe.h"
 
 namespace rose {
 namespace {
 
 constexpr std::size_t kKept = std::size_t{1} << 20;
 
-struct Pipe {
-  Fd read;
-  Fd write;
-};
-
-Result<Pipe> make_pipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return fail_errno(ErrorKind::environment, "pipe", errno);
-  Pipe pipe{Fd(fds[0]), Fd(fds[1])};
-  // Only our end: the child's must block, or it would lose output.
+// Only our end does not block: the child's must, or it would lose output.
+Result<Pipe> make_output_pipe() {
+  ROSE_TRY(Pipe pipe, make_pipe());
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
@@ -134,8 +128,8 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
                            std::int64_t timeout_ns) {
   ROSE_ASSERT(!argv.empty());
   ROSE_TRY(Fd in, make_input(input));
-  ROSE_TRY(Pipe out, make_pipe());
-  ROSE_TRY(Pipe err, make_pipe());
+  ROSE_TRY(Pipe out, make_output_pipe());
+  ROSE_TRY(Pipe err, make_output_pipe());
   const std::int64_t deadline = monotonic_ns() + timeout_ns;
   ROSE_TRY(const pid_t pid, spawn(argv, in.get(), out.write.get(), err.write.get()));
   out.write.reset();

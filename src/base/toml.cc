@@ -162,7 +162,7 @@ std::string_view article(Type type) {
 std::string wrong_type(const Value& value, std::string_view what) {
   if (value.type == Type::array || value.type == Type::table || value.type == Type::date)
     return fmt::format("{} was found, {} is needed", article(value.type), what);
-  return fmt::format("{} is {}, {} is needed", quoted(value), article(value.type), what);
+  return fmt::format("{} is {}, {} is needed", toml::quoted(value), article(value.type), what);
 }
 
 // Control characters would garble the terminal that shows the message.
@@ -242,7 +242,7 @@ std::string quoted(std::string_view text) {
 
 std::string quoted(const Value& value) {
   switch (value.type) {
-    case Type::string: return quoted(value.text);
+    case Type::string: return toml::quoted(value.text);
     case Type::integer: return fmt::format("'{}'", value.integer);
     case Type::real: return fmt::format("'{}'", value.real);
     case Type::boolean: return fmt::format("'{}'", value.boolean);
@@ -317,7 +317,7 @@ bool Table::string(std::string_view key, std::string& into) {
     return false;
   }
   if (value->text.find('\0') != std::string::npos) {
-    wrong(key, fmt::format("{} contains a NUL character, which is not accepted", quoted(*value)));
+    wrong(key, fmt::format("{} contains a NUL character, which is not accepted", toml::quoted(*value)));
     return false;
   }
   into = value->text;
@@ -360,7 +360,7 @@ bool Table::real(std::string_view key, double& into, double above, double most) 
   }
   const double number = value->type == Type::real ? value->real : static_cast<double>(value->integer);
   if (!(number > above && number <= most)) {  // so written, nan is refused, too
-    wrong(key, fmt::format("{} is out of range, {} is needed", quoted(*value), range));
+    wrong(key, fmt::format("{} is out of range, {} is needed", toml::quoted(*value), range));
     return false;
   }
   into = number;
@@ -373,11 +373,11 @@ bool Table::duration(std::string_view key, std::int64_t& ns, std::int64_t least_
   if (value == nullptr) return false;
   const Result<std::int64_t> parsed = parse_duration_ns(value->text);
   if (!parsed) {
-    wrong(key, fmt::format("{} is not {}", quoted(*value), example));
+    wrong(key, fmt::format("{} is not {}", toml::quoted(*value), example));
     return false;
   }
   if (*parsed < least_ns || *parsed > most_ns) {
-    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", quoted(*value), format_duration(least_ns),
+    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value), format_duration(least_ns),
                            format_duration(most_ns)));
     return false;
   }
@@ -391,11 +391,11 @@ bool Table::size(std::string_view key, std::uint64_t& bytes, std::uint64_t least
   if (value == nullptr) return false;
   const Result<std::uint64_t> parsed = parse_size(value->text);
   if (!parsed) {
-    wrong(key, fmt::format("{} is not {}", quoted(*value), example));
+    wrong(key, fmt::format("{} is not {}", toml::quoted(*value), example));
     return false;
   }
   if (*parsed < least || *parsed > most) {
-    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", quoted(*value), format_size(least),
+    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value), format_size(least),
                            format_size(most)));
     return false;
   }
@@ -418,7 +418,7 @@ bool Table::strings(std::string_view key, std::vector<std::string>& into) {
       return false;
     }
     if (item.text.empty() || item.text.find('\0') != std::string::npos) {
-      problems_->add(item.place, fmt::format("{}: {} {}", path(key), quoted(item),
+      problems_->add(item.place, fmt::format("{}: {} {}", path(key), toml::quoted(item),
                                              item.text.empty() ? "is empty, some text is needed"
                                                                : "contains a NUL character, which is not accepted"));
       return false;
@@ -445,7 +445,7 @@ bool Table::command(std::string_view key, std::vector<std::string>& into) {
     }
     if (item.text.find('\0') != std::string::npos) {
       problems_->add(item.place, fmt::format("{}: {} contains a NUL character, which is not accepted", path(key),
-                                             quoted(item)));
+                                             toml::quoted(item)));
       return false;
     }
     list.push_back(item.text);
@@ -465,7 +465,7 @@ bool Table::one_of(std::string_view key, const std::vector<std::string>& choices
   if (value == nullptr) return false;
   const auto it = std::find(choices.begin(), choices.end(), value->text);
   if (it == choices.end()) {
-    wrong(key, fmt::format("{} is not {}", quoted(*value), what), did_you_mean(value->text, choices));
+    wrong(key, fmt::format("{} is not {}", toml::quoted(*value), what), did_you_mean(value->text, choices));
     return false;
   }
   index = static_cast<std::size_t>(it - choices.begin());
@@ -509,7 +509,7 @@ void Table::finish() {
     std::string hint = did_you_mean(member.key, known_);
     hint += fmt::format("{}accepted here: {}", hint.empty() ? "" : " ", fmt::join(known_, ", "));
     problems_->add(member.place,
-                   fmt::format("{}unknown key {}", path_.empty() ? "" : path_ + ": ", quoted(member.key)),
+                   fmt::format("{}unknown key {}", path_.empty() ? "" : path_ + ": ", toml::quoted(member.key)),
                    std::move(hint));
     return;  // the first of the table is the one that would be reported
   }

@@ -9,6 +9,8 @@
 
 namespace rose {
 
+inline constexpr std::int64_t kSecond = 1'000'000'000;  // ns
+
 // "200ms", "1.5s", "3m", "2h" -> nanoseconds. Refuses signs, missing units and more than 10,000 h;
 // the error's message names the accepted form, the caller adds where the value stood.
 [[nodiscard]] Result<std::int64_t> parse_duration_ns(std::string_view text);

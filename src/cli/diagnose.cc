@@ -19,7 +19,7 @@
 namespace rose::cli {
 namespace {
 
-struct Options {
+struct DiagnoseOptions {
   std::vector<std::string> traces;
   std::string config = "rose.toml";
   std::string profile;
@@ -190,13 +190,13 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
   return write_file(file, schedule::to_toml(*diagnosis.found, comment), 0644);
 }
 
-int exit_code_of(const diagnose::Diagnosis& diagnosis) {
+int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.target_reached) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
 
-Result<std::string> page_of(const report::DiagnosisReport& report, const diagnose::Inputs& inputs, const ClusterRunner& runner,
-                            const replay::RunStore& store, const Options& options, const config::Config& config) {
+Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const diagnose::Inputs& inputs, const ClusterRunner& runner,
+                            const replay::RunStore& store, const DiagnoseOptions& options, const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
   for (std::size_t i = 0; i < inputs.traces.size(); ++i)
     context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.traces[i]));
@@ -219,7 +219,7 @@ Result<std::string> page_of(const report::DiagnosisReport& report, const diagnos
                                 context);
 }
 
-Result<int> run(const Options& options, const Common& common) {
+Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   if (options.jobs) config.diagnose.jobs = *options.jobs;
   diagnose::Inputs inputs;
@@ -307,16 +307,16 @@ Result<int> run(const Options& options, const Common& common) {
   if (folder) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
-    ROSE_TRY(const std::string page, page_of(report, inputs, runner, store, options, config));
+    ROSE_TRY(const std::string page, diagnosis_page(report, inputs, runner, store, options, config));
     ROSE_CHECK(write_file(report.page, page));
   }
-  return exit_code_of(diagnosis);
+  return diagnosis_exit_code(diagnosis);
 }
 
 }  // namespace
 
 void add_diagnose(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiagnoseOptions>();
   CLI::App* command = add_command(app, "diagnose", "Find the fault schedule that reproduces the failure in a dump",
                                   "  rose diagnose --trace dump.bin -c rose.toml --profile profile.json\n"
                                   "  rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan");
@@ -331,7 +331,7 @@ void add_diagnose(CLI::App& app, Action& action) {
   command->add_flag("--resume", options->resume, "Go on from the record in --report DIR");
   command->add_flag("--keep", options->keep, "Keep all run directories");
   command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
-  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+  command->callback([options, &action] { action = [options](const Common& c) { return run_diagnose(*options, c); }; });
 }
 
 }  // namespace rose::cli

@@ -8,7 +8,7 @@
 namespace rose::cli {
 namespace {
 
-Result<int> run(const Common& common) {
+Result<int> run_doctor(const Common& common) {
   const std::vector<kernel::Capability> capabilities = kernel::probe_all();
   std::string missing;
   for (const kernel::Capability& c : capabilities)
@@ -38,7 +38,7 @@ Result<int> run(const Common& common) {
 void add_doctor(CLI::App& app, Action& action) {
   CLI::App* command = add_command(app, "doctor", "What this machine can do, each capability tried for real, and how to get what is missing",
                                   "  rose doctor\n  rose doctor --json");
-  command->callback([&action] { action = [](const Common& c) { return run(c); }; });
+  command->callback([&action] { action = [](const Common& c) { return run_doctor(c); }; });
 }
 
 }  // namespace rose::cli

@@ -7,13 +7,13 @@
 namespace rose::cli {
 namespace {
 
-struct Options {
+struct ExecOptions {
   std::string node;
   std::string socket;
   std::vector<std::string> command;
 };
 
-Result<int> run(const Options& options) {
+Result<int> run_exec(const ExecOptions& options) {
   std::string socket = options.socket;
   if (const char* given = std::getenv("ROSE_EXEC_SOCKET"); socket.empty() && given != nullptr) socket = given;
   return Unexpected(inject::enter(socket, options.node, options.command));
@@ -22,7 +22,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 void add_exec(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecOptions>();
   CLI::App* command = add_command(
       app, "exec",
       "Become a command whose syscalls a running schedule may change: the entry point of a container or unit that a node attaches to "
@@ -33,7 +33,7 @@ void add_exec(CLI::App& app, Action& action) {
   command->add_option("--socket", options->socket, "Where the run listens (default: ROSE_EXEC_SOCKET, which setup commands get)");
   command->add_option("command", options->command, "The command and its arguments, after --")->required()->type_name("CMD");
   command->positionals_at_end();
-  command->callback([options, &action] { action = [options](const Common&) { return run(*options); }; });
+  command->callback([options, &action] { action = [options](const Common&) { return run_exec(*options); }; });
 }
 
 }  // namespace rose::cli

@@ -8,7 +8,7 @@
 namespace rose::cli {
 namespace {
 
-Result<int> run(const Common& common) {
+Result<int> run_heal(const Common& common) {
   ROSE_CHECK(need_root("heal"));
   ROSE_TRY(const deploy::Healed healed, deploy::heal());
   if (common.json) {
@@ -29,7 +29,7 @@ Result<int> run(const Common& common) {
 void add_heal(CLI::App& app, Action& action) {
   CLI::App* command = add_command(app, "heal", "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
                                   "  rose heal\n  rose heal --json");
-  command->callback([&action] { action = [](const Common& c) { return run(c); }; });
+  command->callback([&action] { action = [](const Common& c) { return run_heal(c); }; });
 }
 
 }  // namespace rose::cli

@@ -9,12 +9,12 @@
 namespace rose::cli {
 namespace {
 
-struct Options {
+struct NodeOptions {
   std::string action;
   std::string node;
 };
 
-Result<int> run(const Options& options, const Common& common) {
+Result<int> run_node(const NodeOptions& options, const Common& common) {
   const char* run_dir = std::getenv("ROSE_RUN_DIR");
   if (run_dir == nullptr || *run_dir == '\0')
     return fail(ErrorKind::usage, "ROSE_RUN_DIR is not set: there is no running deployment to act on",
@@ -30,13 +30,13 @@ Result<int> run(const Options& options, const Common& common) {
 }  // namespace
 
 void add_node(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NodeOptions>();
   CLI::App* command = add_command(app, "node", "Act on a node of the running deployment; such stops are planned, never faults",
                                   "  rose node restart n2\n  rose node status n1");
   command->add_option("action", options->action, "What to do")->required()->type_name("ACTION")
       ->check(CLI::IsMember({"stop", "start", "restart", "kill", "status"}));
   command->add_option("node", options->node, "Its name in rose.toml")->required()->type_name("NODE");
-  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+  command->callback([options, &action] { action = [options](const Common& c) { return run_node(*options, c); }; });
 }
 
 }  // namespace rose::cli

@@ -10,14 +10,14 @@
 namespace rose::cli {
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::string config = "rose.toml";
   std::string out = "profile.json";
   int runs = 1;
   bool keep = false;
 };
 
-Result<int> run(const Options& options, const Common& common) {
+Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   ROSE_TRY(const config::Config config, config::read_config(options.config));
   if (!config.workload)
     return fail(ErrorKind::input, fmt::format("{}: there is no [workload]", options.config),
@@ -81,14 +81,14 @@ Result<int> run(const Options& options, const Common& common) {
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   CLI::App* command = add_command(app, "profile", "Learn what is normal from runs without faults",
                                   "  rose profile -c rose.toml\n  rose profile -c rose.toml -o profile.json --runs 5");
   command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
   command->add_option("-o,--output", options->out, "Where the profile is written")->capture_default_str();
   command->add_option("--runs", options->runs, "How many runs to learn from")->capture_default_str()->check(CLI::Range(1, 1000));
   command->add_flag("--keep", options->keep, "Keep the run directories");
-  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+  command->callback([options, &action] { action = [options](const Common& c) { return run_profile(*options, c); }; });
 }
 
 }  // namespace rose::cli

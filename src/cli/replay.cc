@@ -15,7 +15,7 @@
 namespace rose::cli {
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string schedule;
   std::string config = "rose.toml";
   std::optional<int> runs;
@@ -53,7 +53,7 @@ void conclude(report::ReplayReport& report) {
   }
 }
 
-int exit_code_of(const report::ReplayReport& report) {
+int replay_exit_code(const report::ReplayReport& report) {
   if (report.verdict == schedule::Verdict::inconclusive) return 4;
   return report.passed() ? 0 : 1;
 }
@@ -70,7 +70,7 @@ std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report
   return shown;
 }
 
-std::string page_of(const report::ReplayReport& report, const replay::RunStore& store, const config::Config& config) {
+std::string replay_page(const report::ReplayReport& report, const replay::RunStore& store, const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
   context.environment.emplace_back("Schedule", report.schedule_path);
   add_deployment(context, config, report.config_path);
@@ -79,7 +79,7 @@ std::string page_of(const report::ReplayReport& report, const replay::RunStore& 
   return report::replay_html(report, telling_runs(report, store), context);
 }
 
-Result<int> run(const Options& options, const Common& common) {
+Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   ROSE_TRY(const config::Config config, config::read_config(options.config));
   ROSE_TRY(const schedule::Schedule schedule, schedule::read_schedule(options.schedule));
   ROSE_CHECK(schedule::check_nodes(schedule, config.node_names(), options.schedule));
@@ -133,17 +133,17 @@ Result<int> run(const Options& options, const Common& common) {
   if (folder) {
     ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
     ROSE_CHECK(write_file(*folder / "replay.txt", report::replay_text(report)));
-    ROSE_CHECK(write_file(*folder / "report.html", page_of(report, store, config)));
+    ROSE_CHECK(write_file(*folder / "report.html", replay_page(report, store, config)));
     log::info("report: {}", (*folder / "report.html").string());
   }
   print(common.json ? report::replay_json(report) : report::replay_text(report));
-  return exit_code_of(report);
+  return replay_exit_code(report);
 }
 
 }  // namespace
 
 void add_replay(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = add_command(app, "replay", "Run a schedule again and report its replay rate",
                                   "  rose replay schedule.toml -c rose.toml --runs 10\n"
                                   "  rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml");
@@ -157,7 +157,7 @@ void add_replay(CLI::App& app, Action& action) {
   command->add_option("--report", options->report, "Write the record of all runs, their traces and results, and report.html to this folder");
   command->add_flag("--keep", options->keep, "Keep all run directories");
   command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
-  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+  command->callback([options, &action] { action = [options](const Common& c) { return run_replay(*options, c); }; });
 }
 
 }  // namespace rose::cli

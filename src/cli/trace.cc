@@ -31,7 +31,7 @@ namespace {
 constexpr double kHotFunctionRate = 100;
 constexpr double kHotFunctionShare = 50;
 
-struct Options {
+struct TraceOptions {
   TargetOptions targets;
   std::vector<std::string> command;
   std::string config;
@@ -50,7 +50,7 @@ struct Options {
   bool keep = false;
 };
 
-Result<void> override_options(const Options& options, observe::TracerOptions& tracer) {
+Result<void> override_options(const TraceOptions& options, observe::TracerOptions& tracer) {
   if (options.window) tracer.window = *options.window;
   if (!options.memory.empty()) {
     Result<std::uint64_t> bytes = parse_size(options.memory);
@@ -123,7 +123,7 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
   return {};
 }
 
-Result<int> trace_running(const Options& options, const Common& common) {
+Result<int> trace_running(const TraceOptions& options, const Common& common) {
   std::int64_t duration_ns = 0;
   if (!options.duration.empty()) {
     ROSE_TRY(duration_ns, duration_option("--duration", options.duration));
@@ -216,7 +216,7 @@ std::string from_here(const std::string& incident) {
   return quoted + "'" + incident.substr(end);
 }
 
-Result<int> trace_deployment(const Options& options, const Common& common) {
+Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
   ROSE_TRY(const config::Config config, config::read_config(options.config));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
@@ -284,7 +284,7 @@ Result<int> trace_deployment(const Options& options, const Common& common) {
 }
 
 // What --noise and -c make of the built-in list.
-Result<int> list_noise(Options options) {
+Result<int> list_noise(TraceOptions options) {
   std::erase(options.noise, "list");
   observe::TracerOptions tracer;
   if (!options.config.empty()) {
@@ -296,7 +296,7 @@ Result<int> list_noise(Options options) {
   return 0;
 }
 
-Result<int> run(const Options& options, const Common& common) {
+Result<int> run_trace(const TraceOptions& options, const Common& common) {
   if (std::find(options.noise.begin(), options.noise.end(), "list") != options.noise.end()) return list_noise(options);
   const bool deployment = !options.config.empty();
   const int chosen = (deployment ? 1 : 0) + (options.command.empty() ? 0 : 1) + (options.targets.empty() ? 0 : 1);
@@ -321,7 +321,7 @@ Result<int> run(const Options& options, const Common& common) {
 }  // namespace
 
 void add_trace(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceOptions>();
   CLI::App* command = add_command(app, "trace", "Record what fails in running systems, in a window that 'rose dump' writes",
                                   "  rose trace --pid $(pidof redis-server) -o dump.bin\n"
                                   "  rose trace -c rose.toml --incident ./incident.sh -o dump.bin");
@@ -349,7 +349,7 @@ void add_trace(CLI::App& app, Action& action) {
                                                  "('*:ENOENT': every call), -CALL:ERROR takes out, none clears it, list prints it")
       ->type_name("RULE")->allow_extra_args(false);
   add_recording_options(*command, options->recording);
-  command->callback([options, &action] { action = [options](const Common& c) { return run(*options, c); }; });
+  command->callback([options, &action] { action = [options](const Common& c) { return run_trace(*options, c); }; });
 }
 
 }  // namespace rose::cli

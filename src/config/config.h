@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 
 namespace rose::config {
-
-inline constexpr std::int64_t kSecond = 1'000'000'000;
 
 enum class Network { netns, host };
 enum class OracleWhen { end, poll };

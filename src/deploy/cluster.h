@@ -20,11 +20,11 @@
 #include "deploy/launch.h"
 #include "deploy/network.h"
 #include "deploy/ready.h"
+#include "base/units.h"
 
 namespace rose::deploy {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kKillTimeout = 10 * kSecond;  // from SIGKILL to the end
 
 struct NodeState {

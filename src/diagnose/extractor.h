@@ -17,6 +17,7 @@
 
 #include "diagnose/extract.h"
 #include "diagnose/network.h"
+#include "base/units.h"
 
 namespace rose::diagnose {
 
@@ -27,7 +28,6 @@ using trace::EventType;
 using trace::ProcessState;
 
 inline constexpr std::int64_t kMs = 1'000'000;
-inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
 inline constexpr std::int64_t kHeartbeat = 2 * kSecond;       // a silence begins at the last packet before its cause: so much earlier at most
 

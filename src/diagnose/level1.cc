@@ -7,6 +7,7 @@
 #include "diagnose/extract.h"
 #include "diagnose/signs.h"
 #include "diagnose/surprise.h"
+#include "base/units.h"
 
 namespace rose::diagnose {
 namespace {
@@ -16,7 +17,6 @@ using schedule::Fault;
 using schedule::FaultKind;
 using schedule::Schedule;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
 constexpr std::size_t kMostTogether = 20;   // faults of one schedule
 constexpr std::size_t kMostAlone = 6;       // faults also tried alone, and in growing prefixes

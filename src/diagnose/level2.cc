@@ -22,7 +22,7 @@ using schedule::RunResult;
 using schedule::Schedule;
 
 constexpr std::size_t kMostCalls = 8;       // failing calls whose nth occurrence is looked for
-constexpr int kTurn = 8;                    // attempts at one call before the next one has its turn
+constexpr int kCallsATurn = 8;                    // attempts at one call before the next one has its turn
 constexpr std::size_t kMostContext = 10;    // conditions of one fault
 constexpr std::size_t kMostEvents = 64;     // looked at before one fault
 constexpr int kMostUnseen = 2;              // events skipped because no node shows them in the test deployment
@@ -36,7 +36,7 @@ std::string ordinal(std::uint64_t n) {
   return fmt::format("{}{}", n, end);
 }
 
-std::string words_of(const Condition& c) {
+std::string context_words(const Condition& c) {
   if (c.kind == ConditionKind::function) return c.function;
   const std::string object = c.call.path.value_or(c.call.peer.value_or(""));
   return fmt::format("{}({})", c.call.syscall, object);
@@ -84,7 +84,7 @@ class CountBranch final : public Branch {
     if (result.oracle != OracleAnswer::unknown || ++unjudged_ > 1) ended_ = true;
   }
 
-  int turn() const override { return kTurn; }
+  int turn() const override { return kCallsATurn; }
   bool goes_on() const override { return !ended_ && n_ < most_; }
 
  private:
@@ -119,7 +119,7 @@ class ContextBranch final : public Branch {
     proposal.schedule.faults[fault_].when = conditions();
     std::string list;
     for (const Condition& condition : proposal.schedule.faults[fault_].when)
-      list += fmt::format("{}{}", list.empty() ? "" : ", then ", words_of(condition));
+      list += fmt::format("{}{}", list.empty() ? "" : ", then ", context_words(condition));
     const std::string count = step_ == Step::count ? fmt::format(", {} time", ordinal(events_[at_].occurrence)) : "";
     proposal.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count,
                                amplified ? ", on whichever node does that first" : "");

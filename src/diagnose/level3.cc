@@ -30,7 +30,7 @@ constexpr std::size_t kLook = 32;            // places of a function that are lo
 constexpr std::size_t kFewPlaces = 3;        // so few more are tried without another look
 constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
 constexpr int kNever = 1'000'000'000;        // passes: a condition that is only counted
-constexpr int kTurn = 6;                     // tries in one context before the next one has its turn
+constexpr int kPlacesATurn = 6;                     // tries in one context before the next one has its turn
 
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before &&
@@ -38,9 +38,9 @@ bool movable(const Fault& fault) {
 }
 
 // One context of level 2, and what is tried from there.
-class Branch {
+class PlaceBranch {
  public:
-  Branch(const ReachedContext& reached, const SearchContext& search) : base_(reached.schedule) {
+  PlaceBranch(const ReachedContext& reached, const SearchContext& search) : base_(reached.schedule) {
     const Fault* moved = nullptr;
     for (const Fault& fault : base_.faults) {
       if (!movable(fault)) continue;
@@ -393,7 +393,7 @@ class Level3 final : public Proposer {
 
   std::optional<Proposal> next() override {
     for (std::size_t without = 0; without < branches_.size();) {
-      if (turn_ >= kTurn) move_on();
+      if (turn_ >= kPlacesATurn) move_on();
       if (std::optional<Proposal> proposal = branches_[current_].next()) {
         ++turn_;
         asked_.push_back(current_);
@@ -413,7 +413,7 @@ class Level3 final : public Proposer {
 
   void learn(const Proposal& proposal, const RunResult& result) override {
     if (proposal.again) return;
-    Branch& branch = branches_[asked_.front()];
+    PlaceBranch& branch = branches_[asked_.front()];
     asked_.pop_front();
     branch.learn(result);
     if (!proposal.look && branch.fired(result) && result.verdict == schedule::Verdict::not_reproduced)
@@ -421,7 +421,7 @@ class Level3 final : public Proposer {
   }
 
   std::string left_out() const override {
-    for (const Branch& branch : branches_)
+    for (const PlaceBranch& branch : branches_)
       if (!branch.blind().empty())
         return fmt::format("level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}",
                            branch.blind());
@@ -435,7 +435,7 @@ class Level3 final : public Proposer {
   }
 
   Promising promising_;
-  std::vector<Branch> branches_;
+  std::vector<PlaceBranch> branches_;
   std::deque<std::size_t> asked_;     // branches whose proposals are under way
   std::vector<Proposal> second_;
   std::size_t current_ = 0;

@@ -1,4 +1,5 @@
 #include "diagnose/network.h"
+#include "base/units.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +8,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 // Silences of one cut begin at the last packet before it: apart by as much as one heartbeat.
 constexpr std::int64_t kTogether = 3 * kSecond;
 

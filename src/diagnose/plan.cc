@@ -3,6 +3,7 @@
 #include "diagnose/extract.h"
 #include "diagnose/level1.h"
 #include "diagnose/nodes.h"
+#include "base/units.h"
 
 namespace rose::diagnose {
 
@@ -11,7 +12,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
   Plan plan;
   plan.notes = nodes.notes();
-  const std::int64_t timeout = inputs.config->workload ? inputs.config->workload->timeout_ns : 60 * config::kSecond;
+  const std::int64_t timeout = inputs.config->workload ? inputs.config->workload->timeout_ns : 60 * kSecond;
   extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, plan);
   for (const config::Node& node : inputs.config->nodes)
     if (node.attach && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {

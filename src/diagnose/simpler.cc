@@ -14,7 +14,6 @@ using schedule::Fault;
 using schedule::FaultKind;
 using schedule::Schedule;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not made shorter than this
 
 bool same_unit(const Fault& fault, const std::string& unit) { return fault.group.empty() ? fault.id == unit : fault.group == unit; }

@@ -16,7 +16,7 @@ using schedule::ConditionKind;
 using schedule::Fault;
 using schedule::FaultKind;
 
-constexpr std::size_t kMostCalls = 16;       // after one context
+constexpr std::size_t kMostStops = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
 constexpr std::size_t kOwnFiles = 2;         // files of the context whose writes are looked at
 constexpr int kMostCount = 3;                // of one kind
@@ -46,7 +46,7 @@ std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, 
         continue;
       }
       if (event.type != trace::EventType::sys) continue;
-      if (event.ts_ns - met_ts > kFollows || stops.size() >= kMostCalls) break;
+      if (event.ts_ns - met_ts > kFollows || stops.size() >= kMostStops) break;
       const std::optional<ContextEvent> call = context_event(trace, event, node);
       if (!call) continue;
       stops.push_back({call->condition.call, ++counts[call->key]});
@@ -146,7 +146,7 @@ std::optional<Stop> Stops::next() {
 }
 
 void Stops::take(const Stop& stop) {
-  if (taken_.size() >= kMostCalls) return;
+  if (taken_.size() >= kMostStops) return;
   if (std::any_of(taken_.begin(), taken_.end(), [&](const Stop& other) { return same(stop, other); })) return;
   taken_.push_back(stop);
   stops_.push_back(stop);

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "base/address.h"
+
 namespace rose::inject {
 namespace {
 
@@ -221,22 +223,19 @@ std::string NotifiedCall::describe() {
 std::string address_text(const void* address, std::size_t size) {
   sockaddr_storage storage{};
   std::memcpy(&storage, address, std::min(size, sizeof storage));
-  char text[INET6_ADDRSTRLEN] = {};
   if (storage.ss_family == AF_INET && size >= sizeof(sockaddr_in)) {
     sockaddr_in in{};
     std::memcpy(&in, &storage, sizeof in);
-    ::inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
-    return fmt::format("{}:{}", text, ntohs(in.sin_port));
+    std::array<std::uint8_t, 4> bytes{};
+    std::memcpy(bytes.data(), &in.sin_addr, bytes.size());
+    return Address::ipv4(bytes).with_port(ntohs(in.sin_port));
   }
   if (storage.ss_family == AF_INET6 && size >= sizeof(sockaddr_in6) - 4) {
     sockaddr_in6 in{};
     std::memcpy(&in, &storage, sizeof in);
-    if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
-      ::inet_ntop(AF_INET, reinterpret_cast<const char*>(&in.sin6_addr) + 12, text, sizeof text);
-      return fmt::format("{}:{}", text, ntohs(in.sin6_port));
-    }
-    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
-    return fmt::format("[{}]:{}", text, ntohs(in.sin6_port));
+    Address ip;
+    std::memcpy(ip.bytes.data(), &in.sin6_addr, ip.bytes.size());
+    return ip.with_port(ntohs(in.sin6_port));
   }
   if (storage.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path)) {
     std::string path(reinterpret_cast<const char*>(&storage) + offsetof(sockaddr_un, sun_path),

@@ -34,8 +34,6 @@ void add_to(int eventfd) {
   [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof one);
 }
 
-std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
-
 }  // namespace
 
 struct Supervisor::Decision {
@@ -103,7 +101,7 @@ class Supervisor::Listener {
   bool next_due(timespec& limit) {
     const std::lock_guard lock(mutex_);
     if (delayed_.empty()) return false;
-    const auto now = now_ns();
+    const auto now = static_cast<std::uint64_t>(monotonic_ns());
     const auto due = delayed_.begin()->first;
     const auto left = due > now ? due - now : 0;
     limit.tv_sec = static_cast<time_t>(left / 1'000'000'000);
@@ -117,7 +115,7 @@ class Supervisor::Listener {
       {
         const std::lock_guard lock(mutex_);
         if (delayed_.empty()) return;
-        if (delayed_.begin()->first > now_ns() && !owner_.disarmed_) return;
+        if (delayed_.begin()->first > static_cast<std::uint64_t>(monotonic_ns()) && !owner_.disarmed_) return;
         response = delayed_.begin()->second;
         delayed_.erase(delayed_.begin());
       }
@@ -159,7 +157,7 @@ class Supervisor::Listener {
       return;
     }
     const std::lock_guard lock(mutex_);
-    delayed_.emplace(now_ns() + static_cast<std::uint64_t>(delay_ns), response);
+    delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
     // Workers add to it too, while the thread sleeps.
     add_to(wake_.get());
   }
@@ -385,7 +383,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     // A call is changed by one fault; another that wanted it too takes the next.
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
-      if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), now_ns())) continue;
+      if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), static_cast<std::uint64_t>(monotonic_ns()))) continue;
       hands_.fired_at(id, call.describe());
     }
     if (is_syscall) state_.add_injected(id);

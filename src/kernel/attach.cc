@@ -22,39 +22,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kernel/link_create.h"
 #include "kernel/probe.h"
+#include "kernel/privilege.h"
 
 namespace rose::kernel {
 namespace {
-
-// Newer than Debian 12's <linux/bpf.h>.
-constexpr std::uint32_t kTcxIngress = 46;
-constexpr std::uint32_t kTcxEgress = 47;
-constexpr std::uint32_t kUprobeMulti = 48;
-
-// The part of union bpf_attr that BPF_LINK_CREATE reads, with the members we use; the kernel takes
-// any size whose unknown tail is zero.
-struct LinkCreate {
-  std::uint32_t prog_fd = 0;
-  std::uint32_t target_fd = 0;  // or ifindex
-  std::uint32_t attach_type = 0;
-  std::uint32_t flags = 0;
-  std::uint64_t path = 0;
-  std::uint64_t offsets = 0;
-  std::uint64_t ref_ctr_offsets = 0;
-  std::uint64_t cookies = 0;
-  std::uint32_t count = 0;
-  std::uint32_t multi_flags = 0;
-  std::uint32_t pid = 0;
-  std::uint32_t pad = 0;
-};
-static_assert(sizeof(LinkCreate) == 64);
-
-// -errno, or the link's descriptor (always close-on-exec).
-int link_create(const LinkCreate& attr) {
-  const long fd = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
-  return fd < 0 ? -errno : static_cast<int>(fd);
-}
 
 int to_log(enum libbpf_print_level level, const char* format, va_list args) {
   if (level == LIBBPF_DEBUG) return 0;  // pages of relocations
@@ -78,22 +51,11 @@ int to_log(enum libbpf_print_level level, const char* format, va_list args) {
   return 0;
 }
 
-std::uint64_t effective_capabilities() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("CapEff:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
-  }
-  return 0;
-}
-
-bool has(std::uint64_t capabilities, int bit) { return ((capabilities >> bit) & 1) != 0; }
-
 // Somewhere harmless to put a probe on.
 [[gnu::noinline, gnu::used]] void probe_here() { asm volatile(""); }
 
 // The file offset of an address in our own text.
-std::uint64_t own_offset(const void* address, std::string& file) {
+std::uint64_t offset_in_file(const void* address, std::string& file) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
@@ -133,7 +95,7 @@ bool try_uprobe_multi() {
   const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rose_probe", "GPL", program, 2, &options));
   if (!loaded) return false;
   std::string file;
-  const std::uint64_t offset = own_offset(reinterpret_cast<const void*>(&probe_here), file);
+  const std::uint64_t offset = offset_in_file(reinterpret_cast<const void*>(&probe_here), file);
   const std::uint64_t cookie = 1;
   LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(loaded.get());
@@ -189,13 +151,13 @@ void route_libbpf_log() {
 }
 
 Unexpected bpf_failure(std::string_view what, int err) {
-  const std::uint64_t have = effective_capabilities();
+  const Capabilities have = effective_capabilities();
   std::string missing;
-  if (!has(have, 21)) {  // CAP_SYS_ADMIN stands in for all of them
+  if (!have.has(21)) {  // CAP_SYS_ADMIN stands in for all of them
     const std::pair<int, const char*> needed[] = {
         {39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {12, "CAP_NET_ADMIN"}};
     for (const auto& [bit, name] : needed) {
-      if (has(have, bit)) continue;
+      if (have.has(bit)) continue;
       if (!missing.empty()) missing += ", ";
       missing += name;
     }

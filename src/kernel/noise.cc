@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::string_view kForm = "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to take out, or none to clear the list";
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
+std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
 void expect(NoiseTable& table, std::initializer_list<int> errors, std::initializer_list<std::string_view> calls) {
   for (const std::string_view call : calls) {
     const SyscallInfo* info = find_syscall(call);
     if (info == nullptr) ROSE_BUG("the list of noise names a call that does not exist");
-    for (const int err : errors) table.expected[at(info->number)].set(at(err));
+    for (const int err : errors) table.expected[index_of(info->number)].set(index_of(err));
   }
 }
 
@@ -26,7 +26,7 @@ NoiseTable builtin_noise() {
   NoiseTable table;
   for (const std::string_view call : {"read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "sendfile",
                                       "accept", "accept4", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg"}) {
-    if (const SyscallInfo* info = find_syscall(call)) table.again_when_nonblocking.set(at(info->number));
+    if (const SyscallInfo* info = find_syscall(call)) table.again_when_nonblocking.set(index_of(info->number));
   }
   // RWF_NOWAIT, SPLICE_F_NONBLOCK.
   expect(table, {EAGAIN}, {"preadv2", "pwritev2", "splice", "tee", "vmsplice"});
@@ -68,10 +68,10 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
   }
   bool changed = false;
   for (const int number : numbers) {
-    const bool was = table.expected[at(number)].test(at(*err)) || (*err == EAGAIN && table.again_when_nonblocking.test(at(number)));
+    const bool was = table.expected[index_of(number)].test(index_of(*err)) || (*err == EAGAIN && table.again_when_nonblocking.test(index_of(number)));
     changed |= was;
-    table.expected[at(number)].set(at(*err), !out);
-    if (out && *err == EAGAIN) table.again_when_nonblocking.reset(at(number));
+    table.expected[index_of(number)].set(index_of(*err), !out);
+    if (out && *err == EAGAIN) table.again_when_nonblocking.reset(index_of(number));
   }
   // A rule that does nothing is a slip, not a wish.
   if (out && !changed)
@@ -94,9 +94,9 @@ std::vector<std::string> describe_noise(const NoiseTable& table) {
     }
     if (!calls.empty()) lines.push_back(what + ":" + calls);
   };
-  add("EAGAIN when non-blocking", [&](int number) { return table.again_when_nonblocking.test(at(number)); });
+  add("EAGAIN when non-blocking", [&](int number) { return table.again_when_nonblocking.test(index_of(number)); });
   for (int err = 1; err < NoiseTable::kErrnos; ++err)
-    add(errno_name(err), [&](int number) { return table.expected[at(number)].test(at(err)); });
+    add(errno_name(err), [&](int number) { return table.expected[index_of(number)].test(index_of(err)); });
   return lines;
 }
 

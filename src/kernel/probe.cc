@@ -44,6 +44,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "kernel/attach.h"
+#include "kernel/privilege.h"
 #include "kernel/probe_bpf.h"
 #include "kernel/probe_child.h"
 
@@ -56,15 +57,6 @@ constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of a child
 constexpr const char* kSelf = "/proc/self/exe";
 
 // ---------------------------------------------------------------- privileges
-
-std::uint64_t effective_capabilities() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("CapEff:")) return std::strtoull(line.c_str() + 7, nullptr, 16);
-  }
-  return 0;
-}
 
 struct NamedCapability {
   int bit;
@@ -81,10 +73,10 @@ constexpr NamedCapability kNeeded[] = {
 };
 
 std::string missing_capabilities(bool with_reasons) {
-  const std::uint64_t have = effective_capabilities();
+  const Capabilities have = effective_capabilities();
   std::string missing;
   for (const NamedCapability& needed : kNeeded) {
-    if (((have >> needed.bit) & 1) != 0) continue;
+    if (have.has(needed.bit)) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", needed.name);
     if (with_reasons) missing += fmt::format(" ({})", needed.why);
   }

@@ -14,11 +14,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "kernel/link_create.h"
+
 namespace rose::kernel::probing {
 namespace {
-
-constexpr std::uint32_t kTcxIngress = 46;   // newer than Debian 12's <linux/bpf.h>
-constexpr std::uint32_t kUprobeMulti = 48;
 
 constexpr std::int16_t kOffsetOfDi = 112;   // struct pt_regs of x86-64
 
@@ -31,7 +30,7 @@ bpf_insn insn(int code, int dst, int src, int off, std::int32_t imm) {
   made.imm = imm;
   return made;
 }
-bpf_insn set(int dst, std::int32_t imm) { return insn(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm); }
+bpf_insn move(int dst, std::int32_t imm) { return insn(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm); }
 bpf_insn copy(int dst, int src) { return insn(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0); }
 bpf_insn add(int dst, std::int32_t imm) { return insn(BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, imm); }
 bpf_insn call(bpf_func_id helper) { return insn(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
@@ -41,16 +40,10 @@ void set64(Code& code, int dst, int pseudo, std::uint64_t value) {
   code.push_back(insn(0, 0, 0, 0, static_cast<std::int32_t>(value >> 32)));
 }
 
-// The part of union bpf_attr that BPF_LINK_CREATE reads, with what we use.
-struct LinkCreate {
-  std::uint32_t prog_fd, target, attach_type, flags;
-  std::uint64_t path, offsets, ref_ctr_offsets, cookies;
-  std::uint32_t count, multi_flags, pid, pad;
-};
-static_assert(sizeof(LinkCreate) == 64);
-
 Fd create_link(const LinkCreate& attr) {
-  return Fd(static_cast<int>(::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr)));
+  const int link = link_create(attr);
+  if (link < 0) errno = -link;
+  return Fd(link);
 }
 
 }  // namespace
@@ -76,14 +69,14 @@ std::uint64_t Counter::value() const {
 Code count_and_return(const Counter& counter, int result) {
   Code code;
   set64(code, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, static_cast<std::uint32_t>(counter.fd()));
-  code.push_back(set(BPF_REG_2, 1));
+  code.push_back(move(BPF_REG_2, 1));
   code.push_back(insn(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD));
-  code.push_back(set(BPF_REG_0, result));
+  code.push_back(move(BPF_REG_0, result));
   code.push_back(exit_program());
   return code;
 }
 
-Code send_kill() { return {set(BPF_REG_1, SIGKILL), call(BPF_FUNC_send_signal), set(BPF_REG_0, 0), exit_program()}; }
+Code send_kill() { return {move(BPF_REG_1, SIGKILL), call(BPF_FUNC_send_signal), move(BPF_REG_0, 0), exit_program()}; }
 
 Code output_to_ring(int ring_fd, std::uint64_t record) {
   Code code;
@@ -92,10 +85,10 @@ Code output_to_ring(int ring_fd, std::uint64_t record) {
   set64(code, BPF_REG_1, BPF_PSEUDO_MAP_FD, static_cast<std::uint32_t>(ring_fd));
   code.push_back(copy(BPF_REG_2, BPF_REG_10));
   code.push_back(add(BPF_REG_2, -8));
-  code.push_back(set(BPF_REG_3, 8));
-  code.push_back(set(BPF_REG_4, 0));
+  code.push_back(move(BPF_REG_3, 8));
+  code.push_back(move(BPF_REG_4, 0));
   code.push_back(call(BPF_FUNC_ringbuf_output));
-  code.push_back(set(BPF_REG_0, 0));
+  code.push_back(move(BPF_REG_0, 0));
   code.push_back(exit_program());
   return code;
 }
@@ -108,15 +101,15 @@ Code override_when(std::uint64_t argument, int err) {
   code.push_back(add(BPF_REG_3, kOffsetOfDi));
   code.push_back(copy(BPF_REG_1, BPF_REG_10));
   code.push_back(add(BPF_REG_1, -8));
-  code.push_back(set(BPF_REG_2, 8));
+  code.push_back(move(BPF_REG_2, 8));
   code.push_back(call(BPF_FUNC_probe_read_kernel));
   code.push_back(insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_10, -8, 0));
   set64(code, BPF_REG_2, 0, argument);
   code.push_back(insn(BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 3, 0));
   code.push_back(copy(BPF_REG_1, BPF_REG_6));
-  code.push_back(set(BPF_REG_2, -err));
+  code.push_back(move(BPF_REG_2, -err));
   code.push_back(call(BPF_FUNC_override_return));
-  code.push_back(set(BPF_REG_0, 0));
+  code.push_back(move(BPF_REG_0, 0));
   code.push_back(exit_program());
   return code;
 }
@@ -130,15 +123,15 @@ Fd load(bpf_prog_type type, const Code& code, int& error, int expected_attach_ty
 }
 
 Fd create_tcx_link(int program, int ifindex) {
-  LinkCreate attr = {};
+  LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(program);
-  attr.target = static_cast<std::uint32_t>(ifindex);
+  attr.target_fd = static_cast<std::uint32_t>(ifindex);
   attr.attach_type = kTcxIngress;
   return create_link(attr);
 }
 
 Fd create_uprobe_multi_link(int program, const char* path, std::uint64_t offset) {
-  LinkCreate attr = {};
+  LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(program);
   attr.attach_type = kUprobeMulti;
   attr.path = reinterpret_cast<std::uint64_t>(path);

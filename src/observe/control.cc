@@ -42,13 +42,13 @@ constexpr std::int64_t kPatience = 10'000'000'000;     // for a client that neit
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not answer
 
 // A socket's address. Long paths go through a descriptor of their folder, since sun_path holds 107 bytes.
-struct Address {
+struct SocketAddress {
   sockaddr_un name{};
   Fd folder;
 };
 
-Result<Address> address_of(const std::filesystem::path& socket) {
-  Address address;
+Result<SocketAddress> socket_address(const std::filesystem::path& socket) {
+  SocketAddress address;
   address.name.sun_family = AF_UNIX;
   std::error_code bad;
   const auto absolute = std::filesystem::absolute(socket, bad);
@@ -73,7 +73,7 @@ Result<Address> address_of(const std::filesystem::path& socket) {
 }
 
 // A descriptor, or an error whose errno the caller may look at through `error`.
-Fd connect_to(const Address& address, int& error) {
+Fd connect_to(const SocketAddress& address, int& error) {
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   error = 0;
   if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name) != 0) {
@@ -109,7 +109,7 @@ class SocketServer final : public ControlServer {
     const auto absolute = std::filesystem::absolute(path_, bad);
     if (!bad) path_ = absolute;
     ::mkdir(path_.parent_path().c_str(), 0755);
-    ROSE_TRY(const auto address, address_of(path_));
+    ROSE_TRY(const auto address, socket_address(path_));
     // One at a time looks at the name and takes it; the lock goes with the descriptor.
     const Fd lock(::open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
@@ -237,7 +237,7 @@ class SocketServer final : public ControlServer {
 };
 
 Result<Fd> connect_or_say(const std::filesystem::path& socket) {
-  ROSE_TRY(const auto address, address_of(socket));
+  ROSE_TRY(const auto address, socket_address(socket));
   int error = 0;
   Fd fd = connect_to(address, error);
   if (fd) return fd;

@@ -71,10 +71,8 @@ void join(const PathParts& parts, std::string& out, bool& truncated) {
 }
 
 std::string peer_text(const rose_address& address) {
-  if (address.family == AF_INET) {
-    return fmt::format("{}.{}.{}.{}:{}", address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3],
-                       address.port);
-  }
+  if (address.family == AF_INET)
+    return Address::ipv4({address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3]}).with_port(address.port);
   return address_of(address.bytes).with_port(address.port);
 }
 

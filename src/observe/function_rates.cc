@@ -6,15 +6,14 @@
 namespace rose::observe {
 namespace {
 
-constexpr double kSecond = 1e9;
 constexpr int kPauseGrowth = 4;
 // Spending beyond the share is made good by taking no samples, but not for longer than this many seconds.
 constexpr double kLongestDebt = 5;
 // A function attached again may run at full speed until the next look.
 constexpr double kSampleSeconds = 0.02;
 
-double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / kSecond); }
-std::int64_t to_ns(double value) { return static_cast<std::int64_t>(value * kSecond); }
+double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / 1e9); }
+std::int64_t to_ns(double value) { return static_cast<std::int64_t>(value * 1e9); }
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace {
 
 // A pause or partition that is about to end when the workload does is let run out, so that the
 // oracle sees the healed system, as it did in production. Longer ones are not waited for.
-constexpr std::int64_t kLongestRunOutNs = 10 * config::kSecond;
+constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
 
 // Hands what the deployment reports to the two rooms that care. The injector comes first: it must
 // have its listener before the node's first instruction.
@@ -79,7 +79,7 @@ Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deplo
 bool wait_readable(int fd, std::int64_t ns) {
   pollfd watched[2] = {{fd, POLLIN, 0}, {cancel::fd(), POLLIN, 0}};
   const std::int64_t left = std::max<std::int64_t>(ns, 0);
-  const timespec ts{left / config::kSecond, left % config::kSecond};
+  const timespec ts{left / kSecond, left % kSecond};
   ::ppoll(watched, cancel::fd() >= 0 ? 2 : 1, &ts, nullptr);
   return (watched[0].revents & POLLIN) != 0;
 }
@@ -143,7 +143,7 @@ class OneRun {
     if (injector_) injector_->workload_began();
     std::unique_ptr<deploy::RunningCommand> incident;
     if (options_.incident) {
-      const std::int64_t limit = config_.workload ? config_.workload->timeout_ns : 60 * config::kSecond;
+      const std::int64_t limit = config_.workload ? config_.workload->timeout_ns : 60 * kSecond;
       ROSE_TRY(incident, deployment_->spawn({"/bin/sh", "-c", *options_.incident}, "incident", limit));
     }
 
@@ -255,11 +255,11 @@ class OneRun {
         const bool same_node = trace.str(event.node) == outcome.node;
         if (fault.kind == schedule::FaultKind::syscall && event.type == trace::EventType::scf && same_node &&
             event.err == fault.error && fault.error != 0 &&
-            (outcome.injected > 1 || (event.tid == outcome.tid && event.ts_ns - fired < config::kSecond)))
+            (outcome.injected > 1 || (event.tid == outcome.tid && event.ts_ns - fired < kSecond)))
           event.flags |= trace::kInjected;
         if ((fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) && same_node &&
             event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
-            event.ts_ns - fired < config::kSecond + fault.duration_ns)
+            event.ts_ns - fired < kSecond + fault.duration_ns)
           event.flags |= trace::kInjected;
       }
     }

@@ -28,7 +28,6 @@ using trace::Trace;
 
 namespace {
 
-constexpr std::array kTypes = {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys};
 constexpr std::string_view kTypeNames = "scf, af, nd, ps, sys";
 
 }  // namespace
@@ -88,9 +87,9 @@ Result<std::int64_t> parse_moment(std::string_view option, std::string_view text
 Result<std::set<EventType>> parse_types(std::string_view option, std::string_view text) {
   std::set<EventType> types;
   for (const std::string& name : split(text, ',')) {
-    const auto found = std::find_if(kTypes.begin(), kTypes.end(),
+    const auto found = std::find_if(trace::kEventTypes.begin(), trace::kEventTypes.end(),
                                     [&](EventType type) { return name == trace::type_name(type); });
-    if (found == kTypes.end())
+    if (found == trace::kEventTypes.end())
       return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a type of event", option, printable(name)),
                   fmt::format("one or more of {}, separated by commas", kTypeNames));
     types.insert(*found);

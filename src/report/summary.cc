@@ -21,7 +21,6 @@ using trace::Trace;
 
 namespace {
 
-constexpr std::array kTypes = {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys};
 
 // A kind happens more often than in the profile when it does so many times as often, and not just a few times.
 constexpr double kMoreFactor = 4;
@@ -179,7 +178,7 @@ struct KindHash {
   }
 };
 
-constexpr std::size_t kMostRows = 1000;  // as text
+constexpr std::size_t kMostLines = 1000;  // as text
 
 }  // namespace
 
@@ -238,7 +237,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   const trace::Meta& meta = trace.meta;
   Lines lines(out);
   std::string line;
-  for (const EventType type : kTypes) {
+  for (const EventType type : trace::kEventTypes) {
     if (!line.empty()) line += ", ";
     const auto found = summary.totals.find(type);
     line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper(type_name(type)));
@@ -270,7 +269,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   std::size_t node_width = 4;
   std::size_t count_width = 5;
   std::size_t time_width = 5;
-  const std::span<const SummaryRow> rows(summary.rows.data(), std::min(summary.rows.size(), kMostRows));
+  const std::span<const SummaryRow> rows(summary.rows.data(), std::min(summary.rows.size(), kMostLines));
   for (const SummaryRow& row : rows) {
     node_width = std::max(node_width, std::min<std::size_t>(node_of(trace, *row.example).size(), 24));
     count_width = std::max(count_width, fmt::formatted_size("{}", row.count));
@@ -290,11 +289,10 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
 }
 
 void show_summary_json(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out) {
-  using Json = nlohmann::ordered_json;
   const Summary summary = summarise(trace, filter, profile);
   const trace::Meta& meta = trace.meta;
   Json json;
-  for (const EventType type : kTypes) {
+  for (const EventType type : trace::kEventTypes) {
     const auto found = summary.totals.find(type);
     json["events"][std::string(type_name(type))] = found == summary.totals.end() ? 0 : found->second;
   }

@@ -11,7 +11,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr int kMostDepth = 64;
-constexpr std::size_t kMostBytes = 16384;
+constexpr std::size_t kMostRustText = 16384;
 constexpr int kMostSteps = 20000;
 
 class Rust {
@@ -41,7 +41,7 @@ class Rust {
   void fail() { failed_ = true; }
   void print(std::string_view text) {
     if (muted_ > 0) return;
-    if (out_.size() + text.size() > kMostBytes) return fail();
+    if (out_.size() + text.size() > kMostRustText) return fail();
     out_ += text;
   }
 

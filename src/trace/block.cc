@@ -79,7 +79,7 @@ std::uint8_t width_of(std::uint64_t all) {
   return all <= 0xff ? 1 : all <= 0xffff ? 2 : all <= 0xffffffff ? 4 : 8;
 }
 
-void append_number(std::string& out, std::uint64_t number) {
+void append_varint(std::string& out, std::uint64_t number) {
   while (number >= 0x80) {
     out += static_cast<char>(number | 0x80);
     number >>= 7;
@@ -228,7 +228,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
   const auto build = [&](bool share) {
     std::string raw;
     raw.reserve(string_bytes / 2 + events.size() * 24 + 512);
-    append_number(raw, count);
+    append_varint(raw, count);
     std::string_view before;
     for (std::size_t i = 1; i <= count; ++i) {
       const std::string_view text = strings[i];
@@ -238,8 +238,8 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
         shared = static_cast<std::size_t>(std::mismatch(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(most),
                                                         before.begin()).first - text.begin());
       }
-      append_number(raw, shared);
-      append_number(raw, text.size() - shared);
+      append_varint(raw, shared);
+      append_varint(raw, text.size() - shared);
       raw.append(text.substr(shared));
       before = text;
     }
@@ -248,7 +248,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
       return zigzag(static_cast<std::int64_t>(ts(events[i]) - (i == 0 ? 0 : ts(events[i - 1]))));
     };
     // The first stands alone: it alone would make the column wide.
-    append_number(raw, events.empty() ? 0 : gap(0));
+    append_varint(raw, events.empty() ? 0 : gap(0));
     std::uint64_t all = 0;
     for (std::size_t i = 1; i < events.size(); ++i) all |= gap(i);
     append_column(raw, width_of(all), events.empty() ? 0 : events.size() - 1, [&](std::size_t i) { return gap(i + 1); });

@@ -2,6 +2,7 @@
 // are in dump.h and jsonl.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,6 +58,7 @@ class StringTable {
 };
 
 enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 };
+inline constexpr std::array kEventTypes = {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys};
 enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paused = 3, started = 4 };
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 

@@ -34,7 +34,6 @@
 
 using namespace rose;
 using namespace rose::deploy;
-using config::kSecond;
 
 namespace {
 

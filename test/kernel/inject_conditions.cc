@@ -54,7 +54,7 @@ struct Stage : Rig {
          "done", "mkdir", "last", "print", "survived", "sleep", "60000"});
     add({"server", "7100", "print", "up", "sleep", "60000"});
     add({"gate", "go", "print", "leaving", "exit", "0"});
-    config.nodes[1].ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
+    config.nodes[1].ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * kSecond};
   }
   void reach(const Moment& moment, const std::string& fault) {
     prepare(fmt::format("{}[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", moment.other, fault, moment.when));
@@ -156,7 +156,7 @@ struct Electorate : Rig {
     for (int i = 0; i < 3; ++i) {
       add({"create", "data", "server", std::to_string(7600 + i), "print", "up", "gate", "lead", "call", "print", "leads",
            "gate", "lead2", "mkdir", "x", "call", "print", "leads again", "sleep", "60000"});
-      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
+      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * kSecond};
     }
   }
   void lead(int node) {

@@ -17,7 +17,7 @@ struct Trio : Rig {
     for (int i = 0; i < 3; ++i) {
       add({server, std::to_string(port(i)), server, std::to_string(port(i) + 50), udp, std::to_string(port(i)), "print",
            "up", "sleep", "100000"});
-      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * config::kSecond};
+      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * kSecond};
     }
   }
   [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
@@ -44,7 +44,7 @@ struct Trio : Rig {
   bool client_reaches(int to, const std::string& source = {}) {
     std::vector<std::string> words{kPinger, "tcp", ip(to), std::to_string(port(to)), "500"};
     if (!source.empty()) words.push_back(source);
-    auto command = deployment->spawn(words, "client", 5 * config::kSecond);
+    auto command = deployment->spawn(words, "client", 5 * kSecond);
     REQUIRE(command);
     return (*command)->wait().ok();
   }
@@ -430,7 +430,7 @@ TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
         "/bin/sh", "-c", "setsid \"$0\" server 7421 sleep 100000 > theirs.log 2>&1 & echo $! > theirs.pid", kVictim};
     theirs.command.clear();
     theirs.attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
-    theirs.ready = config::Ready{.tcp = 7421, .log = {}, .command = {}, .timeout_ns = 10 * config::kSecond};
+    theirs.ready = config::Ready{.tcp = 7421, .log = {}, .command = {}, .timeout_ns = 10 * kSecond};
     rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n2\"\naction = \"{}\"\nduration = \"1s\"\n", action));
     const auto ask = [&](std::size_t from, int port) {
       return end_ping(start_ping(rig, from, {"tcp", "127.0.0.1", std::to_string(port), "300"}));

@@ -22,7 +22,7 @@
 
 namespace rose::test {
 
-inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 20 * config::kSecond) {
+inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 20 * kSecond) {
   const std::int64_t until = monotonic_ns() + limit_ns;
   while (!condition()) {
     if (monotonic_ns() > until) return false;
@@ -121,7 +121,7 @@ class Rig {
     return n;
   }
   void wait_end(std::size_t node = 0) {
-    const bool ended = eventually([&] { return deployment->processes(node).empty(); }, 90 * config::kSecond);
+    const bool ended = eventually([&] { return deployment->processes(node).empty(); }, 90 * kSecond);
     INFO(out(node));
     REQUIRE(ended);
   }

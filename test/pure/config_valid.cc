@@ -63,9 +63,9 @@ TEST_CASE("the reference file says everything") {
   CHECK(n1.env == std::map<std::string, std::string>{{"KV_PEERS", "${ips}"}, {"KV_LOG", "${dir}/kv.log"}});
   REQUIRE(n1.ready.has_value());
   CHECK(n1.ready->tcp == std::uint16_t{7000});
-  CHECK(n1.ready->timeout_ns == 10 * config::kSecond);
+  CHECK(n1.ready->timeout_ns == 10 * kSecond);
   REQUIRE(n1.restart.has_value());
-  CHECK(n1.restart->delay_ns == config::kSecond);
+  CHECK(n1.restart->delay_ns == kSecond);
   CHECK(n1.restart->max == 5);
   CHECK(n1.user == "nobody");
   CHECK(n1.binaries == std::vector<std::string>{(config.directory / "kv").string()});
@@ -82,14 +82,14 @@ TEST_CASE("the reference file says everything") {
   CHECK(db.ip.empty());
   CHECK(config.find("n9") == nullptr);
   REQUIRE(config.workload.has_value());
-  CHECK(config.workload->timeout_ns == 60 * config::kSecond);
+  CHECK(config.workload->timeout_ns == 60 * kSecond);
   REQUIRE(config.oracle.has_value());
   CHECK(config.oracle->when == config::OracleWhen::end);
-  CHECK(config.oracle->timeout_ns == 30 * config::kSecond);
+  CHECK(config.oracle->timeout_ns == 30 * kSecond);
   CHECK(config.trace.window == 1'000'000);
   CHECK(config.trace.memory == std::uint64_t{64} << 20);
-  CHECK(config.trace.network_delay_ns == 5 * config::kSecond);
-  CHECK(config.trace.pause_ns == 3 * config::kSecond);
+  CHECK(config.trace.network_delay_ns == 5 * kSecond);
+  CHECK(config.trace.pause_ns == 3 * kSecond);
   CHECK(config.trace.noise == std::vector<std::string>{"newfstatat:ENOENT", "-poll:EINTR"});
   CHECK(config.diagnose.target_rate == 0.8);
   CHECK(config.diagnose.syscall_attempts == 50);
@@ -146,7 +146,7 @@ TEST_CASE("small freedoms") {
   CHECK(parse(kNode + "restart = {}\n").nodes[0].restart->max == 5);
   CHECK(parse(kNode + "binary = \"/usr/bin/kv\"\n").nodes[0].binaries[0] == "/usr/bin/kv");
   CHECK(parse(kNode + "[oracle]\ncommand = [\"grep\"]\nwhen = \"poll\"\nevery = \"0.5s\"\n").oracle->every_ns ==
-        config::kSecond / 2);
+        kSecond / 2);
   CHECK(parse(kNode + "[diagnose]\ntarget_rate = 1\nlevels = [2]\n").diagnose.levels == std::vector<int>{2});
   CHECK(parse(kNode + "[inject]\nsyscall = \"override\"\n").inject.syscall == config::Backend::override_return);
   CHECK(parse(kNode + "[node.env]\nA = \"\"\n").nodes[0].env.at("A").empty());

@@ -18,7 +18,6 @@
 
 namespace rose::diagnose::test {
 
-inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
 

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "base/units.h"
 #include "observe/waits.h"
 
 using namespace rose;
@@ -7,7 +8,6 @@ using namespace rose::observe;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 rose_blocked thread(std::uint32_t tgid, std::uint32_t tid, std::uint64_t switches, std::uint64_t start = 7) {
   rose_blocked out{};

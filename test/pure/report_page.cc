@@ -18,7 +18,6 @@ using schedule::Verdict;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kMonday = 1'763'755'200 * kSecond;
 
 // --- what a page must be

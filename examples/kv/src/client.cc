@@ -18,7 +18,7 @@ namespace {
 using namespace kv;
 using Clock = std::chrono::steady_clock;
 
-const char* const kUsage =
+const char* const kClientUsage =
     "Usage: kv-client --nodes IP,IP,... [options] COMMAND\n"
     "  put KEY VALUE | add KEY AMOUNT | get KEY     at the leader\n"
     "  status                                       of every node\n"
@@ -236,7 +236,7 @@ int run(const Arguments& arguments) {
       return status && status->contains(command[2]) && std::atol((*status)[command[2]].c_str()) >= wanted;
     }) ? 0 : 1;
   }
-  std::fputs(kUsage, stderr);
+  std::fputs(kClientUsage, stderr);
   return 2;
 }
 
@@ -285,7 +285,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::optional<Arguments> arguments = parse(argc, argv);
   if (!arguments) {
-    std::fputs(kUsage, stderr);
+    std::fputs(kClientUsage, stderr);
     return 2;
   }
   return run(*arguments);

@@ -9,7 +9,7 @@ namespace kv {
 namespace {
 
 // File: magic, base index, base term, checksum; then records of length, checksum, index, term, command.
-constexpr std::string_view kMagic = "KVLOG001";
+constexpr std::string_view kLogMagic = "KVLOG001";
 constexpr std::size_t kHeaderSize = 8 + 8 + 8 + 4;
 constexpr std::size_t kRecordHeader = 8;
 
@@ -19,7 +19,7 @@ std::string encode_header(Index base, Term base_term) {
   fields.u64(base_term);
   Writer sum;
   sum.u32(crc32(fields.bytes()));
-  return std::string(kMagic) + fields.bytes() + sum.bytes();
+  return std::string(kLogMagic) + fields.bytes() + sum.bytes();
 }
 
 std::string encode_record(const Entry& entry) {
@@ -42,7 +42,7 @@ void Log::open(const std::filesystem::path& path) {
     rewrite();
     return;
   }
-  Reader header(std::string_view(*content).substr(std::min(kMagic.size(), content->size())));
+  Reader header(std::string_view(*content).substr(std::min(kLogMagic.size(), content->size())));
   base_ = header.u64();
   base_term_ = header.u64();
   if (!header.good() || encode_header(base_, base_term_) != content->substr(0, kHeaderSize)) {

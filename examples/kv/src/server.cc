@@ -17,7 +17,7 @@ constexpr Millis kCommitTimeout{8000};
 constexpr Millis kPeerIdle{5000};      // peers ping several times a second
 constexpr Millis kClientIdle{60000};
 
-const char* const kUsage =
+const char* const kServerUsage =
     "Usage: kv-server --id N --cluster IP,IP,... --data DIR [--snapshot-every N] [--compact-after N]\n"
     "One node of a replicated key-value store; its address is the Nth of the cluster's.\n"
     "Clients connect to port 7000, nodes to port 7001.\n";
@@ -141,7 +141,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::optional<Options> options = parse_options(argc, argv);
   if (!options) {
-    std::fputs(kUsage, stderr);
+    std::fputs(kServerUsage, stderr);
     return 2;
   }
   set_log_name("n" + std::to_string(options->id));

@@ -8,7 +8,7 @@
 namespace kv {
 namespace {
 
-constexpr std::string_view kMagic = "KVSNAP01";
+constexpr std::string_view kSnapshotMagic = "KVSNAP01";
 constexpr std::string_view kPrefix = "snapshot-";
 
 // Indexes of the complete snapshots in the folder, in order. Leftovers of a crash (.tmp) don't count.
@@ -42,12 +42,12 @@ std::string Snapshot::encode() const {
   }
   Writer sum;
   sum.u32(crc32(body.bytes()));
-  return std::string(kMagic) + sum.bytes() + body.bytes();
+  return std::string(kSnapshotMagic) + sum.bytes() + body.bytes();
 }
 
 std::optional<Snapshot> Snapshot::decode(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return std::nullopt;
-  bytes.remove_prefix(kMagic.size());
+  if (!bytes.starts_with(kSnapshotMagic)) return std::nullopt;
+  bytes.remove_prefix(kSnapshotMagic.size());
   Reader in(bytes);
   const std::uint32_t sum = in.u32();
   if (!in.good() || crc32(bytes.substr(4)) != sum) return std::nullopt;

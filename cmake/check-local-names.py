@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Names that are local to a file must differ within a room (and within an example).
+
+Release builds compile a room's files as one (CMAKE_UNITY_BUILD): two anonymous namespaces become one there. Most clashes are
+errors, but two functions of one name are overloads, and calls may silently go to the wrong one.
+
+Usage: check-local-names.py [FOLDER...]   (default: every folder under src, and the examples')
+"""
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+TYPE = re.compile(r"^(?:struct|class|enum class|enum|union) (?:\[\[.*\]\] )?(\w+)")
+FUNCTION = re.compile(r"^(?!using|typedef|return|namespace|template\b.*>$)[\w\[][\w:<>,*&\[\]\s]*?[\s*&](\w+)\(")
+VARIABLE = re.compile(r"^(?:inline |static |thread_local |const |constexpr )+[\w:<>,*&\s]*?[\s*&](\w+)(?:\[[^\]]*\])*(?: =|\{|;)")
+
+
+def local_names(path):
+    """Name -> line of what stands at the left margin of an anonymous namespace."""
+    names = {}
+    inside = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line == "namespace {":
+            inside = True
+        elif line.startswith("}  // namespace"):
+            inside = False
+        elif (inside or line.startswith("static ")) and line[:1] not in (" ", "#", "/", "}", ""):
+            for form in (TYPE, VARIABLE, FUNCTION):
+                if match := form.match(line):
+                    names.setdefault(match.group(1), number)
+                    break
+    return names
+
+
+def main():
+    folders = [pathlib.Path(f) for f in sys.argv[1:]]
+    folders = folders or [f for f in TOP.glob("src/*") if f.is_dir()] + list(TOP.glob("examples/*/src"))
+    clashes = 0
+    total = 0
+    for folder in sorted(folders):
+        seen = {}
+        for path in sorted(folder.glob("*.cc")):
+            for name, line in local_names(path).items():
+                total += 1
+                if name in seen:
+                    clashes += 1
+                    print(f"{path.relative_to(TOP)}:{line}: '{name}' is local to {seen[name]} too")
+                else:
+                    seen[name] = f"{path.relative_to(TOP)}:{line}"
+    if total == 0:
+        print("no local name found: is this the source tree?")
+        return 1
+    if clashes:
+        print(f"{clashes} names are local to two files of one room: rename one, or declare one of them in a header of the room")
+    return 1 if clashes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
