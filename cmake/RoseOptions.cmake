@@ -22,8 +22,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(ROSE_SANITIZE)
+  # -g1: enough for the lines of a report.
   target_compile_options(rose_options INTERFACE
-    -fsanitize=${ROSE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -g1 -fsanitize=${ROSE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
   # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562).
   target_compile_options(rose_options INTERFACE -Wno-maybe-uninitialized)

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
+#include "report/text.h"
 
 namespace rose::report {
 
