@@ -2,13 +2,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/clock.h"
@@ -95,6 +98,13 @@ Result<void> remove_tree(const std::filesystem::path& folder) {
 
 Result<std::filesystem::path> base() {
   ROSE_TRY(std::filesystem::path mount, cgroup2_mount());
+  if (const char* parent = std::getenv("ROSE_CGROUP_PARENT"); parent != nullptr && *parent != '\0') {
+    struct statfs filesystem {};
+    if (::statfs(parent, &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC || ::access(parent, W_OK) != 0)
+      return fail(ErrorKind::input, fmt::format("ROSE_CGROUP_PARENT: '{}' is not a cgroup v2 folder that can be written to", parent),
+                  fmt::format("name a folder below {}, or unset it", mount.string()));
+    return std::filesystem::path(parent);
+  }
   if (::access(mount.c_str(), W_OK) == 0) return mount;
   std::filesystem::path own = of_process(::getpid());
   if (!own.empty() && ::access(own.c_str(), W_OK) == 0) return own;

@@ -13,7 +13,7 @@
 
 namespace rose::deploy::cgroup {
 
-// Where rose may make its folders: the v2 mount, or rose's own cgroup when the mount's top is not writable.
+// Where rose may make its folders: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup when the mount's top is not writable.
 [[nodiscard]] Result<std::filesystem::path> base();
 // The v2 folder `pid` is in ("" when it is gone).
 [[nodiscard]] std::filesystem::path of_process(pid_t pid);

@@ -43,13 +43,16 @@ json_is() { local got; got=$(json "$1") || got="(no JSON)"; [ "$got" = "$2" ] ||
 
 cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-# Everything of rose's that the system holds, one line each.
+cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose makes its own
+
+# Everything of rose's that the system holds, one line each. Programs are the machine's: only a test that runs without others
+# beside it can tell whose they are.
 leftovers() {
-  ls -d "$cgroup2"/rose-* 2>/dev/null || true
+  ls -d "$cgroups"/rose-* 2>/dev/null || true
   ls -d /run/netns/rose-* 2>/dev/null || true
   ls -d /run/rose/rose-*.lock 2>/dev/null || true
   ip -o link 2>/dev/null | grep -o ' rose[^:@]*' || true
-  command -v bpftool >/dev/null && { bpftool prog show 2>/dev/null | grep -o 'name rose[^ ]*' || true; }
+  [ -z "${ROSE_CGROUP_PARENT:-}" ] && command -v bpftool >/dev/null && { bpftool prog show 2>/dev/null | grep -o 'name rose[^ ]*' || true; }
   return 0
 }
 

@@ -103,11 +103,21 @@ sed 's/node = "b"/node = "c"/' crash.toml > badnode.toml
 expect 2 "$rose" replay badnode.toml -c miss.toml
 says err "'c'"
 # trace -c: no fault planned, the oracle alone decides; the dump is always written.
+cat > until-killed.sh <<'SH'
+#!/bin/sh
+# The workload of a run with an incident: it must not be over before the incident was.
+until [ ! -d "/proc/$(cat "$ROSE_PIDFILE_b")" ] || grep -q '^State:.Z' "/proc/$(cat "$ROSE_PIDFILE_b")/status"; do sleep 0.02; done
+SH
+chmod +x until-killed.sh
+config hit.toml '"/bin/true"' ./until-killed.sh
+config miss.toml '"/bin/false"' ./until-killed.sh
+config unsure.toml '"/bin/sh", "-c", "exit 2"' ./until-killed.sh
 for pair in hit:0 miss:1 unsure:4; do
   rm -f dump.bin
   expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin --json
   [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
 done
+config miss.toml '"/bin/false"'
 # An incident named from here runs in the run directory, and what it says is told.
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh
