@@ -12,22 +12,6 @@
 
 namespace rose::cli {
 
-Common& common() {
-  static Common instance;
-  return instance;
-}
-
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::string& examples) {
-  CLI::App* command = app.add_subcommand(name, description);
-  command->add_flag("-v,--verbose", common().verbose, "Say more on stderr");
-  command->add_flag("-q,--quiet", common().quiet, "Say only warnings and errors on stderr");
-  command->add_flag("--json", common().json, "Print the result as one JSON object on stdout");
-  command->set_version_flag("--version", std::string("rose ") + ROSE_VERSION);
-  command->footer("Examples:\n" + examples);
-  return command;
-}
-
 void print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());

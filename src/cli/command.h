@@ -1,48 +1,33 @@
-// The command line: one file a command reads arguments, calls a room and prints. Errors travel up
+// The command line: one file a command declares its options, calls a room and prints. Errors travel up
 // as values and are printed once, in main.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "config/config.h"
 #include "profile/profile.h"
 #include "trace/event.h"
 
 namespace rose::cli {
 
-// Options that every command has.
-struct Common {
-  bool verbose = false;
-  bool quiet = false;
-  bool json = false;
-};
-
-// What main runs once the arguments are read; its value is the exit code.
-using Action = std::function<Result<int>(const Common&)>;
-
-// Each adds its command (or commands) to `app` and sets `action` when chosen.
-void add_profile(CLI::App& app, Action& action);
-void add_trace(CLI::App& app, Action& action);
-void add_dump(CLI::App& app, Action& action);
-void add_diagnose(CLI::App& app, Action& action);
-void add_replay(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_heal(CLI::App& app, Action& action);
-void add_node(CLI::App& app, Action& action);
-void add_exec(CLI::App& app, Action& action);
-
-// A subcommand with --verbose, --quiet, --json and --version; `examples` end its help.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
-                      const std::string& examples);
-[[nodiscard]] Common& common();
+// Each makes its row of the table: names, options, help, and what to run.
+[[nodiscard]] Command profile_command();
+[[nodiscard]] Command trace_command();
+[[nodiscard]] Command dump_command();
+[[nodiscard]] Command diagnose_command();
+[[nodiscard]] Command replay_command();
+[[nodiscard]] Command doctor_command();
+[[nodiscard]] Command heal_command();
+[[nodiscard]] Command node_command();
+[[nodiscard]] Command exec_command();
 
 // Results go to stdout in one write each.
 void print(std::string_view text);

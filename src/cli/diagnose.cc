@@ -315,23 +315,37 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
 
 }  // namespace
 
-void add_diagnose(CLI::App& app, Action& action) {
+Command diagnose_command() {
   auto options = std::make_shared<DiagnoseOptions>();
-  CLI::App* command = add_command(app, "diagnose", "Find the fault schedule that reproduces the failure in a dump",
-                                  "  rose diagnose --trace dump.bin -c rose.toml --profile profile.json\n"
-                                  "  rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan");
-  command->add_option("--trace", options->traces, "Dumps of the failure, one a host")->required()->type_name("FILE");
-  command->add_option("-c,--config", options->config, "The test deployment, its workload and oracle")->capture_default_str();
-  command->add_option("--profile", options->profile, "What is normal, from 'rose profile'");
-  command->add_option("-o,--output", options->out, "Where the schedule is written")->capture_default_str();
-  command->add_option("--map", options->map, "A host of the dump is this node of the deployment")->type_name("HOST=NODE");
-  command->add_option("--report", options->report, "Write the record of all runs, their traces, the result and report.html to this folder")->type_name("DIR");
-  command->add_flag("--plan", options->plan, "Print what would be tried, and run nothing; needs no privilege");
-  command->add_option("--jobs", options->jobs, "Runs side by side")->check(CLI::Range(1, 64));
-  command->add_flag("--resume", options->resume, "Go on from the record in --report DIR");
-  command->add_flag("--keep", options->keep, "Keep all run directories");
-  command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
-  command->callback([options, &action] { action = [options](const Common& c) { return run_diagnose(*options, c); }; });
+  return {
+      .name = "diagnose",
+      .summary = "Find the fault schedule that reproduces the failure in a dump",
+      .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
+                   "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan"},
+      .options =
+          {
+              {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .required = true,
+               .completes = Completes::file},
+              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The test deployment, its workload and oracle",
+               .completes = Completes::file},
+              {.names = "--profile", .slot = &options->profile, .value = "FILE", .help = "What is normal, from 'rose profile'",
+               .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the schedule is written",
+               .completes = Completes::file},
+              {.names = "--map", .slot = &options->map, .value = "HOST=NODE", .help = "A host of the dump is this node of the deployment"},
+              {.names = "--report", .slot = &options->report, .value = "DIR",
+               .help = "Write the record of all runs, their traces, the result and report.html to this folder",
+               .completes = Completes::folder},
+              {.names = "--plan", .slot = &options->plan, .help = "Print what would be tried, and run nothing; needs no privilege"},
+              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side",
+               .otherwise = "jobs of the configuration", .range = {{1, 64}}},
+              {.names = "--resume", .slot = &options->resume, .help = "Go on from the record in --report DIR"},
+              {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
+              {.names = "--allow-attached", .slot = &options->allow_attached,
+               .help = "Allow faults on nodes that rose did not start; they may be production"},
+          },
+      .run = [options](const Common& common) { return run_diagnose(*options, common); },
+  };
 }
 
 }  // namespace rose::cli

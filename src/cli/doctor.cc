@@ -35,10 +35,13 @@ Result<int> run_doctor(const Common& common) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* command = add_command(app, "doctor", "What this machine can do, each capability tried for real, and how to get what is missing",
-                                  "  rose doctor\n  rose doctor --json");
-  command->callback([&action] { action = [](const Common& c) { return run_doctor(c); }; });
+Command doctor_command() {
+  return {
+      .name = "doctor",
+      .summary = "What this machine can do, each capability tried for real, and how to get what is missing",
+      .examples = {"rose doctor", "rose doctor --json"},
+      .run = run_doctor,
+  };
 }
 
 }  // namespace rose::cli

@@ -24,14 +24,13 @@ struct DumpOptions {
 
 struct ShowOptions {
   std::string file;
-  std::string format = "text";
+  std::optional<std::string> format;
   std::string node;
   std::vector<std::string> types;
   std::string since;
   std::string until;
   bool summary = false;
   std::string profile;
-  bool format_given = false;
 };
 
 struct MergeOptions {
@@ -71,7 +70,7 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
 Result<int> show(const ShowOptions& options, const Common& common) {
   if (!options.profile.empty() && !options.summary)
     return fail(ErrorKind::usage, "--profile needs --summary: it says what is new against the profile");
-  if (options.summary && options.format_given)
+  if (options.summary && options.format)
     return fail(ErrorKind::usage, "--summary does not go with --format: it has a text form and, with --json, a JSON form");
   ROSE_TRY(const trace::ReadDump read, trace::read_dump(options.file));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
@@ -88,7 +87,7 @@ Result<int> show(const ShowOptions& options, const Common& common) {
     ROSE_TRY(filter.until_ns, report::parse_moment("--until", options.until, read.trace));
   }
   ROSE_CHECK(report::check_filter(filter, read.trace));
-  const std::string format = common.json ? "jsonl" : options.format;
+  const std::string format = common.json ? "jsonl" : options.format.value_or("text");
   const profile::Profile* normal = profile ? &*profile : nullptr;
   if (options.summary && common.json)
     report::show_summary_json(read.trace, filter, normal, print);
@@ -159,57 +158,89 @@ Result<int> import(const ImportOptions& options, const Common& common) {
   return 0;
 }
 
+Command show_command() {
+  auto options = std::make_shared<ShowOptions>();
+  return {
+      .name = "show",
+      .summary = "Print the events of a dump",
+      .examples = {"rose dump show dump.bin --summary --profile profile.json", "rose dump show dump.bin --format html > dump.html"},
+      .options =
+          {
+              {.names = "file", .slot = &options->file, .value = "FILE", .help = "The dump", .required = true, .completes = Completes::file},
+              {.names = "--format", .slot = &options->format, .value = "FORMAT", .help = "How to print it", .otherwise = "text",
+               .choices = {"text", "jsonl", "perfetto", "html"}},
+              {.names = "--node", .slot = &options->node, .value = "NODE", .help = "Only events of this node", .completes = Completes::node},
+              {.names = "--type", .slot = &options->types, .value = "TYPE", .help = "Only events of these types", .by_commas = true,
+               .choices = {"scf", "af", "nd", "ps", "sys"}},
+              {.names = "--since", .slot = &options->since, .value = "T",
+               .help = "From here on: 2.5s after the first event, -10s before the last, or nanoseconds"},
+              {.names = "--until", .slot = &options->until, .value = "T", .help = "Up to here: as --since"},
+              {.names = "--summary", .slot = &options->summary, .help = "What failed, how often, where, instead of single events"},
+              {.names = "--profile", .slot = &options->profile, .value = "FILE",
+               .help = "With --summary: what is new against this profile, what happens more often than there, what is usual",
+               .completes = Completes::file},
+          },
+      .run = [options](const Common& common) { return show(*options, common); },
+  };
+}
+
+Command merge_command() {
+  auto options = std::make_shared<MergeOptions>();
+  return {
+      .name = "merge",
+      .summary = "Merge dumps of several hosts by timestamp",
+      .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge *.bin -o all.bin"},
+      .options =
+          {
+              {.names = "files", .slot = &options->files, .value = "FILE", .help = "Dumps or JSON Lines files", .required = true,
+               .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the merged dump is written", .required = true,
+               .completes = Completes::file},
+              {.names = "--clock", .slot = &options->clocks, .value = "HOST=OFFSET",
+               .help = "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it"},
+              {.names = "--no-clock", .slot = &options->no_clock, .help = "Leave the times as they are: estimate no clock offsets"},
+          },
+      .run = [options](const Common& common) { return merge(*options, common); },
+  };
+}
+
+Command import_command() {
+  auto options = std::make_shared<ImportOptions>();
+  return {
+      .name = "import",
+      .summary = "Turn JSON Lines, also of other tools, into a dump",
+      .examples = {"rose dump import events.jsonl -o dump.bin", "rose dump show dump.bin --format jsonl | head"},
+      .options =
+          {
+              {.names = "file", .slot = &options->file, .value = "EVENTS.jsonl", .help = "The events, one JSON object a line",
+               .required = true, .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the dump is written", .required = true,
+               .completes = Completes::file},
+          },
+      .run = [options](const Common& common) { return import(*options, common); },
+  };
+}
+
 }  // namespace
 
-void add_dump(CLI::App& app, Action& action) {
+Command dump_command() {
   auto options = std::make_shared<DumpOptions>();
-  CLI::App* command = add_command(app, "dump", "Ask a running tracer for its window; show, merge and import dumps",
-                                  "  rose dump -o dump.bin --after 10s\n  rose dump show dump.bin --type scf,ps --since -30s");
-  command->add_option("--control", options->control, "The tracer's control socket")->type_name("SOCK");
-  command->add_option("-o,--output", options->out, "Where the dump is written")->capture_default_str();
-  command->add_option("--after", options->after, "Wait this long first, so the window holds what comes after the trigger")->type_name("DURATION");
-  command->require_subcommand(0, 1);
-  command->callback([command, options, &action] {
-    if (command->get_subcommands().empty()) action = [options](const Common& c) { return dump(*options, c); };
-  });
-
-  auto show_options = std::make_shared<ShowOptions>();
-  CLI::App* show_command = add_command(*command, "show", "Print the events of a dump",
-                                       "  rose dump show dump.bin --summary --profile profile.json\n  rose dump show dump.bin --format html > dump.html");
-  show_command->add_option("file", show_options->file, "The dump")->required()->type_name("FILE");
-  show_command->add_option("--format", show_options->format, "How to print it")->capture_default_str()
-      ->check(CLI::IsMember({"text", "jsonl", "perfetto", "html"}));
-  show_command->add_option("--node", show_options->node, "Only events of this node")->type_name("NODE");
-  show_command->add_option("--type", show_options->types, "Only these types: scf, af, nd, ps, sys")->delimiter(',')
-      ->check(CLI::IsMember({"scf", "af", "nd", "ps", "sys"}));
-  show_command->add_option("--since", show_options->since, "From here on: 2.5s after the first event, -10s before the last, or nanoseconds")->type_name("T");
-  show_command->add_option("--until", show_options->until, "Up to here: as --since")->type_name("T");
-  show_command->add_flag("--summary", show_options->summary, "What failed, how often, where, instead of single events");
-  show_command->add_option("--profile", show_options->profile, "With --summary: what is new against this profile, what happens more often than there, what is usual")
-      ->type_name("FILE");
-  show_command->callback([show_options, show_command, &action] {
-    show_options->format_given = show_command->count("--format") > 0;
-    action = [show_options](const Common& c) { return show(*show_options, c); };
-  });
-
-  auto merge_options = std::make_shared<MergeOptions>();
-  CLI::App* merge_command = add_command(*command, "merge", "Merge dumps of several hosts by timestamp",
-                                        "  rose dump merge n1.bin n2.bin -o all.bin\n  rose dump merge *.bin -o all.bin");
-  merge_command->add_option("files", merge_options->files, "Dumps or JSON Lines files")->required()->type_name("FILE");
-  merge_command->add_option("-o,--output", merge_options->out, "Where the merged dump is written")->required();
-  merge_command->add_option("--clock", merge_options->clocks,
-                            "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it")
-      ->type_name("HOST=OFFSET");
-  merge_command->add_flag("--no-clock", merge_options->no_clock, "Leave the times as they are: estimate no clock offsets");
-  merge_command->callback([merge_options, &action] { action = [merge_options](const Common& c) { return merge(*merge_options, c); }; });
-
-  auto import_options = std::make_shared<ImportOptions>();
-  CLI::App* import_command = add_command(*command, "import", "Turn JSON Lines, also of other tools, into a dump",
-                                         "  rose dump import events.jsonl -o dump.bin\n"
-                                         "  rose dump show dump.bin --format jsonl | head");
-  import_command->add_option("file", import_options->file, "The events, one JSON object a line")->required()->type_name("EVENTS.jsonl");
-  import_command->add_option("-o,--output", import_options->out, "Where the dump is written")->required();
-  import_command->callback([import_options, &action] { action = [import_options](const Common& c) { return import(*import_options, c); }; });
+  return {
+      .name = "dump",
+      .summary = "Ask a running tracer for its window; show, merge and import dumps",
+      .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
+      .options =
+          {
+              {.names = "--control", .slot = &options->control, .value = "SOCK", .help = "The tracer's control socket",
+               .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the dump is written",
+               .completes = Completes::file},
+              {.names = "--after", .slot = &options->after, .value = "DURATION",
+               .help = "Wait this long first, so the window holds what comes after the trigger"},
+          },
+      .commands = {show_command(), merge_command(), import_command()},
+      .run = [options](const Common& common) { return dump(*options, common); },
+  };
 }
 
 }  // namespace rose::cli

@@ -21,19 +21,26 @@ Result<int> run_exec(const ExecOptions& options) {
 
 }  // namespace
 
-void add_exec(CLI::App& app, Action& action) {
+Command exec_command() {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App* command = add_command(
-      app, "exec",
-      "Become a command whose syscalls a running schedule may change: the entry point of a container or unit that a node attaches to "
-      "(attach = { ..., exec = true }). Without a run, or when it wants nothing of the node, the command is executed as it is",
-      "  rose exec --node n1 -- ./server --port 7000\n"
-      "  docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket /rose.sock -- ./server");
-  command->add_option("--node", options->node, "Its name in rose.toml")->required()->type_name("NODE");
-  command->add_option("--socket", options->socket, "Where the run listens (default: ROSE_EXEC_SOCKET, which setup commands get)");
-  command->add_option("command", options->command, "The command and its arguments, after --")->required()->type_name("CMD");
-  command->positionals_at_end();
-  command->callback([options, &action] { action = [options](const Common&) { return run_exec(*options); }; });
+  return {
+      .name = "exec",
+      .summary = "Become a command whose syscalls a running schedule may change: the entry point of a container or unit",
+      .description = "It is for nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or when it wants nothing of the "
+                     "node, the command is executed as it is.",
+      .examples = {"rose exec --node n1 -- ./server --port 7000",
+                   "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket /rose.sock -- ./server"},
+      .options =
+          {
+              {.names = "--node", .slot = &options->node, .value = "NODE", .help = "Its name in rose.toml", .required = true,
+               .completes = Completes::node},
+              {.names = "--socket", .slot = &options->socket, .value = "SOCK", .help = "Where the run listens",
+               .otherwise = "ROSE_EXEC_SOCKET, which setup commands get", .completes = Completes::file},
+              {.names = "command", .slot = &options->command, .value = "CMD", .help = "The command and its arguments, after --",
+               .required = true, .rest = true, .completes = Completes::program},
+          },
+      .run = [options](const Common&) { return run_exec(*options); },
+  };
 }
 
 }  // namespace rose::cli

@@ -26,10 +26,13 @@ Result<int> run_heal(const Common& common) {
 
 }  // namespace
 
-void add_heal(CLI::App& app, Action& action) {
-  CLI::App* command = add_command(app, "heal", "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
-                                  "  rose heal\n  rose heal --json");
-  command->callback([&action] { action = [](const Common& c) { return run_heal(c); }; });
+Command heal_command() {
+  return {
+      .name = "heal",
+      .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
+      .examples = {"rose heal", "rose heal --json"},
+      .run = run_heal,
+  };
 }
 
 }  // namespace rose::cli

@@ -29,14 +29,21 @@ Result<int> run_node(const NodeOptions& options, const Common& common) {
 
 }  // namespace
 
-void add_node(CLI::App& app, Action& action) {
+Command node_command() {
   auto options = std::make_shared<NodeOptions>();
-  CLI::App* command = add_command(app, "node", "Act on a node of the running deployment; such stops are planned, never faults",
-                                  "  rose node restart n2\n  rose node status n1");
-  command->add_option("action", options->action, "What to do")->required()->type_name("ACTION")
-      ->check(CLI::IsMember({"stop", "start", "restart", "kill", "status"}));
-  command->add_option("node", options->node, "Its name in rose.toml")->required()->type_name("NODE");
-  command->callback([options, &action] { action = [options](const Common& c) { return run_node(*options, c); }; });
+  return {
+      .name = "node",
+      .summary = "Act on a node of the running deployment; such stops are planned, never faults",
+      .examples = {"rose node restart n2", "rose node status n1"},
+      .options =
+          {
+              {.names = "action", .slot = &options->action, .value = "ACTION", .help = "What to do", .required = true,
+               .choices = {"stop", "start", "restart", "kill", "status"}},
+              {.names = "node", .slot = &options->node, .value = "NODE", .help = "Its name in rose.toml", .required = true,
+               .completes = Completes::node},
+          },
+      .run = [options](const Common& common) { return run_node(*options, common); },
+  };
 }
 
 }  // namespace rose::cli

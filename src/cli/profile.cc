@@ -80,15 +80,21 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
 
 }  // namespace
 
-void add_profile(CLI::App& app, Action& action) {
+Command profile_command() {
   auto options = std::make_shared<ProfileOptions>();
-  CLI::App* command = add_command(app, "profile", "Learn what is normal from runs without faults",
-                                  "  rose profile -c rose.toml\n  rose profile -c rose.toml -o profile.json --runs 5");
-  command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
-  command->add_option("-o,--output", options->out, "Where the profile is written")->capture_default_str();
-  command->add_option("--runs", options->runs, "How many runs to learn from")->capture_default_str()->check(CLI::Range(1, 1000));
-  command->add_flag("--keep", options->keep, "Keep the run directories");
-  command->callback([options, &action] { action = [options](const Common& c) { return run_profile(*options, c); }; });
+  return {
+      .name = "profile",
+      .summary = "Learn what is normal from runs without faults",
+      .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5"},
+      .options =
+          {
+              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The deployment", .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the profile is written", .completes = Completes::file},
+              {.names = "--runs", .slot = &options->runs, .value = "N", .help = "How many runs to learn from", .range = {{1, 1000}}},
+              {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
+          },
+      .run = [options](const Common& common) { return run_profile(*options, common); },
+  };
 }
 
 }  // namespace rose::cli

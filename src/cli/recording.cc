@@ -9,29 +9,38 @@
 
 namespace rose::cli {
 
-void add_recording_options(CLI::App& command, RecordingOptions& options) {
+std::vector<Option> recording_options(RecordingOptions& options) {
   const std::string group = "When to write the window (SIGUSR1, 'rose dump' and the end always do)";
-  command.add_option("--dump-when", options.when, "When this shell command exits 0; 1 means no, anything else that it could not tell. "
-                                                  "After a hit it must say no once before it counts again")
-      ->type_name("CMD")->group(group);
-  command.add_option("--dump-every", options.every, "How often --dump-when is asked (default 5s)")->type_name("DURATION")->group(group);
-  command.add_option("--dump-timeout", options.timeout, "How long it may take (default 30s)")->type_name("DURATION")->group(group);
-  command.add_flag("--dump-on-crash", options.on_crash, "When a signal ended a process of a target, or a main process (one named by pid, or of -c) "
-                                                        "exited with a status other than 0; stops by 'rose node' do not count")
-      ->group(group);
-  command.add_option("--dump-on-log", options.on_log, "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); "
-                                                      "the file may be rotated or come later")
-      ->type_name("FILE:REGEX")->allow_extra_args(false)->group(group);
-  command.add_option("--after", options.after, "Write this long after the trigger, so that the window holds what came after it too")
-      ->type_name("DURATION")->group(group);
-  command.add_option("--dump-cooldown", options.cooldown, "At most one dump by --dump-when, --dump-on-crash and --dump-on-log in this time (default 60s)")
-      ->type_name("DURATION")->group(group);
-  command.add_option("-o,--output", options.out, "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; "
-                                                 "into a folder (a name that ends in '/') each under a name of its own")
-      ->type_name("FILE")->capture_default_str()->group(group);
-  command.add_option("--keep-dumps", options.keep, "Earlier dumps to keep; in a folder, dumps of this host in all")->capture_default_str()
-      ->check(CLI::Range(0, 1000))->group(group);
-  command.add_option("--control", options.control, "Control socket that 'rose dump' talks to")->type_name("SOCK")->group(group);
+  return {
+      {.names = "--dump-when", .slot = &options.when, .value = "CMD",
+       .help = "When this shell command exits 0; 1 means no, anything else that it could not tell. After a hit it must say no once before "
+               "it counts again",
+       .group = group, .completes = Completes::file},
+      {.names = "--dump-every", .slot = &options.every, .value = "DURATION", .help = "How often --dump-when is asked", .group = group,
+       .otherwise = "5s"},
+      {.names = "--dump-timeout", .slot = &options.timeout, .value = "DURATION", .help = "How long it may take", .group = group,
+       .otherwise = "30s"},
+      {.names = "--dump-on-crash", .slot = &options.on_crash,
+       .help = "When a signal ended a process of a target, or a main process (one named by pid, or of -c) exited with a status other than "
+               "0; stops by 'rose node' do not count",
+       .group = group},
+      {.names = "--dump-on-log", .slot = &options.on_log, .value = "FILE:REGEX",
+       .help = "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); the file may be "
+               "rotated or come later",
+       .group = group, .one_each = true, .completes = Completes::file},
+      {.names = "--after", .slot = &options.after, .value = "DURATION",
+       .help = "Write this long after the trigger, so that the window holds what came after it too", .group = group},
+      {.names = "--dump-cooldown", .slot = &options.cooldown, .value = "DURATION",
+       .help = "At most one dump by --dump-when, --dump-on-crash and --dump-on-log in this time", .group = group, .otherwise = "60s"},
+      {.names = "-o,--output", .slot = &options.out, .value = "FILE",
+       .help = "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; into a folder (a name that "
+               "ends in '/') each under a name of its own",
+       .group = group, .completes = Completes::file},
+      {.names = "--keep-dumps", .slot = &options.keep, .value = "N",
+       .help = "Earlier dumps to keep; in a folder, dumps of this host in all", .group = group, .range = {{0, 1000}}},
+      {.names = "--control", .slot = &options.control, .value = "SOCK", .help = "Control socket that 'rose dump' talks to", .group = group,
+       .completes = Completes::file},
+  };
 }
 
 Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options) {

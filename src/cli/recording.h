@@ -1,7 +1,6 @@
 // What makes a running `rose trace` write its window: the options, the control socket, the triggers, the files.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "observe/control.h"
 #include "observe/triggers.h"
 
@@ -27,7 +27,8 @@ struct RecordingOptions {
   int keep = 5;
 };
 
-void add_recording_options(CLI::App& command, RecordingOptions& options);
+// `options` must live as long as what they are given to.
+[[nodiscard]] std::vector<Option> recording_options(RecordingOptions& options);
 // Refuses what contradicts itself.
 [[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
 [[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);

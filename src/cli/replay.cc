@@ -142,22 +142,36 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, Action& action) {
+Command replay_command() {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = add_command(app, "replay", "Run a schedule again and report its replay rate",
-                                  "  rose replay schedule.toml -c rose.toml --runs 10\n"
-                                  "  rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml");
-  command->add_option("schedule", options->schedule, "The schedule")->required()->type_name("SCHEDULE");
-  command->add_option("-c,--config", options->config, "The deployment")->capture_default_str();
-  command->add_option("--runs", options->runs, "How many runs (default: confirm_runs of the configuration)")->check(CLI::Range(1, 100000));
-  command->add_option("--jobs", options->jobs, "Runs side by side (default: jobs of the configuration)")->check(CLI::Range(1, 64));
-  command->add_option("--expect", options->expect, "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired")
-      ->capture_default_str()->check(CLI::IsMember({"bug", "fixed"}));
-  command->add_option("--junit", options->junit, "Write a JUnit report: one test case for the schedule, one a run");
-  command->add_option("--report", options->report, "Write the record of all runs, their traces and results, and report.html to this folder");
-  command->add_flag("--keep", options->keep, "Keep all run directories");
-  command->add_flag("--allow-attached", options->allow_attached, "Allow faults on nodes that rose did not start; they may be production");
-  command->callback([options, &action] { action = [options](const Common& c) { return run_replay(*options, c); }; });
+  return {
+      .name = "replay",
+      .summary = "Run a schedule again and report its replay rate",
+      .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
+                   "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml"},
+      .options =
+          {
+              {.names = "schedule", .slot = &options->schedule, .value = "SCHEDULE", .help = "The schedule", .required = true,
+               .completes = Completes::file},
+              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The deployment", .completes = Completes::file},
+              {.names = "--runs", .slot = &options->runs, .value = "N", .help = "How many runs",
+               .otherwise = "confirm_runs of the configuration", .range = {{1, 100000}}},
+              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side",
+               .otherwise = "jobs of the configuration", .range = {{1, 64}}},
+              {.names = "--expect", .slot = &options->expect, .value = "WHAT",
+               .help = "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired",
+               .choices = {"bug", "fixed"}},
+              {.names = "--junit", .slot = &options->junit, .value = "FILE",
+               .help = "Write a JUnit report: one test case for the schedule, one a run", .completes = Completes::file},
+              {.names = "--report", .slot = &options->report, .value = "DIR",
+               .help = "Write the record of all runs, their traces and results, and report.html to this folder",
+               .completes = Completes::folder},
+              {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
+              {.names = "--allow-attached", .slot = &options->allow_attached,
+               .help = "Allow faults on nodes that rose did not start; they may be production"},
+          },
+      .run = [options](const Common& common) { return run_replay(*options, common); },
+  };
 }
 
 }  // namespace rose::cli

@@ -320,36 +320,59 @@ Result<int> run_trace(const TraceOptions& options, const Common& common) {
 
 }  // namespace
 
-void add_trace(CLI::App& app, Action& action) {
+Command trace_command() {
   auto options = std::make_shared<TraceOptions>();
-  CLI::App* command = add_command(app, "trace", "Record what fails in running systems, in a window that 'rose dump' writes",
-                                  "  rose trace --pid $(pidof redis-server) -o dump.bin\n"
-                                  "  rose trace -c rose.toml --incident ./incident.sh -o dump.bin");
-  command->add_option("--pid", options->targets.pids, "Processes and their descendants")->type_name("PID")->group("What to trace");
-  command->add_option("--cgroup", options->targets.cgroups, "Everything in these cgroups (v2), also once they are made again")->type_name("PATH")->group("What to trace");
-  command->add_option("--unit", options->targets.units, "systemd units, running or not yet; followed through restarts")->type_name("UNIT")->group("What to trace");
-  command->add_option("--container", options->targets.containers, "Containers: an id or its beginning (docker, podman, containerd, CRI-O), a name, or pod:UID")->type_name("ID")->group("What to trace");
-  command->add_option("--node", options->targets.nodes, "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID")
-      ->type_name("NAME=WHAT")->group("What to trace");
-  command->add_option("-c,--config", options->config, "Start this deployment and its workload, and trace every node")->type_name("FILE")->group("What to trace");
-  command->add_option("--incident", options->incident, "With -c: a shell command beside the workload that makes the failure happen, in the run directory")
-      ->type_name("CMD")->group("What to trace");
-  command->add_option("command", options->command, "After --: start this command and trace it")->type_name("CMD")->group("What to trace");
-  command->add_option("--profile", options->profile, "Watch the functions that this profile calls infrequent")->type_name("FILE");
-  command->add_option("--binary", options->binaries, "Files whose functions --function names, or --profile where its own path is not on this host")->type_name("FILE");
-  command->add_option("--function", options->functions, "Functions to watch: names or globs")->type_name("NAME");
-  command->add_option("--window", options->window, "Events to keep")->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{100'000'000}));
-  command->add_option("--memory", options->memory, "Memory to keep them in (default 64MiB)")->type_name("SIZE");
-  command->add_option("--interface", options->interfaces, "Watch the network here instead of at the targets' sockets")->type_name("IF");
-  command->add_option("--network-delay", options->network_delay, "Silence of a connection that counts (default 5s)")->type_name("DURATION");
-  command->add_option("--pause", options->pause, "Pause of a process that counts (default 3s)")->type_name("DURATION");
-  command->add_option("--duration", options->duration, "End by itself after this long")->type_name("DURATION");
-  command->add_flag("--keep", options->keep, "With -c: keep the run directory");
-  command->add_option("--noise", options->noise, "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list "
-                                                 "('*:ENOENT': every call), -CALL:ERROR takes out, none clears it, list prints it")
-      ->type_name("RULE")->allow_extra_args(false);
-  add_recording_options(*command, options->recording);
-  command->callback([options, &action] { action = [options](const Common& c) { return run_trace(*options, c); }; });
+  TargetOptions& targets = options->targets;
+  const std::string what = "What to trace";
+  Command command = {
+      .name = "trace",
+      .summary = "Record what fails in running systems, in a window that 'rose dump' writes",
+      .examples = {"rose trace --pid $(pidof redis-server) -o dump.bin", "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
+      .options =
+          {
+              {.names = "--pid", .slot = &targets.pids, .value = "PID", .help = "Processes and their descendants", .group = what,
+               .completes = Completes::pid},
+              {.names = "--cgroup", .slot = &targets.cgroups, .value = "PATH",
+               .help = "Everything in these cgroups (v2), also once they are made again", .group = what, .completes = Completes::folder},
+              {.names = "--unit", .slot = &targets.units, .value = "UNIT",
+               .help = "systemd units, running or not yet; followed through restarts", .group = what, .completes = Completes::unit},
+              {.names = "--container", .slot = &targets.containers, .value = "ID",
+               .help = "Containers: an id or its beginning (docker, podman, containerd, CRI-O), a name, or pod:UID", .group = what,
+               .completes = Completes::container},
+              {.names = "--node", .slot = &targets.nodes, .value = "NAME=WHAT",
+               .help = "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID", .group = what},
+              {.names = "-c,--config", .slot = &options->config, .value = "FILE",
+               .help = "Start this deployment and its workload, and trace every node", .group = what, .completes = Completes::file},
+              {.names = "--incident", .slot = &options->incident, .value = "CMD",
+               .help = "With -c: a shell command beside the workload that makes the failure happen, in the run directory", .group = what,
+               .completes = Completes::file},
+              {.names = "command", .slot = &options->command, .value = "CMD", .help = "After --: start this command and trace it",
+               .group = what, .completes = Completes::program},
+              {.names = "--profile", .slot = &options->profile, .value = "FILE",
+               .help = "Watch the functions that this profile calls infrequent", .completes = Completes::file},
+              {.names = "--binary", .slot = &options->binaries, .value = "FILE",
+               .help = "Files whose functions --function names, or --profile where its own path is not on this host",
+               .completes = Completes::file},
+              {.names = "--function", .slot = &options->functions, .value = "NAME", .help = "Functions to watch: names or globs"},
+              {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
+               .range = {{1000, 100'000'000}}},
+              {.names = "--memory", .slot = &options->memory, .value = "SIZE", .help = "Memory to keep them in", .otherwise = "64MiB"},
+              {.names = "--interface", .slot = &options->interfaces, .value = "IF",
+               .help = "Watch the network here instead of at the targets' sockets", .completes = Completes::interface},
+              {.names = "--network-delay", .slot = &options->network_delay, .value = "DURATION",
+               .help = "Silence of a connection that counts", .otherwise = "5s"},
+              {.names = "--pause", .slot = &options->pause, .value = "DURATION", .help = "Pause of a process that counts", .otherwise = "3s"},
+              {.names = "--duration", .slot = &options->duration, .value = "DURATION", .help = "End by itself after this long"},
+              {.names = "--keep", .slot = &options->keep, .help = "With -c: keep the run directory"},
+              {.names = "--noise", .slot = &options->noise, .value = "RULE",
+               .help = "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list ('*:ENOENT': every "
+                       "call), -CALL:ERROR takes out, none clears it, list prints it",
+               .one_each = true},
+          },
+      .run = [options](const Common& common) { return run_trace(*options, common); },
+  };
+  for (Option& option : recording_options(options->recording)) command.options.push_back(std::move(option));
+  return command;
 }
 
 }  // namespace rose::cli

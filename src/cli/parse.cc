@@ -1,0 +1,178 @@
+#include "cli/parse.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace rose::cli {
+namespace {
+
+void limit_values(CLI::Option& added, const Option& option) {
+  if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
+  if (!option.range) return;
+  const auto [least, most] = *option.range;
+  if (std::holds_alternative<std::optional<std::uint64_t>*>(option.slot))
+    added.check(CLI::Range(least, most));
+  else
+    added.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  if (const auto* flag = std::get_if<bool*>(&option.slot)) {
+    app.add_flag(option.names, **flag, option.help)->group(option.group.empty() ? "Options" : option.group);
+    return;
+  }
+  std::string help = option.help;
+  if (!option.otherwise.empty()) help += fmt::format(" (default {})", option.otherwise);
+  CLI::Option* added = std::visit(
+      [&](auto* place) -> CLI::Option* {
+        if constexpr (std::is_same_v<decltype(place), bool*>)
+          return nullptr;
+        else
+          return app.add_option(option.names, *place, help);
+      },
+      option.slot);
+  if (!option.value.empty()) added->type_name(option.value);
+  if (!option.group.empty()) added->group(option.group);
+  if (option.required) added->required();
+  if (option.otherwise.empty() && !default_of(option).empty()) added->capture_default_str();
+  if (option.one_each) added->allow_extra_args(false);
+  if (option.by_commas) added->delimiter(',');
+  limit_values(*added, option);
+}
+
+void add_command(CLI::App& app, const Command& command, const Program& program, const std::vector<Option>& common) {
+  CLI::App* added = app.add_subcommand(command.name, command.summary);
+  for (const Option& option : common) add_option(*added, option);
+  added->set_version_flag("--version", program.version);
+  std::string examples;
+  for (const std::string& example : command.examples) examples += "\n  " + example;
+  added->footer("Examples:" + examples);
+  for (const Option& option : command.options) {
+    add_option(*added, option);
+    if (option.rest) added->positionals_at_end();
+  }
+  for (const Command& inner : command.commands) add_command(*added, inner, program, common);
+  if (!command.commands.empty()) added->require_subcommand(0, 1);
+}
+
+std::vector<std::string> command_names(const Command& command) {
+  std::vector<std::string> names;
+  for (const Command& inner : command.commands) names.push_back(inner.name);
+  return names;
+}
+
+const Command* inner_named(const Command& command, std::string_view name) {
+  const auto found = std::find_if(command.commands.begin(), command.commands.end(), [&](const Command& c) { return c.name == name; });
+  return found == command.commands.end() ? nullptr : &*found;
+}
+
+// The line as words, without the program's name.
+using Words = std::vector<std::string>;
+
+// The command that the line names, `dump show` of `rose dump show x`, and its name; the program itself when it names none.
+std::pair<const Command*, std::string> named_by(const Program& program, const Words& words) {
+  std::pair<const Command*, std::string> at{&program.top, ""};
+  for (const std::string& word : words) {
+    const Command* inner = inner_named(*at.first, word);
+    if (inner == nullptr) break;
+    at = {inner, at.second + (at.second.empty() ? "" : " ") + word};
+  }
+  return at;
+}
+
+// "bogus" in `rose dump bogus`: a word where a command's own commands stand; else empty.
+std::string unknown_inner(const Command& command, const Words& words) {
+  if (words.size() < 2 || command.commands.empty() || words[1].empty() || words[1].front() == '-') return "";
+  return inner_named(command, words[1]) != nullptr ? "" : words[1];
+}
+
+std::vector<std::string> long_options(const Command& command) {
+  Common ignored;
+  std::vector<std::string> names = {"--help", "--version"};
+  const auto add = [&](const std::vector<Option>& options) {
+    for (const Option& option : options)
+      for (std::string& name : names_of(option))
+        if (name.starts_with("--")) names.push_back(std::move(name));
+  };
+  add(common_options(ignored));
+  add(command.options);
+  return names;
+}
+
+// "--uint" of `rose trace --uint x`, of which CLI11 says "arguments were not expected: x --uint".
+std::string unknown_option(const Command& command, const Words& words) {
+  const std::vector<std::string> known = long_options(command);
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (!word.starts_with("--")) continue;
+    std::string option = word.substr(0, word.find('='));
+    if (std::find(known.begin(), known.end(), option) == known.end()) return option;
+  }
+  return "";
+}
+
+// What may have been meant.
+std::string suggestion(const Program& program, const Words& words) {
+  const std::vector<std::string> names = command_names(program.top);
+  if (words.empty()) return fmt::format("one of: {}", fmt::join(names, ", "));
+  const Command* outer = inner_named(program.top, words.front());
+  if (outer == nullptr) {
+    const std::string near = did_you_mean(words.front(), names);
+    return near.empty() ? fmt::format("the commands are: {}", fmt::join(names, ", ")) : near;
+  }
+  if (const std::string inner = unknown_inner(*outer, words); !inner.empty()) {
+    const std::string near = did_you_mean(inner, command_names(*outer));
+    return near.empty() ? fmt::format("the commands of 'rose {}' are: {}", outer->name, fmt::join(command_names(*outer), ", ")) : near;
+  }
+  const auto [command, name] = named_by(program, words);
+  const std::string near = did_you_mean(unknown_option(*command, words), long_options(*command));
+  return fmt::format("{}{}see 'rose {} --help'", near, near.empty() ? "" : " ", name);
+}
+
+// CLI11 says "A subcommand is required" to a word that is none.
+std::string complaint(const Program& program, const CLI::ParseError& error, const Words& words) {
+  if (words.empty() || words.front().empty() || words.front().front() == '-') return error.what();
+  const Command* outer = inner_named(program.top, words.front());
+  if (outer == nullptr) return fmt::format("there is no command '{}'", words.front());
+  if (const std::string inner = unknown_inner(*outer, words); !inner.empty())
+    return fmt::format("there is no command '{} {}'", outer->name, inner);
+  const auto [command, name] = named_by(program, words);
+  const std::string option = unknown_option(*command, words);
+  return option.empty() ? error.what() : fmt::format("'rose {}' has no option '{}'", name, option);
+}
+
+}  // namespace
+
+Result<Parsed> parse(const Program& program, Common& common, int argc, const char* const* argv) {
+  const Command& top = program.top;
+  CLI::App app(top.description, top.name);
+  app.set_version_flag("--version", program.version);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  std::string footer = program.exit_codes + "\n\nExamples:";
+  for (const std::string& example : top.examples) footer += "\n  " + example;
+  app.footer(footer);
+  const std::vector<Option> of_all = common_options(common);
+  for (const Command& command : top.commands) add_command(app, command, program, of_all);
+
+  const Words words(argv + std::min(argc, 1), argv + argc);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Parsed{nullptr, app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return Parsed{nullptr, program.version + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorKind::usage, complaint(program, error, words), suggestion(program, words));
+  }
+  const Command* chosen = &top;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    chosen = inner_named(*chosen, at->get_name());
+  }
+  return Parsed{chosen, ""};
+}
+
+}  // namespace rose::cli
