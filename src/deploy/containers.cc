@@ -205,7 +205,9 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
                 fmt::format("no container's id begins with '{}', and names cannot be looked up: neither docker, podman, "
                             "nerdctl nor crictl is here", what),
                 fmt::format("give the container's id; {}", here));
-  return fail(ErrorKind::inconclusive, fmt::format("there is no container '{}': no id begins so, and {} does not know it", what, asked), here);
+  return fail(ErrorKind::inconclusive, fmt::format("there is no container '{}': no id begins so, and {} {} not know it", what, asked,
+                          asked.find(',') == std::string::npos ? "does" : "do"),
+              here);
 }
 
 std::filesystem::path slice_path(std::string_view slice) {

@@ -53,7 +53,8 @@ expect 2 "$rose" trace --container "${docker:0:60}" -o d.bin
 says err "2 containers"
 says err "$docker"
 says err "$twin"
-expect 2 "$rose" trace --container rose-no-such-one -o d.bin
+mkdir no-tools
+PATH=$work/no-tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "neither docker, podman, nerdctl nor crictl"
 expect 2 "$rose" trace --container pod:rose-no-such-pod -o d.bin
 says err "$uid"
@@ -70,7 +71,7 @@ fail_in "${folders[1]}" /rose-by-name
 stop_trace
 has db /rose-by-name
 [ ! -e x ] || fail "a container's name was executed"
-expect 2 "$rose" trace --container rose-no-such-one -o d.bin
+PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "docker does not know it"
 
 # A unit that does not run yet, starts, and is restarted.
