@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "deploy/containers.h"
+#include "kernel/cgroup2.h"
 #include "deploy/deployment.h"
 
 namespace rose::cli {
@@ -37,7 +38,7 @@ Result<void> add_pid(observe::Target& target, const std::string& option, const s
 
 // A v2 folder, also an empty one: its processes may come later. "/x.slice", as /proc/PID/cgroup says it, will do.
 Result<void> add_cgroup(observe::Target& target, const std::string& option, const std::string& name) {
-  ROSE_TRY(const fs::path mount, deploy::cgroup2_mount());
+  ROSE_TRY(const fs::path mount, kernel::cgroup2_mount());
   for (const fs::path& folder : {fs::path(name), mount / fs::path(name).relative_path()}) {
     std::error_code error;
     if (!fs::exists(folder / "cgroup.procs", error)) continue;
@@ -67,7 +68,7 @@ Result<void> add_located(observe::Target& target, const std::string& option, Res
 Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind, const std::string& value) {
   if (kind == "pid") return add_pid(target, option, value);
   if (kind == "cgroup") return add_cgroup(target, option, value);
-  ROSE_TRY(const fs::path mount, deploy::cgroup2_mount());
+  ROSE_TRY(const fs::path mount, kernel::cgroup2_mount());
   return add_located(target, option, kind == "unit" ? deploy::locate_unit(value, mount) : deploy::locate_container(value, mount));
 }
 

@@ -17,22 +17,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "deploy/deployment.h"
+#include "kernel/cgroup2.h"
 
-namespace rose::deploy {
-
-Result<std::filesystem::path> cgroup2_mount() {
-  ROSE_TRY(const std::string mounts, read_file("/proc/self/mounts"));
-  for (const std::string& line : split(mounts, '\n')) {
-    const std::vector<std::string> fields = split(line, ' ');
-    // The kernel writes spaces in mount points as \040; a cgroup mount with one is not worth decoding.
-    if (fields.size() >= 3 && fields[2] == "cgroup2") return std::filesystem::path(fields[1]);
-  }
-  return fail(ErrorKind::environment, "cgroup v2 is not mounted",
-              "mount it: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)");
-}
-
-namespace cgroup {
+namespace rose::deploy::cgroup {
 namespace {
 
 // One key of cgroup.events ("populated", "frozen"); false when the folder is gone.
@@ -97,7 +84,7 @@ Result<void> remove_tree(const std::filesystem::path& folder) {
 }  // namespace
 
 Result<std::filesystem::path> base() {
-  ROSE_TRY(std::filesystem::path mount, cgroup2_mount());
+  ROSE_TRY(std::filesystem::path mount, kernel::cgroup2_mount());
   if (const char* parent = std::getenv("ROSE_CGROUP_PARENT"); parent != nullptr && *parent != '\0') {
     struct statfs filesystem {};
     if (::statfs(parent, &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC || ::access(parent, W_OK) != 0)
@@ -106,33 +93,16 @@ Result<std::filesystem::path> base() {
     return std::filesystem::path(parent);
   }
   if (::access(mount.c_str(), W_OK) == 0) return mount;
-  std::filesystem::path own = of_process(::getpid());
+  std::filesystem::path own = kernel::cgroup_folder_of(::getpid());
   if (!own.empty() && ::access(own.c_str(), W_OK) == 0) return own;
   return fail(ErrorKind::environment, fmt::format("cannot make cgroups in {}: it is not writable", mount.string()),
               "run as root; in a container, mount cgroup v2 read-write (docker run --privileged)");
-}
-
-std::filesystem::path of_process(pid_t pid) {
-  const auto mount = cgroup2_mount();
-  const auto content = read_file(fmt::format("/proc/{}/cgroup", pid));
-  if (!mount || !content) return {};
-  for (const std::string& line : split(*content, '\n'))
-    if (line.starts_with("0::/")) {
-      const std::string rest = line.substr(4);
-      return rest.empty() ? *mount : *mount / rest;
-    }
-  return {};
 }
 
 Result<void> make(const std::filesystem::path& folder) {
   if (::mkdir(folder.c_str(), 0755) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", folder.string()), errno);
   return {};
-}
-
-std::uint64_t id(const std::filesystem::path& folder) {
-  struct stat info {};
-  return ::stat(folder.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 std::vector<pid_t> processes(const std::filesystem::path& folder) {
@@ -189,5 +159,4 @@ Result<void> destroy(const std::filesystem::path& folder) {
   return remove_tree(folder);
 }
 
-}  // namespace cgroup
-}  // namespace rose::deploy
+}  // namespace rose::deploy::cgroup

@@ -15,12 +15,8 @@ namespace rose::deploy::cgroup {
 
 // Where rose may make its folders: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup when the mount's top is not writable.
 [[nodiscard]] Result<std::filesystem::path> base();
-// The v2 folder `pid` is in ("" when it is gone).
-[[nodiscard]] std::filesystem::path of_process(pid_t pid);
 
 [[nodiscard]] Result<void> make(const std::filesystem::path& folder);
-// The folder's inode, as bpf_get_current_cgroup_id says; 0 when it is not there.
-[[nodiscard]] std::uint64_t id(const std::filesystem::path& folder);
 
 // Of the folder and all below it.
 [[nodiscard]] std::vector<pid_t> processes(const std::filesystem::path& folder);

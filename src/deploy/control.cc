@@ -1,11 +1,9 @@
 #include "deploy/control.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/unix_socket.h"
 #include "deploy/deployment.h"
 
 namespace rose::deploy {
@@ -27,14 +26,6 @@ constexpr std::size_t kMostConnections = 64;
 constexpr std::int64_t kRequestTimeout = 5'000'000'000;
 // Longer than any stop (10 s) followed by any readiness that is likely to be configured.
 constexpr std::int64_t kAnswerTimeout = 3600'000'000'000;
-
-// Socket addresses hold 108 characters, run directories may be longer: reached through a descriptor of the folder.
-sockaddr_un address_in(int folder_fd) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}", folder_fd, kControlSocket);
-  return address;
-}
 
 // One line without its end; false when it is too long, too late or cut off. `other_fd` (or -1) ends the wait.
 bool read_line(int fd, std::string& line, std::size_t most, std::int64_t timeout_ns, int other_fd) {
@@ -94,13 +85,12 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(const std::filesyst
   server->handler_ = std::move(handler);
   server->listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->quit_ = Fd(::eventfd(0, EFD_CLOEXEC));
-  const Fd folder(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!server->listener_ || !server->quit_ || !folder)
+  if (!server->listener_ || !server->quit_)
     return fail_errno(ErrorKind::environment, fmt::format("cannot open the control socket in {}", run_dir.string()), errno);
-  const sockaddr_un address = address_in(folder.get());
+  ROSE_TRY(const UnixAddress address, unix_address(run_dir / kControlSocket));
   // Before the bind, which makes the file with this mode.
   ::fchmod(server->listener_.get(), 0600);
-  if (::bind(server->listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (::bind(server->listener_.get(), address.get(), address.size()) != 0 ||
       ::chmod((run_dir / kControlSocket).c_str(), 0600) != 0 || ::listen(server->listener_.get(), 16) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (run_dir / kControlSocket).string()), errno);
   server->thread_ = std::thread([raw = server.get()] { raw->accept_all(); });
@@ -164,14 +154,11 @@ Result<std::string> node_request(const std::filesystem::path& run_dir, std::stri
       "'rose node' works inside a workload, incident, oracle or ready command of a run, where ROSE_RUN_DIR is set";
   if (action.size() + node.size() + 2 > kMostRequestBytes || node.find('\n') != std::string_view::npos)
     return fail(ErrorKind::usage, "the node's name is too long or has a line break in it");
-  const Fd folder(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder)
-    return fail(ErrorKind::usage,
-                fmt::format("run directory '{}' cannot be opened: {}", run_dir.string(), std::strerror(errno)), kHint);
+  Result<UnixAddress> address = unix_address(run_dir / kControlSocket);
+  if (!address) return fail(ErrorKind::usage, address.error().message, kHint);
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return fail_errno(ErrorKind::environment, "socket", errno);
-  const sockaddr_un address = address_in(folder.get());
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (::connect(socket.get(), address->get(), address->size()) != 0) {
     const int err = errno;
     if (err == EACCES || err == EPERM) return fail_errno(ErrorKind::environment, "cannot reach the deployment", err);
     return fail(ErrorKind::usage,

@@ -17,6 +17,7 @@
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
 #include "deploy/processes.h"
+#include "kernel/cgroup2.h"
 
 namespace rose::deploy {
 namespace {
@@ -59,7 +60,7 @@ Result<void> Cluster::make() {
     const auto& attach = states_[info.index]->config->attach;
     if (attach && !attach->pid_file) continue;  // theirs, found later
     info.cgroup = own;
-    info.cgroup_id = cgroup::id(own);
+    info.cgroup_id = kernel::cgroup_id(own);
   }
 
   if (netns) {

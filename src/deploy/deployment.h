@@ -151,7 +151,4 @@ struct Healed {
 };
 [[nodiscard]] Result<Healed> heal();
 
-// Where cgroup v2 is mounted ("/sys/fs/cgroup", or ".../unified" in the hybrid layout).
-[[nodiscard]] Result<std::filesystem::path> cgroup2_mount();
-
 }  // namespace rose::deploy

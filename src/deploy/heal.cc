@@ -19,6 +19,8 @@
 #include "deploy/identity.h"
 #include "deploy/network.h"
 #include "deploy/processes.h"
+#include "kernel/cgroup2.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -50,8 +52,8 @@ std::size_t end_processes_in(ino_t inode) {
     std::from_chars(name.data(), name.data() + name.size(), pid);
     if (pid <= 0) continue;
     // The descriptor first: the number cannot change hands after it.
-    const Fd pidfd = open_pidfd(pid);
-    if (pidfd && netns_inode(fmt::format("/proc/{}/ns/net", pid)) == inode && pidfd_signal(pidfd.get(), SIGKILL)) ++ended;
+    const Fd pidfd = kernel::open_pidfd(pid);
+    if (pidfd && netns_inode(fmt::format("/proc/{}/ns/net", pid)) == inode && kernel::pidfd_signal(pidfd.get(), SIGKILL)) ++ended;
   }
   return ended;
 }
@@ -74,7 +76,7 @@ class Healer {
   void cgroup_folder(const std::filesystem::path& folder) {
     if (!std::filesystem::is_directory(folder)) return;
     const std::string label = fmt::format("cgroup {}", folder.filename().string());
-    const std::filesystem::path own = cgroup::of_process(::getpid());
+    const std::filesystem::path own = kernel::cgroup_folder_of(::getpid());
     if (own == folder || own.string().starts_with(folder.string() + "/")) {
       healed.failed.push_back(fmt::format("{}: this command runs in it itself", label));
       return;
@@ -94,10 +96,10 @@ class Healer {
       pid_t pid = 0;
       std::from_chars(value.data(), value.data() + value.size(), pid);
       if (parts.size() != 2 || pid <= 0) continue;
-      const Fd pidfd = open_pidfd(pid);
-      const auto stat = process_stat(pid);
+      const Fd pidfd = kernel::open_pidfd(pid);
+      const auto stat = kernel::process_stat(pid);
       if (!pidfd || !stat || stat->state != 'T' || std::to_string(stat->start_ticks) != parts[1]) continue;
-      if (pidfd_signal(pidfd.get(), SIGCONT)) healed.undone.push_back(fmt::format("process {}: resumed", pid));
+      if (kernel::pidfd_signal(pidfd.get(), SIGCONT)) healed.undone.push_back(fmt::format("process {}: resumed", pid));
     }
     for (const std::string& folder : frozen) {
       if (!std::filesystem::is_directory(folder) || !cgroup::frozen(folder)) continue;

@@ -16,6 +16,8 @@
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
 #include "deploy/processes.h"
+#include "kernel/cgroup2.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -219,17 +221,17 @@ Result<void> Cluster::attach(std::size_t node) {
   if (found.cgroup.string().starts_with(cgroup_.string() + "/") && found.cgroup != own) {
     // Twice: what was forked meanwhile is a descendant too.
     for (int round = 0; round < 2; ++round)
-      for (const pid_t pid : with_descendants(found.pid))
-        if (cgroup::of_process(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
+      for (const pid_t pid : kernel::with_descendants({found.pid}))
+        if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
     found.cgroup = own;
   }
-  Fd pidfd = open_pidfd(found.pid);
+  Fd pidfd = kernel::open_pidfd(found.pid);
   if (!pidfd)
     return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));
   {
     std::lock_guard lock(mutex_);
     info.cgroup = found.cgroup;
-    info.cgroup_id = found.cgroup.empty() ? 0 : cgroup::id(found.cgroup);
+    info.cgroup_id = found.cgroup.empty() ? 0 : kernel::cgroup_id(found.cgroup);
     state.pid = found.pid;
     state.adopted = true;
     state.attach_at_ns = 0;
@@ -279,8 +281,8 @@ bool Cluster::adopt_leader(std::size_t node) {
   for (int attempt = 0; attempt < 16; ++attempt) {
     const pid_t leader = leading_process(cgroup::processes(infos_[node].cgroup));
     if (leader == 0) return false;
-    Fd pidfd = open_pidfd(leader);
-    if (!pidfd || cgroup::of_process(leader) != infos_[node].cgroup) continue;
+    Fd pidfd = kernel::open_pidfd(leader);
+    if (!pidfd || kernel::cgroup_folder_of(leader) != infos_[node].cgroup) continue;
     write_pid_file(infos_[node].pid_file, leader);
     std::lock_guard lock(mutex_);
     state.pid = leader;

@@ -10,6 +10,7 @@
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
 #include "deploy/processes.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -26,7 +27,7 @@ std::vector<pid_t> Cluster::processes(std::size_t node) const {
   const pid_t pid = states_[node]->pid;
   lock.unlock();
   if (!folder.empty()) return cgroup::processes(folder);
-  return pid == 0 ? std::vector<pid_t>{} : with_descendants(pid);
+  return pid == 0 ? std::vector<pid_t>{} : kernel::with_descendants({pid});
 }
 
 Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
@@ -36,7 +37,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
   const bool down = state.pid == 0;
   if (scope == Scope::main && !down) {
     // Under the lock: the number is not reaped meanwhile.
-    const bool sent = state.pidfd ? pidfd_signal(state.pidfd.get(), number) : ::kill(state.pid, number) == 0;
+    const bool sent = state.pidfd ? kernel::pidfd_signal(state.pidfd.get(), number) : ::kill(state.pid, number) == 0;
     if (!sent && errno != ESRCH)
       return fail_errno(ErrorKind::environment, fmt::format("cannot signal node {}", infos_[node].name), errno);
     return {};
@@ -72,7 +73,7 @@ Result<void> Cluster::pause(std::size_t node, Scope scope) {
   }
   if (attached)
     for (const pid_t each : scope == Scope::all ? processes(node) : std::vector<pid_t>{pid})
-      if (const auto stat = process_stat(each))
+      if (const auto stat = kernel::process_stat(each))
         ROSE_CHECK(identity_.note("stopped", fmt::format("{} {}", each, stat->start_ticks)));
   {
     std::lock_guard again(mutex_);

@@ -1,19 +1,14 @@
 #include "deploy/processes.h"
 
-#include <dirent.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "deploy/cgroup.h"
 #include "deploy/containers.h"
-#include "deploy/deployment.h"
+#include "kernel/cgroup2.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -29,14 +24,14 @@ std::optional<Number> number(std::string_view text) {
 }
 
 Result<Attached> from_pid(pid_t pid) {
-  const auto stat = process_stat(pid);
+  const auto stat = kernel::process_stat(pid);
   if (!stat || stat->state == 'Z' || stat->state == 'X')
     return fail(ErrorKind::inconclusive, fmt::format("process {} does not exist", pid));
   Attached attached;
   attached.pid = pid;
-  attached.cgroup = cgroup::of_process(pid);
+  attached.cgroup = kernel::cgroup_folder_of(pid);
   // The top folder holds the whole machine: not the node's.
-  if (const auto mount = cgroup2_mount(); mount && attached.cgroup == *mount) attached.cgroup.clear();
+  if (const auto mount = kernel::cgroup2_mount(); mount && attached.cgroup == *mount) attached.cgroup.clear();
   return attached;
 }
 
@@ -51,46 +46,11 @@ Result<Attached> from_cgroup(const std::filesystem::path& folder) {
 
 }  // namespace
 
-std::optional<ProcessStat> process_stat(pid_t pid) {
-  const auto content = read_file(fmt::format("/proc/{}/stat", pid));
-  if (!content) return std::nullopt;
-  // The name, field 2, may hold spaces and parentheses; what follows its last ')' does not.
-  const std::size_t close = content->rfind(')');
-  if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
-  const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
-  if (fields.size() < 20) return std::nullopt;
-  ProcessStat stat;
-  stat.state = fields[0].empty() ? '?' : fields[0].front();
-  stat.ppid = number<pid_t>(fields[1]).value_or(0);
-  stat.start_ticks = number<std::uint64_t>(fields[19]).value_or(0);
-  return stat;
-}
-
-std::vector<pid_t> with_descendants(pid_t pid) {
-  std::multimap<pid_t, pid_t> children;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error))
-    if (const auto each = number<pid_t>(entry.path().filename().native()))
-      if (const auto stat = process_stat(*each)) children.emplace(stat->ppid, *each);
-  std::vector<pid_t> found = {pid};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [begin, end] = children.equal_range(found[i]);
-    for (auto it = begin; it != end; ++it) found.push_back(it->second);
-  }
-  return found;
-}
-
-Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
-
-bool pidfd_signal(int pidfd, int signal) {
-  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
-}
-
 pid_t leading_process(const std::vector<pid_t>& pids) {
   pid_t best = 0;
   std::uint64_t best_start = 0;
   for (const pid_t pid : pids) {
-    const auto stat = process_stat(pid);
+    const auto stat = kernel::process_stat(pid);
     if (!stat || stat->state == 'Z' || stat->state == 'X') continue;
     if (std::find(pids.begin(), pids.end(), stat->ppid) != pids.end()) continue;
     if (best == 0 || stat->start_ticks < best_start || (stat->start_ticks == best_start && pid < best)) {
@@ -114,7 +74,7 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
                                                        content->substr(0, 40)));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
-  ROSE_TRY(const std::filesystem::path mount, cgroup2_mount());
+  ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
   if (attach.cgroup) {
     // "/system.slice/x.service", as /proc/PID/cgroup says it, or a folder below the mount.
     const std::string text = *attach.cgroup;

@@ -1,31 +1,16 @@
-// Processes by number: their descendants, and where an `attach` node's main process is.
+// Where an `attach` node's main process is.
 #pragma once
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
 #include "config/config.h"
 
 namespace rose::deploy {
-
-struct ProcessStat {
-  pid_t ppid = 0;
-  char state = '?';
-  std::uint64_t start_ticks = 0;  // with the pid, this names a process for ever
-};
-[[nodiscard]] std::optional<ProcessStat> process_stat(pid_t pid);
-// `pid` and all that descend from it, parents first.
-[[nodiscard]] std::vector<pid_t> with_descendants(pid_t pid);
-
-[[nodiscard]] Fd open_pidfd(pid_t pid);
-[[nodiscard]] bool pidfd_signal(int pidfd, int signal);
 
 struct Attached {
   pid_t pid = 0;                 // its main process

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/unix_socket.h"
 #include "deploy/environment.h"
 #include "deploy/launch.h"
 #include "kernel/syscalls.h"
@@ -51,27 +51,6 @@ struct Reply {
   char text[256] = {};
 };
 
-// Paths may be longer than a socket's address holds: then by the folder's descriptor.
-struct Address {
-  sockaddr_un name{};
-  Fd folder;
-};
-Result<Address> address_of(const std::filesystem::path& path) {
-  Address address;
-  address.name.sun_family = AF_UNIX;
-  std::string text = path.string();
-  if (text.size() >= sizeof address.name.sun_path) {
-    address.folder = Fd(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!address.folder) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path.parent_path().string()), errno);
-    text = fmt::format("/proc/self/fd/{}/{}", address.folder.get(), path.filename().string());
-  }
-  if (text.size() >= sizeof address.name.sun_path) {
-    return fail(ErrorKind::input, fmt::format("the name of socket {} is too long", path.string()));
-  }
-  std::memcpy(address.name.sun_path, text.c_str(), text.size() + 1);
-  return address;
-}
-
 template <typename T>
 bool send_packet(int socket, const T& packet) {
   return ::send(socket, &packet, sizeof packet, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof packet);
@@ -89,40 +68,6 @@ void limit_waiting(int socket) {
   const timeval limit{10, 0};
   (void)::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
-bool send_descriptor(int socket, int fd) {
-  std::uint32_t magic = kMagic;
-  iovec part{&magic, sizeof magic};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof magic;
-}
-
-Fd receive_descriptor(int socket) {
-  std::uint32_t magic = 0;
-  iovec part{&magic, sizeof magic};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return {};
-  const cmsghdr* head = CMSG_FIRSTHDR(&message);
-  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int))) return {};
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
-  return Fd(fd);
 }
 
 // ---- the run's side ----
@@ -182,7 +127,7 @@ class OpenDoor final : public Door {
       for (const int number : host_.syscalls[node]) reply.syscalls[reply.count++] = static_cast<std::uint16_t>(number);
     }
     if (!send_packet(visitor, reply) || reply.answer != Answer::filter) return false;
-    Fd listener = receive_descriptor(visitor);
+    Fd listener = receive_descriptor(visitor, kMagic);
     if (!listener) {
       log::warning("'rose exec --node {}' (process {}) went away without its filter", name, peer.pid);
       return false;
@@ -260,7 +205,7 @@ void let_everything_go(int listener) {
   ::syscall(SYS_close_range, static_cast<unsigned>(high + 1), ~0U, 0U);
   (void)::chdir("/");
   Reply reply;
-  const bool handed = send_descriptor(socket, listener) && receive_packet(socket, reply) && reply.answer == Answer::filter;
+  const bool handed = send_descriptor(socket, listener, kMagic) && receive_packet(socket, reply) && reply.answer == Answer::filter;
   __atomic_store_n(&meeting->state, kGo, __ATOMIC_RELEASE);
   while (handed) {
     pollfd watched[2] = {{socket, POLLIN, 0}, {listener, 0, 0}};
@@ -303,11 +248,11 @@ Error execute(const std::string& file, const std::vector<std::string>& argv) {
 }  // namespace
 
 Result<std::unique_ptr<Door>> Door::open(const std::filesystem::path& socket, Host host) {
-  ROSE_TRY(const Address address, address_of(socket));
+  ROSE_TRY(const UnixAddress address, unix_address(socket));
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   // The file gets the socket's mode at once.
   if (!fd || ::fchmod(fd.get(), 0600) != 0 ||
-      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name) != 0 ||
+      ::bind(fd.get(), address.get(), address.size()) != 0 ||
       ::listen(fd.get(), 64) != 0) {
     return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
   }
@@ -319,12 +264,13 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   auto file = deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
   if (!file) return std::move(file).error();
   if (path.empty()) return execute(*file, argv);
-  auto address = address_of(path);
+  // No run, or one that has ended and is cleared away: nothing is wanted.
+  if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return execute(*file, argv);
+  auto address = unix_address(path);
   if (!address) return std::move(address).error();
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error(ErrorKind::environment, "cannot make a socket", errno);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address->name), sizeof address->name) != 0) {
-    // No run, or one that has ended: nothing is wanted.
+  if (::connect(socket.get(), address->get(), address->size()) != 0) {
     if (errno == ENOENT || errno == ECONNREFUSED) return execute(*file, argv);
     return errno_error(ErrorKind::environment, fmt::format("cannot reach the run at {}", path.string()), errno);
   }

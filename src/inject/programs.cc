@@ -21,6 +21,7 @@
 #include "inject/override.h"
 #include "inject/sockets.h"
 #include "kernel/attach.h"
+#include "kernel/cgroup2.h"
 #include "kernel/net_attach.h"
 #include "kernel/probe.h"
 #include "skel/inject.skel.h"
@@ -149,7 +150,7 @@ class LoadedPrograms final : public Programs {
   void drain() override { (void)ring_buffer__consume(ring_); }
 
   Result<void> attach(deploy::Deployment& deployment) override {
-    ROSE_TRY(cgroup_root_, deploy::cgroup2_mount());
+    ROSE_TRY(cgroup_root_, kernel::cgroup2_mount());
     netns_ = !deployment.client_netns().empty();
     run_id_ = deployment.id();
     if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));

@@ -6,12 +6,9 @@
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
-#include <linux/if_link.h>
 #include <linux/io_uring.h>
-#include <linux/rtnetlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <linux/veth.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -43,7 +40,10 @@
 #include "base/file.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "base/unix_socket.h"
 #include "kernel/attach.h"
+#include "kernel/cgroup2.h"
+#include "kernel/netlink.h"
 #include "kernel/privilege.h"
 #include "kernel/probe_bpf.h"
 #include "kernel/probe_child.h"
@@ -322,7 +322,7 @@ int seccomp_child(int socket, unsigned flags) {
   const int listener = static_cast<int>(
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program));
   if (listener < 0) return errno;
-  if (!send_fd(socket, listener)) return 254;
+  if (!send_descriptor(socket, listener, 0)) return 254;
   ::close(listener);
   const long opened = ::syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY);
   return opened == -1 && errno == EIO ? 0 : 253;
@@ -331,7 +331,7 @@ int seccomp_child(int socket, unsigned flags) {
 Finding try_seccomp(unsigned flags, bool sync_wake_up) {
   Child child([flags](int socket) { return seccomp_child(socket, flags); });
   if (!child.started()) return no("no child could be started");
-  const Fd listener = receive_fd(child.socket(), kPatienceMs);
+  const Fd listener = wait_readable(child.socket(), kPatienceMs) ? receive_descriptor(child.socket(), 0) : Fd();
   if (!listener) {
     const int status = child.wait(kPatienceMs);
     if (status >= 0 && WIFEXITED(status)) return no_errno("installing the filter", WEXITSTATUS(status));
@@ -381,32 +381,13 @@ Finding probe_pidfd_getfd() {
 
 // ---------------------------------------------------------------- cgroups
 
-struct CgroupMount {
-  std::string path;
-  bool hybrid = false;
-};
-
-std::optional<CgroupMount> cgroup_mount() {
-  std::ifstream mounts("/proc/mounts");
-  std::string line;
-  CgroupMount found;
-  while (std::getline(mounts, line)) {
-    const std::vector<std::string> fields = split(line, ' ');
-    if (fields.size() < 3) continue;
-    if (fields[2] == "cgroup2" && found.path.empty()) found.path = fields[1];
-    if (fields[2] == "cgroup") found.hybrid = true;
-  }
-  if (found.path.empty()) return std::nullopt;
-  return found;
-}
-
 // A cgroup of our own, removed with all that is in it.
 class TemporaryCgroup {
  public:
   TemporaryCgroup() {
-    const auto mount = cgroup_mount();
+    const auto mount = cgroup2_mount();
     if (!mount) return;
-    std::string pattern = mount->path + "/rose-probe-XXXXXX";
+    std::string pattern = mount->string() + "/rose-probe-XXXXXX";
     if (::mkdtemp(pattern.data()) == nullptr) {
       error_ = errno;
       return;
@@ -438,11 +419,11 @@ class TemporaryCgroup {
 };
 
 Finding probe_cgroup2() {
-  const auto mount = cgroup_mount();
+  const auto mount = cgroup2_mount();
   if (!mount) return no("no cgroup v2 file system is mounted");
   const TemporaryCgroup cgroup;
   if (!cgroup.ok()) return cgroup.failure();
-  return yes(fmt::format("{}{}", mount->path, mount->hybrid ? " (hybrid layout)" : ""));
+  return yes(fmt::format("{}{}", mount->string(), cgroup1_mounted() ? " (hybrid layout)" : ""));
 }
 
 // A child that waits for us inside `cgroup`.
@@ -562,98 +543,6 @@ Finding probe_cgroup_skb() {
 
 // ---------------------------------------------------------------- network
 
-// One netlink request built up attribute by attribute.
-class LinkRequest {
- public:
-  LinkRequest(std::uint16_t type, std::uint16_t flags) {
-    header()->nlmsg_len = NLMSG_LENGTH(sizeof(ifinfomsg));
-    header()->nlmsg_type = type;
-    header()->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
-  }
-  ifinfomsg* info() { return static_cast<ifinfomsg*>(NLMSG_DATA(header())); }
-  rtattr* begin(std::uint16_t type) {
-    auto* attribute = reinterpret_cast<rtattr*>(bytes_ + NLMSG_ALIGN(header()->nlmsg_len));
-    attribute->rta_type = type;
-    attribute->rta_len = RTA_LENGTH(0);
-    header()->nlmsg_len = static_cast<std::uint32_t>(NLMSG_ALIGN(header()->nlmsg_len) + RTA_LENGTH(0));
-    return attribute;
-  }
-  void end(rtattr* attribute) {
-    attribute->rta_len =
-        static_cast<std::uint16_t>(bytes_ + header()->nlmsg_len - reinterpret_cast<char*>(attribute));
-  }
-  void raw(const void* data, std::size_t size) {
-    std::memcpy(bytes_ + header()->nlmsg_len, data, size);
-    header()->nlmsg_len = static_cast<std::uint32_t>(header()->nlmsg_len + NLMSG_ALIGN(size));
-  }
-  void put(std::uint16_t type, const void* data, std::size_t size) {
-    rtattr* attribute = begin(type);
-    std::memcpy(RTA_DATA(attribute), data, size);
-    attribute->rta_len = static_cast<std::uint16_t>(RTA_LENGTH(size));
-    header()->nlmsg_len = static_cast<std::uint32_t>(
-        reinterpret_cast<char*>(attribute) - bytes_ + static_cast<std::ptrdiff_t>(RTA_ALIGN(attribute->rta_len)));
-  }
-  void text(std::uint16_t type, const char* text) { put(type, text, std::strlen(text) + 1); }
-  // 0 or errno.
-  int run() {
-    const Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-    if (!socket) return errno;
-    if (::send(socket.get(), bytes_, header()->nlmsg_len, 0) < 0) return errno;
-    if (!wait_readable(socket.get(), kPatienceMs)) return ETIMEDOUT;
-    alignas(nlmsghdr) char reply[8192];
-    const ssize_t got = ::recv(socket.get(), reply, sizeof reply, 0);
-    if (got < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)))) return EPROTO;
-    const auto* answer = reinterpret_cast<const nlmsghdr*>(reply);
-    if (answer->nlmsg_type != NLMSG_ERROR) return EPROTO;
-    return -static_cast<const nlmsgerr*>(NLMSG_DATA(answer))->error;
-  }
-
- private:
-  nlmsghdr* header() { return reinterpret_cast<nlmsghdr*>(bytes_); }
-  alignas(nlmsghdr) char bytes_[1024] = {};
-};
-
-int make_veth(const char* name, const char* peer) {
-  LinkRequest request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-  request.text(IFLA_IFNAME, name);
-  rtattr* info = request.begin(IFLA_LINKINFO);
-  request.text(IFLA_INFO_KIND, "veth");
-  rtattr* data = request.begin(IFLA_INFO_DATA);
-  rtattr* other = request.begin(VETH_INFO_PEER);
-  const ifinfomsg nothing = {};
-  request.raw(&nothing, sizeof nothing);
-  request.text(IFLA_IFNAME, peer);
-  request.end(other);
-  request.end(data);
-  request.end(info);
-  return request.run();
-}
-
-int make_bridge(const char* name) {
-  LinkRequest request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-  request.text(IFLA_IFNAME, name);
-  rtattr* info = request.begin(IFLA_LINKINFO);
-  request.text(IFLA_INFO_KIND, "bridge");
-  request.end(info);
-  return request.run();
-}
-
-int put_into_bridge(const char* port, const char* bridge) {
-  LinkRequest request(RTM_NEWLINK, 0);
-  request.info()->ifi_index = static_cast<int>(::if_nametoindex(port));
-  const std::uint32_t master = ::if_nametoindex(bridge);
-  request.put(IFLA_MASTER, &master, sizeof master);
-  return request.run();
-}
-
-int set_up(int ifindex) {
-  LinkRequest request(RTM_NEWLINK, 0);
-  request.info()->ifi_index = ifindex;
-  request.info()->ifi_flags = IFF_UP;
-  request.info()->ifi_change = IFF_UP;
-  return request.run();
-}
-
 constexpr int kLoopback = 1;  // the first interface of every namespace
 
 // Runs `body` in a network namespace of its own, with loopback up, in a child; all of it vanishes with the child.
@@ -661,7 +550,7 @@ Finding in_namespace(const std::function<Finding()>& body) {
   Child child([&body](int socket) {
     const auto found = [&body] {
       if (::unshare(CLONE_NEWNET) != 0) return no_errno("making a network namespace", errno);
-      if (const int error = set_up(kLoopback); error != 0) return no_errno("setting its loopback up", error);
+      if (const int error = Netlink().up(kLoopback); error != 0) return no_errno("setting its loopback up", error);
       return body();
     }();
     const std::string text = fmt::format("{} {} {}", found.ok ? 1 : 0, found.error, found.detail);
@@ -692,7 +581,7 @@ Finding probe_netns() {
 
 Finding probe_veth() {
   return in_namespace([] {
-    const int error = make_veth("rose-pa", "rose-pb");
+    const int error = Netlink().add_veth("rose-pa", 0, "rose-pb", -1);
     if (error != 0) return no_errno("making a veth pair", error);
     return yes("a pair was made");
   });
@@ -700,9 +589,9 @@ Finding probe_veth() {
 
 Finding probe_bridge() {
   return in_namespace([] {
-    if (const int error = make_bridge("rose-pbr"); error != 0) return no_errno("making a bridge", error);
-    if (const int error = make_veth("rose-pa", "rose-pb"); error != 0) return no_errno("making a veth pair", error);
-    const int error = put_into_bridge("rose-pa", "rose-pbr");
+    Netlink netlink;
+    if (const int error = netlink.add_bridge("rose-pbr"); error != 0) return no_errno("making a bridge", error);
+    const int error = netlink.add_veth("rose-pa", static_cast<int>(::if_nametoindex("rose-pbr")), "rose-pb", -1);
     if (error != 0) return no_errno("putting an interface into the bridge", error);
     return yes("a bridge took an interface");
   });

@@ -41,8 +41,4 @@ bool wait_for_parent(int socket);
 // A byte from the other side within the time; false otherwise.
 bool wait_readable(int fd, int timeout_ms);
 
-// Descriptors over a socket pair.
-bool send_fd(int socket, int fd);
-Fd receive_fd(int socket, int timeout_ms);
-
 }  // namespace rose::kernel::probing

@@ -18,8 +18,7 @@ constexpr std::size_t kMostProcesses = 1024;  // looked at
 constexpr std::size_t kMostPrograms = 64;
 
 std::vector<pid_t> processes_of(const Target& target) {
-  std::vector<pid_t> found = target.pids;
-  for (const pid_t pid : descendants(target.pids)) found.push_back(pid);
+  std::vector<pid_t> found = kernel::with_descendants(target.pids);
   const auto read = [&](const std::filesystem::path& folder) {
     std::ifstream file(folder / "cgroup.procs");
     for (pid_t pid = 0; found.size() < kMostProcesses && file >> pid;) found.push_back(pid);

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/unix_socket.h"
 #include "base/units.h"
 #include "trace/dump.h"
 
@@ -41,42 +42,19 @@ constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;     // for a client that neither asks nor reads
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not answer
 
-// A socket's address. Long paths go through a descriptor of their folder, since sun_path holds 107 bytes.
-struct SocketAddress {
-  sockaddr_un name{};
-  Fd folder;
-};
-
-Result<SocketAddress> socket_address(const std::filesystem::path& socket) {
-  SocketAddress address;
-  address.name.sun_family = AF_UNIX;
-  std::error_code bad;
-  const auto absolute = std::filesystem::absolute(socket, bad);
-  const auto file = absolute.filename().string();
-  if (bad || file.empty() || file == "." || file == "..") {
-    return fail(ErrorKind::usage, fmt::format("'{}' cannot be a socket's path", socket.string()));
-  }
-  address.folder = Fd(::open(absolute.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!address.folder) {
-    return fail(ErrorKind::usage,
-                fmt::format("the folder of the control socket '{}': {}", socket.string(), std::strerror(errno)),
-                "give another path with --control");
-  }
-  std::string path = absolute.string();
-  if (path.size() >= sizeof address.name.sun_path) path = fmt::format("/proc/self/fd/{}/{}", address.folder.get(), file);
-  if (path.size() >= sizeof address.name.sun_path) {
-    return fail(ErrorKind::usage, fmt::format("the control socket's name '{}' is too long", file),
-                "at most 80 characters behind the last '/'");
-  }
-  std::memcpy(address.name.sun_path, path.c_str(), path.size() + 1);
-  return address;
+Result<UnixAddress> socket_address(const std::filesystem::path& socket) {
+  return unix_address(socket).map_error([](Error error) {
+    error.kind = ErrorKind::usage;
+    if (error.hint.empty()) error.hint = "give another path with --control";
+    return error;
+  });
 }
 
 // A descriptor, or an error whose errno the caller may look at through `error`.
-Fd connect_to(const SocketAddress& address, int& error) {
+Fd connect_to(const UnixAddress& address, int& error) {
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   error = 0;
-  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name) != 0) {
+  if (!fd || ::connect(fd.get(), address.get(), address.size()) != 0) {
     error = errno;
     fd.reset();
   }
@@ -134,7 +112,7 @@ class SocketServer final : public ControlServer {
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     // The mode is set before the name exists, so that there is no moment at which others may connect.
     if (!listener_ || !stop_ || ::fchmod(listener_.get(), 0600) != 0 ||
-        ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name) != 0 ||
+        ::bind(listener_.get(), address.get(), address.size()) != 0 ||
         ::listen(listener_.get(), 16) != 0) {
       return fail_errno(ErrorKind::usage, fmt::format("cannot open the control socket '{}'", path_.string()), errno);
     }

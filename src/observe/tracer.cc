@@ -218,7 +218,7 @@ Result<void> KernelTracer::find_targets() {
   for (std::uint32_t node = 0; node < targets_.size(); ++node) {
     for (const auto& path : targets_[node].cgroups) ROSE_CHECK(places_.add(path, node));
     for (const pid_t pid : targets_[node].pids) {
-      if (!alive(pid)) {
+      if (!kernel::process_exists(pid)) {
         return fail(ErrorKind::input, fmt::format("node '{}': there is no process {}", targets_[node].node, pid));
       }
       auto cgroup = cgroup_of(pid);
@@ -364,7 +364,7 @@ Result<void> KernelTracer::follow_processes() {
       const auto key = static_cast<std::uint32_t>(pid);
       const std::uint32_t value = node | ROSE_PROC_MAIN;
       bpf_map_update_elem(map, &key, &value, BPF_ANY);
-      if (!alive(pid)) bpf_map_delete_elem(map, &key);  // it went before anyone watched
+      if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);  // it went before anyone watched
     }
   }
   // Forks of processes in the map are followed from now on; those made by processes that were not
@@ -374,11 +374,11 @@ Result<void> KernelTracer::follow_processes() {
     fresh = false;
     for (std::uint32_t node = 0; node < targets_.size(); ++node) {
       if (targets_[node].pids.empty()) continue;
-      for (const pid_t pid : descendants(targets_[node].pids)) {
+      for (const pid_t pid : kernel::with_descendants(targets_[node].pids)) {
         const auto key = static_cast<std::uint32_t>(pid);
         const std::uint32_t value = node;
         if (bpf_map_update_elem(map, &key, &value, BPF_NOEXIST) != 0) continue;
-        if (alive(pid)) {
+        if (kernel::process_exists(pid)) {
           fresh = true;
         } else {
           bpf_map_delete_elem(map, &key);
@@ -633,7 +633,8 @@ void KernelTracer::forget_pauses_that_were_none() {
     rose_pause pause{};
     if ((key & ROSE_FROZEN) != 0 || bpf_map_lookup_elem(paused, &key, &pause) != 0) continue;
     const std::int64_t age = monotonic_ns() - static_cast<std::int64_t>(pause.since_ns);
-    const char state = process_state(static_cast<pid_t>(pause.tgid));
+    const auto stat = kernel::process_stat(static_cast<pid_t>(pause.tgid));
+    const char state = stat ? stat->state : '\0';
     // Threads on their way to stop are runnable, for long where there are too few CPUs; they do not sleep.
     if ((state == 'S' && age > 50'000'000) || (state == 'R' && age > 1'000'000'000)) none.push_back(key);
   }
@@ -664,7 +665,7 @@ void KernelTracer::set_main(const std::string& node, pid_t pid) {
   const auto value = static_cast<std::uint32_t>(index);
   const int map = bpf_map__fd(skeleton_->maps.rose_procs);
   bpf_map_update_elem(map, &key, &value, BPF_NOEXIST);
-  if (!alive(pid)) bpf_map_delete_elem(map, &key);
+  if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);
 }
 
 void KernelTracer::set_planned(const std::string& node, bool planned) {

@@ -28,6 +28,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "deploy/cgroup.h"
+#include "kernel/cgroup2.h"
 #include "deploy/control.h"
 #include "deploy/heal.h"
 #include "deploy/identity.h"
@@ -144,7 +145,7 @@ Holdings holdings() {
 std::vector<std::string> traces_of(const std::string& id) {
   std::vector<std::string> found;
   for (const std::string& folder :
-       {std::string("/run/netns"), std::string(kLockFolder), cgroup2_mount().value().string()})
+       {std::string("/run/netns"), std::string(kLockFolder), kernel::cgroup2_mount().value().string()})
     for (const std::string& name : names(folder))
       if (name.starts_with(id)) found.push_back(folder + "/" + name);
   return found;
@@ -535,15 +536,15 @@ TEST_CASE("commands end as one", "[deploy]") {
     const CommandResult result = run(*deployment, {"sh", "-c", "sleep 1000 & exit 5"}, "workload");
     CHECK(result.code == 5);
     CHECK(result.note == "exited with status 5");
-    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
+    CHECK(cgroup::processes(kernel::cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
   }
   SECTION("when they are given up") {
     auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
     REQUIRE(running);
     CHECK(!(*running)->finished());
-    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").size() == 1);
+    CHECK(cgroup::processes(kernel::cgroup2_mount().value() / deployment->id() / "rose.commands").size() == 1);
     running->reset();
-    CHECK(cgroup::processes(cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
+    CHECK(cgroup::processes(kernel::cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
   }
   SECTION("killed") {
     auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
@@ -850,7 +851,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
 
   ::kill(child, SIGKILL);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
-  const std::filesystem::path folder = cgroup2_mount().value() / id;
+  const std::filesystem::path folder = kernel::cgroup2_mount().value() / id;
   CHECK(cgroup::processes(folder).size() == 10);  // 7 of the tree, 1 sleep, 1 attached, 1 workload
   healed = heal_chosen(chosen);
   REQUIRE(healed);
@@ -868,7 +869,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
 
   SECTION("by name alone, without a lock") {
     const std::string name = "rose-zz" + std::to_string(::getpid());
-    REQUIRE_OK(cgroup::make(cgroup2_mount().value() / name));
+    REQUIRE_OK(cgroup::make(kernel::cgroup2_mount().value() / name));
     REQUIRE(run_command({"ip", "netns", "add", name}).value().exit_code == 0);
     const auto by_name = heal_chosen([&](std::string_view one) { return one == name; });
     REQUIRE(by_name);

@@ -1,24 +1,21 @@
-#include "observe/targets.h"
+#include "kernel/cgroup2.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <cerrno>
-#include <charconv>
-#include <csignal>
 #include <fstream>
-#include <map>
-#include <set>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/text.h"
 
-namespace rose::observe {
+namespace rose::kernel {
 namespace {
 
 constexpr long kCgroup2Magic = 0x63677270;
 constexpr std::uint64_t kTopId = 1;  // of the hierarchy's top folder
+constexpr const char* kMountIt = "mount it: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)";
 
 // Outside of cgroup namespaces, /proc names cgroups from the hierarchy's top.
 bool whole_names() {
@@ -31,6 +28,21 @@ struct Mount {
   std::filesystem::path root;  // the folder of the hierarchy that shows there
 };
 
+// The kernel writes spaces, line breaks and backslashes in names as \040 and the like.
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && digit(i + 1) && digit(i + 2) && digit(i + 3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
 std::vector<Mount> cgroup2_mounts() {
   std::vector<Mount> mounts;
   std::ifstream file("/proc/self/mountinfo");
@@ -39,7 +51,7 @@ std::vector<Mount> cgroup2_mounts() {
     const auto type = line.find(" - cgroup2 ");
     if (type == std::string::npos) continue;
     const auto words = split(std::string_view(line).substr(0, type), ' ');
-    if (words.size() >= 5) mounts.push_back({words[4], words[3]});
+    if (words.size() >= 5) mounts.push_back({unescaped(words[4]), unescaped(words[3])});
   }
   return mounts;
 }
@@ -53,6 +65,35 @@ std::uint32_t depth(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Result<std::filesystem::path> cgroup2_mount() {
+  const auto mounts = cgroup2_mounts();
+  if (mounts.empty()) return fail(ErrorKind::environment, "cgroup v2 is not mounted", kMountIt);
+  return mounts.front().point;
+}
+
+bool cgroup1_mounted() {
+  std::ifstream file("/proc/self/mountinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.find(" - cgroup ") != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::filesystem::path cgroup_folder_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cgroup", pid));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.starts_with("0::/")) continue;
+    for (const auto& mount : cgroup2_mounts()) {
+      const auto relative = std::filesystem::path(line.substr(3)).lexically_relative(mount.root);
+      if (relative.empty() || *relative.begin() == "..") continue;
+      return relative == "." ? mount.point : mount.point / relative;
+    }
+  }
+  return {};
+}
 
 std::uint64_t cgroup_id(const std::filesystem::path& folder) {
   struct stat status{};
@@ -109,63 +150,11 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
 }
 
 Result<Cgroup> cgroup_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/cgroup", pid));
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with("0::/")) continue;
-    for (const auto& mount : cgroup2_mounts()) {
-      const auto relative = std::filesystem::path(line.substr(3)).lexically_relative(mount.root);
-      if (relative.empty() || *relative.begin() == "..") continue;
-      auto found = find_cgroup(mount.point / relative);
-      if (found) return found;
-    }
+  const auto folder = cgroup_folder_of(pid);
+  if (folder.empty()) {
+    return fail(ErrorKind::environment, fmt::format("process {} has no cgroup v2 that is visible here", pid), kMountIt);
   }
-  return fail(ErrorKind::environment, fmt::format("process {} has no cgroup v2 that is visible here", pid),
-              "mount cgroup v2: mount -t cgroup2 none /sys/fs/cgroup/unified");
+  return find_cgroup(folder);
 }
 
-std::vector<pid_t> descendants(const std::vector<pid_t>& roots) {
-  std::multimap<pid_t, pid_t> children;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return {};
-  while (const dirent* entry = ::readdir(proc)) {
-    const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    if (!std::getline(file, line)) continue;
-    // "pid (name) state ppid ...": the name may hold anything, so look from its end.
-    const auto end = line.rfind(')');
-    if (end == std::string::npos || end + 4 >= line.size()) continue;
-    children.emplace(static_cast<pid_t>(std::strtol(line.c_str() + end + 4, nullptr, 10)), pid);
-  }
-  ::closedir(proc);
-  std::vector<pid_t> found;
-  std::set<pid_t> seen(roots.begin(), roots.end());
-  std::vector<pid_t> todo = roots;
-  while (!todo.empty()) {
-    const pid_t parent = todo.back();
-    todo.pop_back();
-    const auto [begin, end] = children.equal_range(parent);
-    for (auto it = begin; it != end; ++it) {
-      if (!seen.insert(it->second).second) continue;
-      found.push_back(it->second);
-      todo.push_back(it->second);
-    }
-  }
-  return found;
-}
-
-char process_state(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  // "pid (name) state ...": the name may hold anything, so look from its end.
-  if (!std::getline(file, line)) return '\0';
-  const auto end = line.rfind(')');
-  return end == std::string::npos || end + 2 >= line.size() ? '\0' : line[end + 2];
-}
-
-bool alive(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
-
-}  // namespace rose::observe
+}  // namespace rose::kernel

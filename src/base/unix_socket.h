@@ -1,0 +1,33 @@
+// AF_UNIX: addresses by path of any length, and descriptors handed from process to process.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace rose {
+
+// An address holds 107 characters of path; a longer path is reached through a descriptor of its folder, which must stay open for
+// as long as the address is used.
+struct UnixAddress {
+  sockaddr_un name{};
+  Fd folder;
+
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+  [[nodiscard]] static socklen_t size() { return sizeof(sockaddr_un); }
+};
+// ErrorKind::input: the path names no file, its folder cannot be opened, or the file's own name is too long.
+[[nodiscard]] Result<UnixAddress> unix_address(const std::filesystem::path& socket);
+
+// Over a connected socket: a descriptor, and a word that says what it is. Takes neither locks nor memory, so that a process that was
+// cloned from one with threads may call them too. False or an invalid descriptor, with errno, when that fails.
+[[nodiscard]] bool send_descriptor(int socket, int fd, std::uint32_t word);
+// Waits as long as the socket does (SO_RCVTIMEO).
+[[nodiscard]] Fd receive_descriptor(int socket, std::uint32_t word);
+
+}  // namespace rose

@@ -1,0 +1,33 @@
+// Links, addresses and routes of one network namespace, by rtnetlink. All answer 0 or an errno.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/address.h"
+#include "base/fd.h"
+
+namespace rose::kernel {
+
+// A socket of the namespace that its thread is in when it is made, and that it keeps.
+class Netlink {
+ public:
+  Netlink();
+
+  [[nodiscard]] int up(int link);
+  [[nodiscard]] int add_address(int link, const Address& address, int prefix);
+  // Up, and without multicast queries of its own.
+  [[nodiscard]] int add_bridge(const std::string& name);
+  // `name` here, up, and a port of `bridge` unless that is 0; `peer` in the namespace `peer_netns`, here when that is -1.
+  [[nodiscard]] int add_veth(const std::string& name, int bridge, const std::string& peer, int peer_netns);
+  [[nodiscard]] int add_default_route(const Address& gateway);
+
+ private:
+  class Request;
+  [[nodiscard]] int ask(Request& request);
+
+  Fd fd_;
+  int error_ = 0;  // of making the socket
+};
+
+}  // namespace rose::kernel

@@ -1,0 +1,71 @@
+#include "kernel/processes.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace rose::kernel {
+namespace {
+
+constexpr std::size_t kMostStatBytes = 8192;
+
+template <typename Number>
+Number number_in(std::string_view text) {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> process_stat(pid_t pid) {
+  const auto content = read_file(fmt::format("/proc/{}/stat", pid), kMostStatBytes);
+  if (!content) return std::nullopt;
+  // The name, field 2, may hold spaces and parentheses; what follows its last ')' does not.
+  const std::size_t close = content->rfind(')');
+  if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
+  const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
+  if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
+  return ProcessStat{number_in<pid_t>(fields[1]), fields[0].front(), number_in<std::uint64_t>(fields[19])};
+}
+
+bool process_exists(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
+
+std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().native();
+    const auto pid = number_in<pid_t>(name);
+    if (pid <= 0) continue;
+    if (const auto stat = process_stat(pid)) children.emplace(stat->ppid, pid);
+  }
+  std::vector<pid_t> found;
+  std::set<pid_t> seen;
+  for (const pid_t root : roots)
+    if (seen.insert(root).second) found.push_back(root);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto it = begin; it != end; ++it)
+      if (seen.insert(it->second).second) found.push_back(it->second);
+  }
+  return found;
+}
+
+Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+bool pidfd_signal(int pidfd, int signal) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
+}
+
+}  // namespace rose::kernel
