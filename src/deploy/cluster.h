@@ -48,6 +48,7 @@ struct NodeState {
   bool main_paused = false;
   std::int64_t attach_at_ns = 0;   // when to look for an attached one again
   std::optional<Error> failure;    // it could not be started
+  std::optional<Error> unattached; // why it was not attached to, the last time it was looked for
   std::string end_note;            // how it ended last; "" while it runs or is about to
   std::vector<LogStart> logs;      // of the current incarnation
 };
@@ -124,6 +125,7 @@ class Cluster final : public Deployment {
   void run_timers();
   Result<void> launch(std::size_t node);
   Result<void> attach(std::size_t node);
+  Result<void> check_apart(std::size_t node, const std::filesystem::path& folder) const;
   void main_ended(std::size_t node);
   void cgroup_changed(std::size_t node);
   bool adopt_leader(std::size_t node);

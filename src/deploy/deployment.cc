@@ -346,9 +346,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
         return Unexpected(not_ready(node, for_good + " before it was ready"));
       if (monotonic_ns() >= it->until_ns) {
         if (incarnation == 0) {
-          auto found = find_attached(*state.config->attach, run_dir_);
-          return Unexpected(found ? not_ready(node, "could not be attached to")
-                                  : std::move(found).error().in("node " + infos_[node].name));
+          std::lock_guard lock(mutex_);
+          return Unexpected(state.unattached ? *state.unattached : not_ready(node, "was not looked for in time"));
         }
         const std::int64_t timeout_ns = state.config->ready ? state.config->ready->timeout_ns : kAttachTimeout;
         return Unexpected(not_ready(node, fmt::format("was not ready within {}: {}", format_duration(timeout_ns),

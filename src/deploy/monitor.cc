@@ -107,8 +107,13 @@ void Cluster::run_timers() {
     if (restart)
       if (auto launched = launch(i); !launched && !stopping_)
         log::warning("restart of {}", launched.error().message);
-    if (look && !attach(i)) {
+    if (!look) continue;
+    if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
+      // Found, but not to be had: while nobody waits for its readiness, nobody else would say so.
+      if (state.starts > 0 && (!state.unattached || state.unattached->message != attached.error().message))
+        log::warning("{}", attached.error().message);
+      state.unattached = std::move(attached).error();
       // Units and containers are asked for with a program each time.
       const config::Attach& target = *state.config->attach;
       state.attach_at_ns = monotonic_ns() + (target.unit || target.container ? kSecond : kAttachPoll);
@@ -225,6 +230,9 @@ Result<void> Cluster::attach(std::size_t node) {
         if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
     found.cgroup = own;
   }
+  const auto ours = [&](Error error) { return std::move(error).in("node " + info.name); };
+  ROSE_CHECK(check_alone(found).map_error(ours));
+  ROSE_CHECK(check_apart(node, found.cgroup).map_error(ours));
   Fd pidfd = kernel::open_pidfd(found.pid);
   if (!pidfd)
     return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));
@@ -243,6 +251,21 @@ Result<void> Cluster::attach(std::size_t node) {
   state.pidfd = std::move(pidfd);
   watch(kPidfd, node, state.pidfd.get(), EPOLLIN);
   changed_.notify_all();
+  return {};
+}
+
+// The kernel tells nodes apart by their cgroups, and pausing one must not pause the other.
+Result<void> Cluster::check_apart(std::size_t node, const std::filesystem::path& folder) const {
+  if (folder.empty()) return {};
+  std::lock_guard lock(mutex_);
+  for (const NodeInfo& other : infos_) {
+    if (other.index == node || other.cgroup.empty() || states_[other.index]->starts == 0) continue;
+    if (!is_within(folder, other.cgroup) && !is_within(other.cgroup, folder)) continue;
+    return fail(ErrorKind::inconclusive,
+                fmt::format("its cgroup {} is not apart from that of node {}, {}", folder.string(), other.name,
+                            other.cgroup.string()),
+                "give each node a cgroup of its own");
+  }
   return {};
 }
 

@@ -45,6 +45,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
   lock.unlock();
   if (scope == Scope::main || (down && (folder.empty() || !cgroup::populated(folder))))
     return fail(ErrorKind::inconclusive, fmt::format("node {} is not running", infos_[node].name));
+  if (state.config->attach && !folder.empty()) ROSE_CHECK(check_without_rose(folder));
   if (folder.empty()) {
     for (const pid_t pid : processes(node)) ::kill(pid, number);
   } else if (number == SIGKILL) {
@@ -63,6 +64,7 @@ Result<void> Cluster::pause(std::size_t node, Scope scope) {
   const pid_t pid = state.pid;
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
+    if (attached) ROSE_CHECK(check_without_rose(folder));
     // Noted first: an attached system that stays frozen after rose is killed must be found.
     if (attached) ROSE_CHECK(identity_.note("frozen", folder.string()));
     {

@@ -1,5 +1,7 @@
 #include "deploy/processes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -35,13 +37,39 @@ Result<Attached> from_pid(pid_t pid) {
   return attached;
 }
 
+constexpr const char* kOwnCgroup =
+    "start the node in a cgroup of its own: from `setup` (rose gives it one), as a systemd unit, or in a container";
+
+std::string name_of(pid_t pid) {
+  std::string name = read_file(fmt::format("/proc/{}/comm", pid), 4096).value_or("?");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+// A process in the folder that does not descend from `root`; 0 when there is none.
+pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
+  pid_t suspect = 0;
+  // What is born or dies between the two lists is in one of them only: seen twice, it is a stranger.
+  for (int look = 0; look < 8; ++look) {
+    const std::vector<pid_t> here = cgroup::processes(folder);
+    const std::vector<pid_t> tree = kernel::with_descendants({root});
+    const auto stranger = std::find_if(here.begin(), here.end(), [&](pid_t pid) {
+      return std::find(tree.begin(), tree.end(), pid) == tree.end() && kernel::process_stat(pid);
+    });
+    if (stranger == here.end()) return 0;
+    if (*stranger == suspect) return suspect;
+    suspect = *stranger;
+  }
+  return suspect;
+}
+
 Result<Attached> from_cgroup(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     return fail(ErrorKind::inconclusive, fmt::format("cgroup {} does not exist", folder.string()),
                 "the setup command must have started the node");
   const pid_t pid = leading_process(cgroup::processes(folder));
   if (pid == 0) return fail(ErrorKind::inconclusive, fmt::format("cgroup {} has no process", folder.string()));
-  return Attached{pid, folder};
+  return Attached{pid, folder, true};
 }
 
 }  // namespace
@@ -61,6 +89,29 @@ pid_t leading_process(const std::vector<pid_t>& pids) {
   return best;
 }
 
+bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer) {
+  return folder == outer || folder.native().starts_with(outer.native() + "/");
+}
+
+Result<void> check_without_rose(const std::filesystem::path& cgroup) {
+  if (!is_within(kernel::cgroup_folder_of(::getpid()), cgroup)) return {};
+  return fail(ErrorKind::inconclusive,
+              fmt::format("cgroup {} holds rose itself, which would stop together with the node", cgroup.string()), kOwnCgroup);
+}
+
+Result<void> check_alone(const Attached& attached) {
+  if (attached.cgroup.empty()) return {};
+  if (auto ok = check_without_rose(attached.cgroup); !ok)
+    return Unexpected(std::move(ok).error().in(fmt::format("process {}", attached.pid)));
+  const pid_t stranger = attached.named ? 0 : stranger_in(attached.cgroup, attached.pid);
+  if (stranger == 0) return {};
+  return fail(ErrorKind::inconclusive,
+              fmt::format("process {} shares its cgroup {} with process {} ({}), which does not descend from it and would stop "
+                          "together with it", attached.pid, attached.cgroup.string(), stranger, name_of(stranger)),
+              fmt::format("if all of them are the node, say attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
+                          attached.cgroup.string(), kOwnCgroup));
+}
+
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
@@ -77,9 +128,10 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
   if (attach.cgroup) {
     // "/system.slice/x.service", as /proc/PID/cgroup says it, or a folder below the mount.
-    const std::string text = *attach.cgroup;
-    if (text.starts_with(mount.string() + "/")) return from_cgroup(text);
-    return from_cgroup(mount / std::filesystem::path(text).relative_path());
+    const std::filesystem::path text = std::filesystem::path(*attach.cgroup).lexically_normal();
+    std::filesystem::path folder = is_within(text, mount) ? text : (mount / text.relative_path()).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();  // "/x/" -> "/x"
+    return from_cgroup(folder);
   }
   if (attach.unit) {
     ROSE_TRY(const Located found, locate_unit(*attach.unit, mount));

@@ -98,7 +98,7 @@ struct Follow {
 class ScheduleInjector final : public Injector, private Hands {
  public:
   explicit ScheduleInjector(std::unique_ptr<Plan> plan)
-      : plan_(std::move(plan)), follow_(plan_->chains.size()), entered_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : plan_(std::move(plan)), follow_(plan_->chains.size()), entered_(plan_->nodes.size()), blind_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~ScheduleInjector() override { disarm(); }
 
@@ -212,6 +212,7 @@ class ScheduleInjector final : public Injector, private Hands {
     programs_->set_main(node, pid);
     // The cgroup of a system that rose did not start is known only now.
     if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) log::warning("{}", ok.error().message);
+    blind_[node] = deployment_->nodes()[node].cgroup.empty();
     look_at_sockets(node);
     process_state(node, "started", pid);
   }
@@ -724,6 +725,11 @@ class ScheduleInjector final : public Injector, private Hands {
       if (condition.data.kind == ROSE_ON_FUNCTION && seen == 0) how = "never reached";
       if (condition.data.kind == ROSE_ON_FUNCTION && seen == 0 && !condition.source->offset) how = "never entered";
       if (condition.data.kind == ROSE_ON_ROLE) how = "it never was";
+      const bool seen_in_kernel = condition.data.kind == ROSE_ON_FUNCTION || condition.data.kind == ROSE_ON_SYSCALL || condition.data.kind == ROSE_ON_ROLE;
+      if (const auto where = condition.data.node; seen_in_kernel && where < blind_.size() && blind_[where]) {
+        how = fmt::format("{} lives in the machine's top cgroup, where its calls and functions are not told from others'; "
+                          "start it in a cgroup of its own", plan_->nodes[where]);
+      }
       return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
     }
     if (state_->node(i) == 0) {
@@ -744,6 +750,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::unique_ptr<Plan> plan_;
   std::vector<Follow> follow_;
   std::vector<std::atomic<bool>> entered_;  // by node: somebody came through the door
+  std::vector<std::atomic<bool>> blind_;    // by node: it has no cgroup of its own, so the kernel programs don't know it
   Fd wake_;
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<State> state_;

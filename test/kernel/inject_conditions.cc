@@ -1,5 +1,8 @@
 // Every kind of condition with every kind of fault: the fault comes right there, not before and not later. And roles.
 #include "inject_ping.h"
+#include <csignal>
+
+#include "kernel/cgroup2.h"
 #include "symbols/symbols.h"
 
 using namespace rose;
@@ -294,4 +297,24 @@ until = [ { log = "leads again" } ]
     CHECK(outcome.node == "n2");
     CHECK(outcome.ended_ns > outcome.fired_ns);
   }
+}
+
+TEST_CASE("a node in the machine's top cgroup is said to be out of sight") {
+  if (Rig::overriding()) return;
+  Rig rig;
+  rig.allow_attached = true;
+  rig.add({"print", "up", "gate", "never"});
+  const auto top = kernel::cgroup2_mount().value() / "cgroup.procs";
+  rig.config.deployment.setup = config::Command{
+      "/bin/sh", "-c", fmt::format("setsid \"$0\" repeat 100000 call sleep 1 ';' > theirs.log 2>&1 & echo $! > {}; echo $! > theirs.pid", top.string()),
+      kVictim};
+  rig.config.nodes[0].command.clear();
+  rig.config.nodes[0].attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
+  rig.start("[[fault]]\nid = \"end\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"step_function\" } ]\n");
+  const pid_t theirs = rig.deployment->main_pid(0);
+  const auto outcomes = rig.finish();
+  ::kill(theirs, SIGKILL);
+  CHECK_FALSE(outcomes.at(0).fired);
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).why_not.find("top cgroup") != std::string::npos);
 }

@@ -1,0 +1,184 @@
+// Nodes that rose did not start: whose cgroup is theirs, and whose is not.
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deploy/cgroup.h"
+#include "deploy_rig.h"
+#include "kernel/cgroup2.h"
+
+using namespace rose;
+using namespace rose::deploy;
+
+namespace {
+
+// A cgroup beside the deployment's, with sleeping processes of this test in it.
+class Service {
+ public:
+  explicit Service(const std::string& name)
+      : folder(kernel::cgroup2_mount().value() / fmt::format("rosetest-{}-{}", name, ::getpid())) {
+    REQUIRE_OK(cgroup::make(folder));
+  }
+  Service(const Service&) = delete;
+  ~Service() {
+    for (const pid_t pid : started_) ::kill(pid, SIGKILL);
+    for (const pid_t pid : started_) ::waitpid(pid, nullptr, 0);
+    (void)cgroup::destroy(folder);
+  }
+  pid_t sleeper(const std::filesystem::path& where) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::execlp("sleep", "sleep", "1000", nullptr);
+      ::_exit(127);
+    }
+    started_.push_back(pid);
+    REQUIRE_OK(write_control(where / "cgroup.procs", std::to_string(pid)));
+    return pid;
+  }
+  pid_t sleeper() { return sleeper(folder); }
+
+  const std::filesystem::path folder;
+
+ private:
+  std::vector<pid_t> started_;
+};
+
+// This process in another cgroup for as long as this lives.
+class Moved {
+ public:
+  explicit Moved(const std::filesystem::path& to) : from_(kernel::cgroup_folder_of(::getpid())) {
+    REQUIRE_OK(write_control(to / "cgroup.procs", std::to_string(::getpid())));
+  }
+  Moved(const Moved&) = delete;
+  ~Moved() { (void)write_control(from_ / "cgroup.procs", std::to_string(::getpid())); }
+
+ private:
+  std::filesystem::path from_;
+};
+
+config::Attach by_pid_file(const std::string& name) {
+  config::Attach attach;
+  attach.pid_file = name;
+  return attach;
+}
+config::Attach by_cgroup(const std::filesystem::path& folder) {
+  config::Attach attach;
+  attach.cgroup = folder.string();
+  return attach;
+}
+
+config::Config attaching(const std::vector<config::Attach>& nodes) {
+  auto config = make_config(std::vector<config::Command>(nodes.size()), config::Network::host);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    config.nodes[i].attach = nodes[i];
+    config.nodes[i].ready = ready_tcp(1);  // never; what matters is why it could not be attached to
+    config.nodes[i].ready->timeout_ns = kSecond / 4;
+  }
+  return config;
+}
+
+// Why the deployment did not start.
+Error start_error(const config::Config& config, const std::vector<pid_t>& pids = {}) {
+  const RunDir dir;
+  auto deployment = make(config, dir);
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    REQUIRE_OK(write_file(fmt::format("{}/{}.pid", dir.path, i), std::to_string(pids[i])));
+  const auto started = deployment->start();
+  REQUIRE_FALSE(started);
+  return started.error();
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a process that shares its cgroup with strangers is not attached to", "[attach]") {
+  Service service("shared");
+  const pid_t node = service.sleeper();
+  const pid_t stranger = service.sleeper();
+  const Error error = start_error(attaching({by_pid_file("0.pid")}), {node});
+  INFO(error.message << " / " << error.hint);
+  CHECK(error.kind == ErrorKind::inconclusive);
+  CHECK(has(error.message, fmt::format("process {}", node)));
+  CHECK(has(error.message, service.folder.string()));
+  CHECK(has(error.message, fmt::format("process {} (sleep)", stranger)));
+  CHECK(has(error.hint, "cgroup = "));
+}
+
+TEST_CASE("a stranger below the process's cgroup counts too", "[attach]") {
+  Service service("below");
+  const pid_t node = service.sleeper();
+  REQUIRE_OK(cgroup::make(service.folder / "sub"));
+  const pid_t stranger = service.sleeper(service.folder / "sub");
+  CHECK(has(start_error(attaching({by_pid_file("0.pid")}), {node}).message, fmt::format("process {} (sleep)", stranger)));
+}
+
+TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
+  Service service("rose");
+  const pid_t node = service.sleeper();
+  const Moved moved(service.folder);
+  for (const auto& attach : {by_pid_file("0.pid"), by_cgroup(service.folder)}) {
+    const Error error = start_error(attaching({attach}), {node});
+    INFO(error.message << " / " << error.hint);
+    CHECK(has(error.message, service.folder.string()));
+    CHECK(has(error.message, "rose itself"));
+    CHECK(has(error.hint, "setup"));
+  }
+  // Nor is the machine's top folder.
+  CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
+}
+
+TEST_CASE("two nodes do not share a cgroup", "[attach]") {
+  Service service("twice");
+  (void)service.sleeper();
+  REQUIRE_OK(cgroup::make(service.folder / "sub"));
+  (void)service.sleeper(service.folder / "sub");
+  for (const auto& second : {service.folder, service.folder / "sub"}) {
+    auto config = attaching({by_cgroup(service.folder), by_cgroup(second)});
+    config.nodes[0].ready.reset();
+    const Error error = start_error(config);
+    INFO(error.message);
+    CHECK(has(error.message, "node n1"));
+    CHECK(has(error.message, "node n2"));
+  }
+}
+
+TEST_CASE("a whole service is attached to by its cgroup, a tree by its first process", "[attach]") {
+  Service service("whole");
+  const pid_t first = service.sleeper();
+  const pid_t second = service.sleeper();
+  Service tree("tree");
+  const pid_t alone = tree.sleeper();
+  const RunDir dir;
+  auto config = attaching({by_cgroup(service.folder), by_pid_file("tree.pid")});
+  for (auto& node : config.nodes) node.ready.reset();
+  config.deployment.setup = config::Command{"sh", "-c", fmt::format("echo {} > tree.pid", alone)};
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  CHECK(deployment->main_pid(0) == first);
+  CHECK(deployment->processes(0) == std::vector<pid_t>{first, second});
+  CHECK(deployment->processes(1) == std::vector<pid_t>{alone});
+  REQUIRE_OK(deployment->pause(0, Scope::all));
+  CHECK(cgroup::frozen(service.folder));
+  CHECK_FALSE(cgroup::frozen(tree.folder));
+  REQUIRE_OK(deployment->resume(0, Scope::all));
+  CHECK_FALSE(cgroup::frozen(service.folder));
+}
+
+TEST_CASE("a cgroup that rose has come to since is not stopped", "[attach]") {
+  Service service("later");
+  (void)service.sleeper();
+  const RunDir dir;
+  auto config = attaching({by_cgroup(service.folder)});
+  config.nodes[0].ready.reset();
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  const Moved moved(service.folder);
+  const auto paused = deployment->pause(0, Scope::all);
+  REQUIRE_FALSE(paused);
+  CHECK(has(paused.error().message, "rose itself"));
+  CHECK_FALSE(deployment->signal(0, Scope::all, SIGKILL));
+  CHECK_FALSE(deployment->processes(0).empty());
+}
