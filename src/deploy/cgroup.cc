@@ -124,8 +124,12 @@ bool frozen(const std::filesystem::path& folder) {
   return events && event(events.get(), "frozen");
 }
 
+Result<void> order_freeze(const std::filesystem::path& folder, bool frozen) {
+  return write_control(folder / "cgroup.freeze", frozen ? "1" : "0");
+}
+
 Result<void> freeze(const std::filesystem::path& folder, bool frozen) {
-  ROSE_CHECK(write_control(folder / "cgroup.freeze", frozen ? "1" : "0"));
+  ROSE_CHECK(order_freeze(folder, frozen));
   // An empty folder is never said to be frozen.
   if (frozen && populated(folder)) (void)wait_event(folder, "frozen", true, 500'000'000);
   return {};

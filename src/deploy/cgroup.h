@@ -24,6 +24,7 @@ namespace rose::deploy::cgroup {
 [[nodiscard]] bool frozen(const std::filesystem::path& folder);
 
 // Freezing is carried out by the processes themselves: waits until the kernel says all have, at most half a second.
+[[nodiscard]] Result<void> order_freeze(const std::filesystem::path& folder, bool frozen);  // does not wait
 [[nodiscard]] Result<void> freeze(const std::filesystem::path& folder, bool frozen);
 // SIGKILL to all at once (frozen ones too); does not wait.
 [[nodiscard]] Result<void> kill(const std::filesystem::path& folder);

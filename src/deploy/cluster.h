@@ -90,8 +90,10 @@ class Cluster final : public Deployment {
     return states_[node]->starts;
   }
   Result<void> signal(std::size_t node, Scope scope, int signal) override;
-  Result<void> pause(std::size_t node, Scope scope) override;
+  Result<void> pause(std::size_t node, Scope scope) override { return stand_still(node, scope, true); }
+  Result<void> pause_at_once(std::size_t node) override { return stand_still(node, Scope::all, false); }
   Result<void> resume(std::size_t node, Scope scope) override;
+  Result<void> foresee_stops(std::size_t node) override;
   void stop() override;
 
  private:
@@ -138,6 +140,7 @@ class Cluster final : public Deployment {
   Result<void> await_ready(const std::vector<std::size_t>& which);
   Error not_ready(std::size_t node, std::string message) const;
 
+  Result<void> stand_still(std::size_t node, Scope scope, bool wait);
   Result<std::string> request(const std::string& action, const std::string& name);
   Result<void> stop_node(std::size_t node, int signal);
   Result<void> start_node(std::size_t node);

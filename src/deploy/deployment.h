@@ -127,7 +127,12 @@ class Deployment {
   [[nodiscard]] virtual Result<void> signal(std::size_t node, Scope scope, int signal) = 0;
   // Freezes or thaws: the whole cgroup, or SIGSTOP/SIGCONT for Scope::main.
   [[nodiscard]] virtual Result<void> pause(std::size_t node, Scope scope) = 0;
+  // As pause with Scope::all, but does not wait until all its processes stand.
+  [[nodiscard]] virtual Result<void> pause_at_once(std::size_t node) = 0;
   [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
+  // From now on a kernel program may stop (SIGSTOP) processes of the attached node, ahead of anything that rose could note: heal()
+  // then resumes those that stand still and did not before.
+  [[nodiscard]] virtual Result<void> foresee_stops(std::size_t node) = 0;
 
   // Ends nodes (SIGTERM to all their processes, at most 2 s of grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
   // reported as warnings and the rest is still undone.
@@ -141,14 +146,16 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 [[nodiscard]] Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action,
                                                std::string_view node);
 
-// Undoes what rose processes that were killed left behind: everything named rose-* whose id (its first eleven characters,
-// "rose-1f3a9c") has no lock file /run/rose/<id>.lock held by a living process. Other rooms that make such things take an
-// Identity (deploy/identity.h) first.
+// Undoes what rose processes that were killed left behind: of each lock file /run/rose/<id>.lock that nobody holds any more, exactly
+// what it notes. What only bears such a name (rose-*) and has no lock is left alone and told; `names` are the ids and names that
+// are undone on request, whoever made them. Other rooms that make such things take an Identity (deploy/identity.h) first.
+// ErrorKind::usage: a name that cannot be rose's.
 struct Healed {
   std::vector<std::string> undone;  // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
   std::vector<std::string> alive;   // deployments of living rose processes, left alone
+  std::vector<std::string> unclaimed;  // "cgroup rose-lab": no lock says whose they are, so they are left alone
   std::vector<std::string> failed;
 };
-[[nodiscard]] Result<Healed> heal();
+[[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {});
 
 }  // namespace rose::deploy

@@ -15,6 +15,7 @@ namespace rose::deploy {
 
 // In the run's folder: where `rose exec` finds the run. There only while a schedule wants something of such a node.
 inline constexpr const char* kExecSocket = "rose.exec.sock";
+inline constexpr const char* kExecKeeper = "rose-exec";  // the process that keeps an entered command's filter
 
 using Variables = std::map<std::string, std::string>;
 

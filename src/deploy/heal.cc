@@ -1,5 +1,3 @@
-#include "deploy/heal.h"
-
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include "base/text.h"
 #include "deploy/cgroup.h"
 #include "deploy/control.h"
+#include "deploy/deployment.h"
 #include "deploy/identity.h"
 #include "deploy/network.h"
 #include "deploy/processes.h"
@@ -25,6 +24,9 @@
 namespace rose::deploy {
 namespace {
 
+constexpr std::size_t kMostStrangers = 3;
+
+// Names that look like rose's. Whose they are, only a lock file tells.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
   std::vector<std::string> names;
   std::error_code error;
@@ -42,67 +44,112 @@ ino_t netns_inode(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
-// Processes in a namespace but in no cgroup of rose's: somebody entered it by hand.
-std::size_t end_processes_in(ino_t inode) {
-  std::size_t ended = 0;
+// Those in the network namespace that stands at `path`, each with a descriptor taken before it was looked at, so that its number
+// cannot change hands. None in the machine's own namespace, whatever its name.
+std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
+  std::vector<std::pair<pid_t, Fd>> found;
+  struct statfs filesystem {};
+  if (::statfs(path.c_str(), &filesystem) != 0 || filesystem.f_type != NSFS_MAGIC) return found;
+  const ino_t inode = netns_inode(path);
+  if (inode == netns_inode("/proc/self/ns/net") || inode == netns_inode("/proc/1/ns/net")) return found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     pid_t pid = 0;
     std::from_chars(name.data(), name.data() + name.size(), pid);
     if (pid <= 0) continue;
-    // The descriptor first: the number cannot change hands after it.
-    const Fd pidfd = kernel::open_pidfd(pid);
-    if (pidfd && netns_inode(fmt::format("/proc/{}/ns/net", pid)) == inode && kernel::pidfd_signal(pidfd.get(), SIGKILL)) ++ended;
+    Fd pidfd = kernel::open_pidfd(pid);
+    if (pidfd && netns_inode(fmt::format("/proc/{}/ns/net", pid)) == inode) found.emplace_back(pid, std::move(pidfd));
   }
-  return ended;
+  return found;
+}
+
+std::string ended_text(std::size_t count) {
+  return count == 0 ? "" : fmt::format("ended {} process{}, ", count, count == 1 ? "" : "es");
+}
+
+// "123 4567": a process and when it started.
+std::optional<pid_t> still_there(const std::string& value) {
+  const std::vector<std::string> parts = split(value, ' ');
+  pid_t pid = 0;
+  std::from_chars(value.data(), value.data() + value.size(), pid);
+  if (parts.size() != 2 || pid <= 0) return std::nullopt;
+  const auto stat = kernel::process_stat(pid);
+  if (!stat || std::to_string(stat->start_ticks) != parts[1]) return std::nullopt;
+  return pid;
 }
 
 class Healer {
  public:
-  void netns(const std::string& name) {
-    const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-    struct statfs filesystem {};
-    std::size_t ended = 0;
-    if (::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == NSFS_MAGIC) {
-      const ino_t inode = netns_inode(path);
-      // A name that was bound to the machine's own namespace must not end the machine.
-      if (inode != netns_inode("/proc/self/ns/net") && inode != netns_inode("/proc/1/ns/net"))
-        ended = end_processes_in(inode);
+  Healed healed;
+
+  void undo(const Registration& dead) {
+    attached(dead);
+    for (const std::string& folder : dead.all("cgroup")) {
+      // A line that names another folder is not one that rose wrote.
+      if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
-    note(remove_netns(name), fmt::format("network namespace {}", name), ended);
+    for (const std::string& name : dead.all("netns"))
+      if (id_of(name) == dead.id) netns(name, false);
+    for (const std::string& folder : dead.all("run_dir")) {
+      const std::filesystem::path socket = std::filesystem::path(folder) / kControlSocket;
+      if (::unlink(socket.c_str()) == 0) healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
+    }
+  }
+
+  // With `all`, on request, what runs in it is ended. Otherwise it is not rose's: those of rose were in its cgroup.
+  void netns(const std::string& name, bool all) {
+    const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) != 0) return;
+    const auto inside = processes_in_netns(path);
+    std::size_t count = 0;
+    if (all)
+      for (const auto& [pid, pidfd] : inside) count += kernel::pidfd_signal(pidfd.get(), SIGKILL) ? 1 : 0;
+    if (auto removed = remove_netns(name); !removed) {
+      healed.failed.push_back(removed.error().message);
+      return;
+    }
+    std::string line = fmt::format("network namespace {}: {}removed", name, ended_text(count));
+    for (std::size_t i = 0; !all && i < std::min(inside.size(), kMostStrangers); ++i)
+      line += fmt::format("; process {}, which is not rose's, is still in it", described(inside[i].first));
+    if (!all && inside.size() > kMostStrangers) line += fmt::format(", and {} more", inside.size() - kMostStrangers);
+    healed.undone.push_back(std::move(line));
   }
 
   void cgroup_folder(const std::filesystem::path& folder) {
     if (!std::filesystem::is_directory(folder)) return;
     const std::string label = fmt::format("cgroup {}", folder.filename().string());
-    const std::filesystem::path own = kernel::cgroup_folder_of(::getpid());
-    if (own == folder || own.string().starts_with(folder.string() + "/")) {
+    if (is_within(kernel::cgroup_folder_of(::getpid()), folder)) {
       healed.failed.push_back(fmt::format("{}: this command runs in it itself", label));
       return;
     }
-    const std::size_t ended = cgroup::processes(folder).size();
-    note(cgroup::destroy(folder), label, ended);
+    const std::size_t count = cgroup::processes(folder).size();
+    if (auto destroyed = cgroup::destroy(folder); !destroyed)
+      healed.failed.push_back(destroyed.error().message);
+    else
+      healed.undone.push_back(fmt::format("{}: {}removed", label, ended_text(count)));
   }
 
+ private:
   // What was done to processes that are not rose's own: they live on, running.
-  void attached(const Registration& registration) {
+  void attached(const Registration& dead) {
     std::set<std::string> frozen;
-    for (const auto& [key, value] : registration.notes) {
+    for (const auto& [key, value] : dead.notes) {
       if (key == "frozen") frozen.insert(value);
       if (key == "thawed") frozen.erase(value);
-      if (key != "stopped") continue;
-      const std::vector<std::string> parts = split(value, ' ');
-      pid_t pid = 0;
-      std::from_chars(value.data(), value.data() + value.size(), pid);
-      if (parts.size() != 2 || pid <= 0) continue;
-      const Fd pidfd = kernel::open_pidfd(pid);
-      const auto stat = kernel::process_stat(pid);
-      if (!pidfd || !stat || stat->state != 'T' || std::to_string(stat->start_ticks) != parts[1]) continue;
-      if (kernel::pidfd_signal(pidfd.get(), SIGCONT)) healed.undone.push_back(fmt::format("process {}: resumed", pid));
     }
+    std::erase_if(frozen, [](const std::string& folder) { return !std::filesystem::is_directory(folder) || !cgroup::frozen(folder); });
+    for (const std::string& value : dead.all("stopped"))
+      if (const auto pid = still_there(value)) resume(*pid, false);
+    // The kernel stops a process there and then, ahead of any note: whoever stands still now, and did not before rose came.
+    std::set<pid_t> stood;
+    for (const std::string& value : dead.all("stood"))
+      if (const auto pid = still_there(value)) stood.insert(*pid);
+    for (const std::string& folder : dead.all("stops"))
+      for (const pid_t pid : cgroup::processes(folder))
+        if (!stood.contains(pid)) resume(pid, frozen.contains(folder));
     for (const std::string& folder : frozen) {
-      if (!std::filesystem::is_directory(folder) || !cgroup::frozen(folder)) continue;
       if (auto thawed = cgroup::freeze(folder, false))
         healed.undone.push_back(fmt::format("cgroup {}: thawed", folder));
       else
@@ -110,79 +157,83 @@ class Healer {
     }
   }
 
-  Healed healed;
-
- private:
-  void note(const Result<void>& done, const std::string& label, std::size_t ended) {
-    if (!done)
-      healed.failed.push_back(done.error().message);
-    else if (ended == 0)
-      healed.undone.push_back(fmt::format("{}: removed", label));
-    else
-      healed.undone.push_back(fmt::format("{}: ended {} process{}, removed", label, ended, ended == 1 ? "" : "es"));
+  // `pending`: it may be told to stop and not stand yet, since it is frozen.
+  void resume(pid_t pid, bool pending) {
+    const Fd pidfd = kernel::open_pidfd(pid);
+    const auto stat = kernel::process_stat(pid);
+    if (!pidfd || !stat || (stat->state != 'T' && !pending)) return;
+    if (kernel::pidfd_signal(pidfd.get(), SIGCONT) && stat->state == 'T')
+      healed.undone.push_back(fmt::format("process {}: resumed", pid));
   }
 };
 
+void note_living(const Registration& registration, Healed& healed) {
+  const auto of = [&](std::string_view key) {
+    const auto values = registration.all(key);
+    return values.empty() ? std::string("unknown") : values.back();
+  };
+  healed.alive.push_back(fmt::format("{}: belongs to the running process {}, run directory {}", registration.id, of("owner"), of("run_dir")));
+}
+
+// On request: whatever is called so, and what begins so when it is the name of a deployment.
+bool undo_named(const std::string& name, const std::filesystem::path& base, Healer& healer) {
+  const std::size_t before = healer.healed.undone.size() + healer.healed.failed.size();
+  healer.cgroup_folder(base / name);
+  for (const std::string& each : names_in(kNetnsFolder, false))
+    if (each == name || id_of(each) == name) healer.netns(each, true);
+  return healer.healed.undone.size() + healer.healed.failed.size() > before;
+}
+
 }  // namespace
 
-Result<Healed> heal_chosen(const std::function<bool(std::string_view id)>& chosen) {
+Result<Healed> heal(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (!name.starts_with("rose-") || name.find('/') != std::string::npos)
+      return fail(ErrorKind::usage, fmt::format("'{}' is not the name of something of rose's", name),
+                  "names begin with rose-, as 'rose heal' lists them");
   if (::geteuid() != 0)
     return fail(ErrorKind::environment, "heal needs root: it removes namespaces and ends processes", "run it with sudo");
   Healer healer;
-  std::set<std::string> living;
-  std::set<std::filesystem::path> folders;
-  // Kept until the end, so that a second heal leaves what this one is at.
-  std::vector<Registration> dead;
-
-  // Names before locks: a deployment made after this look is not among them, one made before it has its lock.
+  ROSE_TRY(const std::filesystem::path base, cgroup::base());
+  // Names before locks: what is made after this look is not among them, what was made before it has its lock.
   std::vector<std::string> netns = names_in(kNetnsFolder, false);
-  if (const auto base = cgroup::base())
-    for (const std::string& name : names_in(*base, true)) folders.insert(*base / name);
-
-  for (Registration& registration : registrations()) {
-    if (!chosen(registration.id)) continue;
+  std::vector<std::string> folders = names_in(base, true);
+  std::set<std::string> known;  // ids with a lock file
+  std::set<std::string> living;
+  // The locks are kept until the end, so that a second heal leaves what this one is at.
+  std::vector<Registration> found = registrations();
+  for (const Registration& registration : found) {
+    const bool chosen = names.empty() || std::find(names.begin(), names.end(), registration.id) != names.end();
+    known.insert(registration.id);
     if (registration.alive) {
       living.insert(registration.id);
-      std::string owner = "unknown";
-      std::string run_dir = "unknown";
-      for (const auto& [key, value] : registration.notes) {
-        if (key == "owner") owner = value;
-        if (key == "run_dir") run_dir = value;
-      }
-      healer.healed.alive.push_back(
-          fmt::format("{}: belongs to the running process {}, run directory {}", registration.id, owner, run_dir));
+      if (chosen) note_living(registration, healer.healed);
       continue;
     }
-    for (const auto& [key, value] : registration.notes)
-      if (key == "cgroup") folders.insert(value);
-    dead.push_back(std::move(registration));
-  }
-  const auto leftover = [&](std::string_view name) {
-    const std::string id = id_of(name);
-    return chosen(id) && !living.contains(id);
-  };
-
-  for (const Registration& registration : dead) healer.attached(registration);
-  for (const std::filesystem::path& folder : folders)
-    if (leftover(folder.filename().native())) healer.cgroup_folder(folder);
-  for (const std::string& name : netns)
-    if (leftover(name)) healer.netns(name);
-  for (const Registration& registration : dead) {
-    for (const auto& [key, value] : registration.notes) {
-      if (key != "run_dir") continue;
-      const std::filesystem::path socket = std::filesystem::path(value) / kControlSocket;
-      if (::unlink(socket.c_str()) == 0) healer.healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
-    }
-    // What could not be undone is tried again next time.
-    if (!healer.healed.failed.empty()) continue;
+    if (!chosen) continue;
+    const std::size_t failures = healer.healed.failed.size();
+    healer.undo(registration);
+    if (healer.healed.failed.size() > failures) continue;  // tried again next time
     const std::string path = fmt::format("{}/{}.lock", kLockFolder, registration.id);
     if (::unlink(path.c_str()) != 0) healer.healed.failed.push_back(fmt::format("cannot remove {}", path));
   }
-  return std::move(healer.healed);
-}
+  for (const std::string& name : names) {
+    if (living.contains(id_of(name))) {
+      if (!living.contains(name)) healer.healed.failed.push_back(fmt::format("{}: belongs to a running rose", name));
+    } else if (!undo_named(name, base, healer) && !known.contains(name)) {
+      healer.healed.failed.push_back(fmt::format("there is no namespace, cgroup or lock of the name {}", name));
+    }
+  }
+  if (!names.empty()) return std::move(healer.healed);
 
-Result<Healed> heal() {
-  return heal_chosen([](std::string_view) { return true; });
+  // What is there still, and no rose's, was never this one's to touch.
+  for (const std::string& name : folders)
+    if (!living.contains(id_of(name)) && std::filesystem::is_directory(base / name))
+      healer.healed.unclaimed.push_back(fmt::format("cgroup {}", name));
+  for (const std::string& name : netns)
+    if (!living.contains(id_of(name)) && ::access(fmt::format("{}/{}", kNetnsFolder, name).c_str(), F_OK) == 0)
+      healer.healed.unclaimed.push_back(fmt::format("network namespace {}", name));
+  return std::move(healer.healed);
 }
 
 }  // namespace rose::deploy

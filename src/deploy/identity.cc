@@ -106,6 +106,13 @@ std::vector<Registration> registrations() {
   return found;
 }
 
+std::vector<std::string> Registration::all(std::string_view key) const {
+  std::vector<std::string> values;
+  for (const auto& [name, value] : notes)
+    if (name == key) values.push_back(value);
+  return values;
+}
+
 std::string id_of(std::string_view name) {
   constexpr std::string_view prefix = "rose-";
   const std::size_t length = prefix.size() + 6;

@@ -25,7 +25,7 @@ class Identity {
   ~Identity();  // release()
 
   [[nodiscard]] const std::string& id() const { return id_; }
-  // Adds a line for heal(): "run_dir\t/path", "cgroup\t/path", "frozen\t/path", "thawed\t/path", ...
+  // Adds a line for heal(): "run_dir\t/path", "cgroup\t/path", "netns\tname", "frozen\t/path", "thawed\t/path", ...
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
   // Everything is undone: the file goes.
   void release();
@@ -41,6 +41,7 @@ struct Registration {
   std::string id;
   bool alive = false;  // its owner holds the lock
   std::vector<std::pair<std::string, std::string>> notes;
+  [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the notes with this key
   Fd lock;             // held by us now when it is not alive, so that two heals do not meet
 };
 // By id; unreadable files are skipped. Files that a killed rose left half made are removed.

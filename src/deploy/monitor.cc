@@ -110,9 +110,6 @@ void Cluster::run_timers() {
     if (!look) continue;
     if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
-      // Found, but not to be had: while nobody waits for its readiness, nobody else would say so.
-      if (state.starts > 0 && (!state.unattached || state.unattached->message != attached.error().message))
-        log::warning("{}", attached.error().message);
       state.unattached = std::move(attached).error();
       // Units and containers are asked for with a program each time.
       const config::Attach& target = *state.config->attach;
@@ -230,9 +227,15 @@ Result<void> Cluster::attach(std::size_t node) {
         if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
     found.cgroup = own;
   }
-  const auto ours = [&](Error error) { return std::move(error).in("node " + info.name); };
-  ROSE_CHECK(check_alone(found).map_error(ours));
-  ROSE_CHECK(check_apart(node, found.cgroup).map_error(ours));
+  // What rose put there itself is the node.
+  const Result<void> alone = found.cgroup == own ? Result<void>{} : check_alone(found);
+  if (const Result<void> fit = alone ? check_apart(node, found.cgroup) : alone; !fit) {
+    Error error = Error(fit.error()).in("node " + info.name);
+    std::lock_guard lock(mutex_);
+    // Come again, but not to be had: while nobody waits for its readiness, nobody else would say so.
+    if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message)) log::warning("{}", error.message);
+    return Unexpected(std::move(error));
+  }
   Fd pidfd = kernel::open_pidfd(found.pid);
   if (!pidfd)
     return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));

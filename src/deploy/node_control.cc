@@ -56,7 +56,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
   return {};
 }
 
-Result<void> Cluster::pause(std::size_t node, Scope scope) {
+Result<void> Cluster::stand_still(std::size_t node, Scope scope, bool wait) {
   NodeState& state = *states_[node];
   std::unique_lock lock(mutex_);
   const std::filesystem::path folder = infos_[node].cgroup;
@@ -71,7 +71,7 @@ Result<void> Cluster::pause(std::size_t node, Scope scope) {
       std::lock_guard again(mutex_);
       state.paused = true;
     }
-    return cgroup::freeze(folder, true);
+    return wait ? cgroup::freeze(folder, true) : cgroup::order_freeze(folder, true);
   }
   if (attached)
     for (const pid_t each : scope == Scope::all ? processes(node) : std::vector<pid_t>{pid})
@@ -99,6 +99,17 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
   }
   if (down) return {};  // it died paused: nothing to wake
   return signal(node, scope, SIGCONT);
+}
+
+Result<void> Cluster::foresee_stops(std::size_t node) {
+  std::unique_lock lock(mutex_);
+  const std::filesystem::path folder = infos_[node].cgroup;
+  lock.unlock();
+  if (!states_[node]->config->attach || folder.empty()) return {};
+  for (const pid_t pid : cgroup::processes(folder))
+    if (const auto stat = kernel::process_stat(pid); stat && stat->state == 'T')
+      ROSE_CHECK(identity_.note("stood", fmt::format("{} {}", pid, stat->start_ticks)));
+  return identity_.note("stops", folder.string());
 }
 
 // --- rose node ---

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "deploy/cgroup.h"
 #include "deploy/containers.h"
+#include "deploy/environment.h"
 #include "kernel/cgroup2.h"
 #include "kernel/processes.h"
 
@@ -40,7 +41,7 @@ Result<Attached> from_pid(pid_t pid) {
 constexpr const char* kOwnCgroup =
     "start the node in a cgroup of its own: from `setup` (rose gives it one), as a systemd unit, or in a container";
 
-std::string name_of(pid_t pid) {
+std::string comm_of(pid_t pid) {
   std::string name = read_file(fmt::format("/proc/{}/comm", pid), 4096).value_or("?");
   if (name.ends_with('\n')) name.pop_back();
   return name;
@@ -54,7 +55,7 @@ pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
     const std::vector<pid_t> here = cgroup::processes(folder);
     const std::vector<pid_t> tree = kernel::with_descendants({root});
     const auto stranger = std::find_if(here.begin(), here.end(), [&](pid_t pid) {
-      return std::find(tree.begin(), tree.end(), pid) == tree.end() && kernel::process_stat(pid);
+      return std::find(tree.begin(), tree.end(), pid) == tree.end() && kernel::process_stat(pid) && comm_of(pid) != kExecKeeper;
     });
     if (stranger == here.end()) return 0;
     if (*stranger == suspect) return suspect;
@@ -89,6 +90,8 @@ pid_t leading_process(const std::vector<pid_t>& pids) {
   return best;
 }
 
+std::string described(pid_t pid) { return fmt::format("{} ({})", pid, comm_of(pid)); }
+
 bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer) {
   return folder == outer || folder.native().starts_with(outer.native() + "/");
 }
@@ -106,8 +109,8 @@ Result<void> check_alone(const Attached& attached) {
   const pid_t stranger = attached.named ? 0 : stranger_in(attached.cgroup, attached.pid);
   if (stranger == 0) return {};
   return fail(ErrorKind::inconclusive,
-              fmt::format("process {} shares its cgroup {} with process {} ({}), which does not descend from it and would stop "
-                          "together with it", attached.pid, attached.cgroup.string(), stranger, name_of(stranger)),
+              fmt::format("process {} shares its cgroup {} with process {}, which does not descend from it and would stop "
+                          "together with it", attached.pid, attached.cgroup.string(), described(stranger)),
               fmt::format("if all of them are the node, say attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
                           attached.cgroup.string(), kOwnCgroup));
 }

@@ -27,6 +27,9 @@ struct Attached {
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
 [[nodiscard]] bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer);
 
+// "123 (sleep)"
+[[nodiscard]] std::string described(pid_t pid);
+
 // Of the processes in a folder the one that a daemon's others descend from: its parent is outside, and it is the oldest.
 [[nodiscard]] pid_t leading_process(const std::vector<pid_t>& pids);
 

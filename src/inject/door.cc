@@ -32,7 +32,7 @@ namespace rose::inject {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x78736f72;  // "rosx"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 struct Request {
   std::uint32_t magic = kMagic;
@@ -132,9 +132,13 @@ class OpenDoor final : public Door {
       log::warning("'rose exec --node {}' (process {}) went away without its filter", name, peer.pid);
       return false;
     }
-    host_.on_listener(node, peer.pid, std::move(listener));
+    auto ledger = Ledger::create();
+    if (!ledger) log::warning("{}", ledger.error().message);
+    const std::shared_ptr<Ledger> shared = ledger ? std::move(*ledger) : nullptr;
+    host_.on_listener(node, peer.pid, std::move(listener), shared);
     log::debug("process {} of node '{}' has come in through 'rose exec'", peer.pid, name);
-    return send_packet(visitor, reply);
+    // Without it the command is let in all the same; its keeper waits for nothing.
+    return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
 
   static void say(Reply& reply, const std::string& text) {
@@ -166,10 +170,17 @@ void let_go(int listener, std::uint64_t id) {
   }
 }
 
-// Rose is gone: everything goes on. What it had received and not answered when it was killed has one of the ids just before the next
-// one (the kernel counts them up: seccomp_next_notify_id).
-void let_everything_go(int listener) {
-  bool first = true;
+// Rose is gone: everything goes on. First what it had taken and not answered: the kernel counts ids up (seccomp_next_notify_id), so
+// they lie between the two in the ledger, or just behind when rose had no time to write the last one down.
+void let_everything_go(int listener, const LedgerPage* ledger) {
+  constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
+  constexpr std::uint64_t kUnwritten = 16;
+  if (const std::uint64_t newest = __atomic_load_n(&ledger->newest, __ATOMIC_ACQUIRE); newest != 0) {
+    const std::uint64_t oldest = __atomic_load_n(&ledger->oldest, __ATOMIC_ACQUIRE);
+    const std::uint64_t end = newest + kUnwritten;
+    const std::uint64_t begin = oldest == 0 ? newest : end - oldest > kMostIds ? end - kMostIds : oldest;
+    for (std::uint64_t id = begin; id != end; ++id) let_go(listener, id);
+  }
   for (;;) {
     pollfd watched{listener, POLLIN, 0};
     if (::poll(&watched, 1, -1) < 0 && errno != EINTR) return;
@@ -179,8 +190,6 @@ void let_everything_go(int listener) {
     }
     seccomp_notif request{};
     if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
-    for (std::uint64_t back = 1; first && back <= 4096; ++back) let_go(listener, request.id - back);
-    first = false;
     let_go(listener, request.id);
   }
 }
@@ -188,7 +197,7 @@ void let_everything_go(int listener) {
 [[noreturn]] void keep(Meeting* meeting, int socket, pid_t entering) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   ::setsid();
-  ::prctl(PR_SET_NAME, "rose-exec");
+  ::prctl(PR_SET_NAME, deploy::kExecKeeper);
   while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kNone) {
     if (::kill(entering, 0) != 0) ::_exit(0);
     ::usleep(200);
@@ -206,6 +215,12 @@ void let_everything_go(int listener) {
   (void)::chdir("/");
   Reply reply;
   const bool handed = send_descriptor(socket, listener, kMagic) && receive_packet(socket, reply) && reply.answer == Answer::filter;
+  const Fd shared = handed ? receive_descriptor(socket, kMagic) : Fd();
+  const LedgerPage none;
+  void* page = MAP_FAILED;
+  if (struct stat info {}; shared && ::fstat(shared.get(), &info) == 0 && info.st_size >= static_cast<off_t>(sizeof(LedgerPage)))
+    page = ::mmap(nullptr, sizeof(LedgerPage), PROT_READ, MAP_SHARED, shared.get(), 0);
+  const auto* ledger = page == MAP_FAILED ? &none : static_cast<const LedgerPage*>(page);
   __atomic_store_n(&meeting->state, kGo, __ATOMIC_RELEASE);
   while (handed) {
     pollfd watched[2] = {{socket, POLLIN, 0}, {listener, 0, 0}};
@@ -214,7 +229,7 @@ void let_everything_go(int listener) {
     char byte;
     if (watched[0].revents != 0 && ::recv(socket, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN) break;
   }
-  let_everything_go(listener);
+  let_everything_go(listener, ledger);
   ::_exit(0);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "inject/ledger.h"
 
 namespace rose::inject {
 
@@ -22,7 +23,7 @@ class Door {
   struct Host {
     std::vector<std::string> nodes;
     std::vector<std::vector<int>> syscalls;                   // by node; none: nothing is wanted of it
-    std::function<void(std::size_t, pid_t, Fd)> on_listener;  // from the door's thread
+    std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // from the door's thread
   };
   [[nodiscard]] static Result<std::unique_ptr<Door>> open(const std::filesystem::path& socket, Host host);
   virtual ~Door() = default;

@@ -210,6 +210,9 @@ class ScheduleInjector final : public Injector, private Hands {
   void on_start(std::size_t node, pid_t pid) override {
     if (!armed_ || disarmed_) return;
     programs_->set_main(node, pid);
+    if (plan_->attached[node] && may_pause(node)) {
+      if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
+    }
     // The cgroup of a system that rose did not start is known only now.
     if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) log::warning("{}", ok.error().message);
     blind_[node] = deployment_->nodes()[node].cgroup.empty();
@@ -238,6 +241,12 @@ class ScheduleInjector final : public Injector, private Hands {
     return in_kernel() && chain.data.kind == ROSE_CHAIN_SYSCALL && chain.fault->then_do == schedule::ThenDo::crash;
   }
 
+  [[nodiscard]] bool may_pause(std::size_t node) const {
+    return std::any_of(plan_->chains.begin(), plan_->chains.end(), [node](const PlannedChain& chain) {
+      return chain.data.kind == ROSE_CHAIN_PAUSE && Plan::may_be(chain.data.node, node);
+    });
+  }
+
   void ring() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
@@ -260,9 +269,9 @@ class ScheduleInjector final : public Injector, private Hands {
       wanted = wanted || !plan_->notified[i].empty();
     }
     if (!wanted) return {};
-    host.on_listener = [this](std::size_t node, pid_t pid, Fd listener) {
+    host.on_listener = [this](std::size_t node, pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger) {
       entered_[node] = true;
-      supervisors_[node]->add_listener(pid, std::move(listener));
+      supervisors_[node]->add_listener(pid, std::move(listener), std::move(ledger));
     };
     ROSE_TRY(door_, Door::open(run_dir / deploy::kExecSocket, std::move(host)));
     return {};
@@ -603,10 +612,8 @@ class ScheduleInjector final : public Injector, private Hands {
     if (pids.empty()) return false;
     follow_[i].paused = true;
     if (chain.fault->scope == schedule::Scope::all) {
-      // Not Deployment::pause, which waits until all stand still: the caller here does so only in its held call.
-      if (auto ok = write_control(nodes_of(node_of(i)).cgroup / "cgroup.freeze", "1"); !ok) {
-        trouble(i, ok.error());
-      }
+      // Not waiting until all stand still: the caller here does so only in its held call.
+      if (auto ok = deployment_->pause_at_once(node_of(i)); !ok) trouble(i, ok.error());
     } else if (auto ok = deployment_->pause(node_of(i), deploy::Scope::main); !ok) {
       trouble(i, ok.error());
     }
@@ -619,8 +626,6 @@ class ScheduleInjector final : public Injector, private Hands {
     const std::lock_guard lock(mutex_);
     follow_[i].call = call;
   }
-
-  [[nodiscard]] const deploy::NodeInfo& nodes_of(std::size_t node) const { return deployment_->nodes()[node]; }
 
   // ---- results ----
   [[nodiscard]] std::int64_t since_workload(std::uint64_t at) const {

@@ -43,8 +43,8 @@ struct Supervisor::Decision {
 
 class Supervisor::Listener {
  public:
-  Listener(Supervisor& owner, pid_t main_pid, Fd listener)
-      : owner_(owner), main_pid_(main_pid), listener_(std::move(listener)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  Listener(Supervisor& owner, pid_t main_pid, Fd listener, std::shared_ptr<Ledger> ledger)
+      : owner_(owner), main_pid_(main_pid), listener_(std::move(listener)), ledger_(std::move(ledger)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     thread_ = std::thread([this] { run(); });
   }
@@ -144,6 +144,7 @@ class Supervisor::Listener {
   void send(seccomp_notif_resp response) {
     while (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
     }
+    if (ledger_) ledger_->answered(response.id);
   }
   void go_on(std::uint64_t id) {
     seccomp_notif_resp response{};
@@ -168,6 +169,7 @@ class Supervisor::Listener {
   void receive() {
     seccomp_notif request{};
     if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // gone already
+    if (ledger_) ledger_->taken(request.id);
     if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
       go_on(request.id);
       return;
@@ -262,7 +264,10 @@ class Supervisor::Listener {
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
     const bool hit = owner_.hands_.crash_now(chain, call.tgid(), signal);
-    if (hit && signal == SIGKILL) return;  // it dies in this call, which never executes
+    if (hit && signal == SIGKILL) {  // it dies in this call, which never executes
+      if (ledger_) ledger_->answered(id);
+      return;
+    }
     seccomp_notif_resp response{};
     response.id = id;
     if (hit || !go_on_when_spared) {
@@ -278,6 +283,7 @@ class Supervisor::Listener {
   const pid_t main_pid_;
   bool own_exec_ = true;  // the execve of the command, rose's own, may still be to come
   Fd listener_;
+  std::shared_ptr<Ledger> ledger_;
   Fd wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
@@ -307,10 +313,10 @@ Supervisor::~Supervisor() {
   listeners_.clear();
 }
 
-void Supervisor::add_listener(pid_t pid, Fd listener) {
+void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger) {
   const std::lock_guard lock(listeners_mutex_);
   listeners_.remove_if([](const auto& old) { return old->done(); });
-  listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener)));
+  listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
 }
 
 void Supervisor::release(std::size_t chain) {

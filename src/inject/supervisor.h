@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "inject/call.h"
+#include "inject/ledger.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
 #include "inject/state.h"
@@ -48,7 +49,8 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  void add_listener(pid_t pid, Fd listener);
+  // `ledger`: who answers when rose is gone must know what waits; null: nobody will.
+  void add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger = nullptr);
   // Lets calls go that were held for this pause.
   void release(std::size_t chain);
   // From now on everything goes on untouched, also what is delayed or held.

@@ -122,3 +122,36 @@ until_true 20 more || fail "the victim stood still when rose was gone"
 grep -q 'not implemented' $victim/out && fail "calls failed when rose was gone"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
+
+# Killed while it holds a pause ahead of a call: heal lets the node go on, which has its cgroup elsewhere.
+service=$cgroups/service
+mkdir "$service"
+export SERVICE=$service
+sed -i 's|^mkdir -p one two|&\necho $$ > "$SERVICE/cgroup.procs"|; s|^cd ../two|exit 0|; s|^echo $! > pid|pid=$!; until grep -q mkdir out; do sleep 0.05; done; echo $pid > pid|' setup.sh
+python3 - <<'PY'
+import re
+text = open('rose.toml').read()
+open('rose.toml', 'w').write(re.sub(r'\[\[node\]\]\nname = "n2".*?\n(?=\[workload)', '', text, flags=re.S))
+PY
+cat > stall.toml <<'TOML'
+version = 1
+[[fault]]
+id = "stall"
+kind = "pause"
+node = "n1"
+duration = "1000s"
+before = { syscall = "mkdir", path = "*/made.*", count = 5 }
+when = [ { elapsed = "10ms" } ]  # attached by then, with the keeper of its filter in its cgroup
+TOML
+"$rose" replay stall.toml -c rose.toml --runs 1 --allow-attached --report report3 >out3 2>err3 &
+pid=$!
+until_true 30 grep -q 1 "$service/cgroup.freeze" || { cat err3 >&2; exit 1; }
+kill -9 $pid
+wait $pid 2>/dev/null || true
+expect 0 "$rose" heal
+says out "cgroup $service: thawed"
+victim=report3/runs/run-0001/one
+lines=$(wc -l < $victim/out)
+until_true 20 more || fail "the victim stood still after heal"
+echo 1 > "$service/cgroup.kill"
+until_true 10 rmdir "$service"

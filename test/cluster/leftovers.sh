@@ -117,4 +117,54 @@ nothing_left "after heal"
 expect 0 "$rose" heal
 says out 'nothing to heal'
 pgrep -f '^sleep (50|1000)' >/dev/null && fail "processes survived heal: $(pgrep -af '^sleep (50|1000)')"
+
+# What only looks like rose's is not: namespaces, cgroups and processes that others called so, also in the very form of rose's names.
+strangers=()
+stranger() { "$@" & strangers+=($!); }
+for named in rose-lab rose-abcdef-n1; do
+  ip netns add "$named"
+  stranger ip netns exec "$named" sleep 987
+done
+for named in rose-lab rose-abcdef; do
+  mkdir "$cgroups/$named"
+  stranger sleep 987
+  echo "${strangers[-1]}" > "$cgroups/$named/cgroup.procs"
+done
+cp "$(command -v sleep)" rose-sleep
+stranger ./rose-sleep 987
+expect 0 "$rose" heal
+says out 'nothing to heal'
+says out 'network namespace rose-lab: .*left alone'
+says out 'cgroup rose-abcdef: .*left alone'
+expect 0 "$rose" heal --json
+json_is 'j["undone"], sorted(j["unclaimed"])' "([], ['cgroup rose-abcdef', 'cgroup rose-lab', 'network namespace rose-abcdef-n1', 'network namespace rose-lab'])"
+untouched() { for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done; }
+untouched
+[ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal took a namespace that is not rose's"
+
+# Nor when a rose of that very name was killed: it noted what it made.
+interrupted KILL
+id=$(basename "$(ls -d "$cgroups"/rose-* | grep -v 'rose-lab\|rose-abcdef')")
+ip netns add "$id-mine"
+stranger ip netns exec "$id-mine" sleep 987
+stranger nsenter --net=/run/netns/"$id-a" sleep 987
+visitor=${strangers[-1]}
+expect 0 "$rose" heal
+says out "network namespace $id-a: removed; process $visitor \(sleep\), which is not rose's, is still in it"
+says out "network namespace $id-mine: .*left alone"
+untouched
+[ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"
+
+# By name, on request; a name that is nobody's is said.
+expect 3 "$rose" heal rose-nothing
+says err "no namespace, cgroup or lock .*rose-nothing"
+expect 2 "$rose" heal lab
+says err "rose-"
+expect 0 "$rose" heal rose-lab rose-abcdef "$id"
+says out 'network namespace rose-lab: ended 1 process, removed'
+says out 'cgroup rose-abcdef: ended 1 process, removed'
+says out "network namespace $id-mine: ended 1 process, removed"
+nothing_left "after heal by name"
+kill -0 "${strangers[4]}" || fail "heal ended a process for its name"
+kill "${strangers[4]}" "$visitor" 2>/dev/null || true
 true

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "deploy/cgroup.h"
+#include "kernel/processes.h"
 #include "deploy_rig.h"
 #include "kernel/cgroup2.h"
 
@@ -181,4 +182,46 @@ TEST_CASE("a cgroup that rose has come to since is not stopped", "[attach]") {
   CHECK(has(paused.error().message, "rose itself"));
   CHECK_FALSE(deployment->signal(0, Scope::all, SIGKILL));
   CHECK_FALSE(deployment->processes(0).empty());
+}
+
+TEST_CASE("heal resumes what stood still of an attached node, and only that", "[attach]") {
+  Service service("heal");
+  const pid_t node = service.sleeper();
+  const pid_t stopped = service.sleeper();  // by its own user, before rose came
+  const pid_t signalled = service.sleeper();
+  const auto state = [](pid_t pid) { return kernel::process_stat(pid).value_or(kernel::ProcessStat{}).state; };
+  ::kill(stopped, SIGSTOP);
+  REQUIRE(eventually([&] { return state(stopped) == 'T'; }));
+  const bool frozen = GENERATE(true, false);
+  const RunDir dir;
+  int pipe_fds[2];
+  REQUIRE(::pipe(pipe_fds) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto config = attaching({by_cgroup(service.folder)});
+    config.nodes[0].ready.reset();
+    auto deployment = Deployment::create(config, dir.path, 1, nullptr);
+    if (!deployment || !(*deployment)->start()) ::_exit(11);
+    if (!(*deployment)->foresee_stops(0)) ::_exit(12);
+    if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
+    ::kill(signalled, SIGSTOP);  // as a kernel program does, which notes nothing
+    const std::string id = (*deployment)->id();
+    if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
+    for (;;) ::pause();
+  }
+  char id[64] = {};
+  ::close(pipe_fds[1]);
+  REQUIRE(::read(pipe_fds[0], id, sizeof id - 1) > 0);
+  ::close(pipe_fds[0]);
+  if (frozen) REQUIRE(eventually([&] { return cgroup::frozen(service.folder); }));
+  if (!frozen) REQUIRE(eventually([&] { return state(signalled) == 'T'; }));
+  ::kill(child, SIGKILL);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  const auto healed = heal({id});
+  REQUIRE(healed);
+  CHECK(healed->failed.empty());
+  CHECK_FALSE(cgroup::frozen(service.folder));
+  CHECK(eventually([&] { return state(signalled) == 'S' && state(node) == 'S'; }));
+  CHECK(state(stopped) == 'T');
 }

@@ -29,7 +29,6 @@
 #include "base/text.h"
 #include "deploy/cgroup.h"
 #include "deploy/control.h"
-#include "deploy/heal.h"
 #include "deploy/identity.h"
 #include "deploy_rig.h"
 #include "kernel/cgroup2.h"
@@ -703,10 +702,10 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   const RunDir living_dir;
   auto living = make(make_config({{"sleep", "1000"}}), living_dir);
   REQUIRE_OK(living->start());
-  const auto chosen = [&](std::string_view one) { return one == id || one == living->id(); };
+  const std::vector<std::string> chosen = {id, living->id()};
 
   // While it lives nothing of it is touched.
-  auto healed = heal_chosen(chosen);
+  auto healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->undone.empty());
   CHECK(healed->alive.size() == 2);
@@ -715,7 +714,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   const std::filesystem::path folder = kernel::cgroup2_mount().value() / id;
   CHECK(cgroup::processes(folder).size() == 10);  // 7 of the tree, 1 sleep, 1 attached, 1 workload
-  healed = heal_chosen(chosen);
+  healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->failed.empty());
   CHECK(healed->alive.size() == 1);
@@ -724,7 +723,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   CHECK(healed->undone.front() == fmt::format("cgroup {}: ended 10 processes, removed", id));
   CHECK(traces_of(id).empty());
   CHECK(!std::filesystem::exists(dir.path + "/" + kControlSocket));
-  healed = heal_chosen(chosen);
+  healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->undone.empty());
   CHECK(living->main_pid(0) != 0);
@@ -733,7 +732,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
     const std::string name = "rose-zz" + std::to_string(::getpid());
     REQUIRE_OK(cgroup::make(kernel::cgroup2_mount().value() / name));
     REQUIRE(run_command({"ip", "netns", "add", name}).value().exit_code == 0);
-    const auto by_name = heal_chosen([&](std::string_view one) { return one == name; });
+    const auto by_name = heal({name});
     REQUIRE(by_name);
     CHECK(by_name->undone.size() == 2);
     CHECK(traces_of(name).empty());
