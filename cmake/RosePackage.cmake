@@ -1,10 +1,15 @@
 # `cpack -G DEB` in a build folder makes rose_VERSION_amd64.deb: the program, its units (installed, not enabled), its
-# examples of configuration, its documentation. Only what is installed by name; the tests and examples stay out.
+# examples of configuration, its documentation, man pages and completions. Only what is installed by name; the tests and examples stay out.
 install(FILES configs/rose-trace.service configs/rose-trace@.service
   DESTINATION lib/systemd/system COMPONENT rose)
 install(FILES configs/rose.toml configs/schedule.toml configs/rose-trace.daemonset.yaml
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT rose)
-install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
+# Made by the program when it was linked (src/cli/CMakeLists.txt).
+install(DIRECTORY ${PROJECT_BINARY_DIR}/help/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT rose)
+install(FILES ${PROJECT_BINARY_DIR}/help/bash/rose DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT rose)
+install(FILES ${PROJECT_BINARY_DIR}/help/zsh/_rose DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT rose)
+install(FILES ${PROJECT_BINARY_DIR}/help/fish/rose.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT rose)
 install(FILES LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
 
 # Packing builds nothing: what is packed is what was built (and tested).

@@ -28,6 +28,8 @@ namespace rose::cli {
 [[nodiscard]] Command heal_command();
 [[nodiscard]] Command node_command();
 [[nodiscard]] Command exec_command();
+// Of all that `program` holds; it must live as long as the command.
+[[nodiscard]] Command help_command(const Program& program);
 
 // Results go to stdout in one write each.
 void print(std::string_view text);

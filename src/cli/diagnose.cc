@@ -320,6 +320,14 @@ Command diagnose_command() {
   return {
       .name = "diagnose",
       .summary = "Find the fault schedule that reproduces the failure in a dump",
+      .description =
+          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries schedules of faults against the test "
+          "deployment, from the simplest on. Each run tells it which conditions were met and which faults fired. A schedule that "
+          "reproduces the bug is confirmed with further runs until its rate is decided, written, and then made simpler as long as it "
+          "reproduces as often.\n\n"
+          "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches the wanted rate, the "
+          "best schedule is written all the same, with its rate, and the exit code is 1.\n\n"
+          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan"},
       .options =
@@ -344,6 +352,8 @@ Command diagnose_command() {
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
+      .files = {{"DIR/report.html", "Of --report: what must happen, the time line, all that was tried. One file that fetches nothing."},
+                {"DIR/record.jsonl, DIR/traces/", "Of --report: every run and its trace; what --resume reads."}},
       .run = [options](const Common& common) { return run_diagnose(*options, common); },
   };
 }

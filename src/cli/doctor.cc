@@ -39,6 +39,9 @@ Command doctor_command() {
   return {
       .name = "doctor",
       .summary = "What this machine can do, each capability tried for real, and how to get what is missing",
+      .description =
+          "Each line is a capability: there (ok) or not (no), what was found, and for what is missing how to get it. The last line says "
+          "whether rose can do its job here; what is not required has a substitute. It exits with 0 either way.",
       .examples = {"rose doctor", "rose doctor --json"},
       .run = run_doctor,
   };

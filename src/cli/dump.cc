@@ -163,6 +163,10 @@ Command show_command() {
   return {
       .name = "show",
       .summary = "Print the events of a dump",
+      .description =
+          "--summary says first what failed, how often, where, first and last. The JSON Lines of --format jsonl are lossless: 'rose dump "
+          "import' makes a dump of them. --format perfetto is for ui.perfetto.dev, --format html a page with a time line that fetches "
+          "nothing. Of a damaged dump it prints what is readable, then exits with 2.",
       .examples = {"rose dump show dump.bin --summary --profile profile.json", "rose dump show dump.bin --format html > dump.html"},
       .options =
           {
@@ -189,6 +193,9 @@ Command merge_command() {
   return {
       .name = "merge",
       .summary = "Merge dumps of several hosts by timestamp",
+      .description =
+          "Tracers note when TCP handshakes arrive; from those of both ends it estimates how far the hosts' clocks are apart, and puts all "
+          "events on the first dump's time line. The offset, its error, and how many handshakes it comes from are told and kept.",
       .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge *.bin -o all.bin"},
       .options =
           {
@@ -209,6 +216,9 @@ Command import_command() {
   return {
       .name = "import",
       .summary = "Turn JSON Lines, also of other tools, into a dump",
+      .description =
+          "A line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. Unknown fields are left out "
+          "with one warning, unknown types refused.",
       .examples = {"rose dump import events.jsonl -o dump.bin", "rose dump show dump.bin --format jsonl | head"},
       .options =
           {
@@ -228,6 +238,10 @@ Command dump_command() {
   return {
       .name = "dump",
       .summary = "Ask a running tracer for its window; show, merge and import dumps",
+      .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import ..."},
+      .description =
+          "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a file; the tracer goes "
+          "on. The file is readable by its owner alone.",
       .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
       .options =
           {
@@ -239,6 +253,7 @@ Command dump_command() {
                .help = "Wait this long first, so the window holds what comes after the trigger"},
           },
       .commands = {show_command(), merge_command(), import_command()},
+      .files = {{"/run/rose/trace.sock", "The tracer's control socket, unless --control names another."}},
       .run = [options](const Common& common) { return dump(*options, common); },
   };
 }

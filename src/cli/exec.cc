@@ -39,6 +39,7 @@ Command exec_command() {
               {.names = "command", .slot = &options->command, .value = "CMD", .help = "The command and its arguments, after --",
                .required = true, .rest = true, .completes = Completes::program},
           },
+      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket says so."}},
       .run = [options](const Common&) { return run_exec(*options); },
   };
 }

@@ -33,7 +33,11 @@ Command heal_command() {
   return {
       .name = "heal",
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
-      .description = "Only what the lock file of a rose that is gone notes. What merely bears such a name is listed and left alone, until it is named.",
+      .description =
+          "rose cleans up after itself, also after Ctrl-C. When it was killed (SIGKILL, out of memory), the kernel detaches its programs, and "
+          "this command undoes the rest: network namespaces, links, cgroups with their processes, filters, paused processes.\n\n"
+          "Only what the lock file of a rose that is gone notes is undone, and nothing of a rose that runs. What merely bears such a name is "
+          "listed and left alone, until it is named.",
       .examples = {"rose heal", "rose heal rose-1f3a9c"},
       .options =
           {

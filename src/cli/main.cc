@@ -21,21 +21,36 @@ cli::Program program() {
           {
               .name = "rose",
               .summary = "Reproduce failures of distributed systems that something outside them caused",
-              .description = "rose reproduces failures of distributed systems that something outside them caused.\n"
-                             "It watches production, and from the dump of a failure finds and replays the faults that\n"
-                             "make it happen again.",
-              .examples = {"rose profile -c rose.toml", "rose diagnose --trace dump.bin -c rose.toml --profile profile.json"},
+              .synopsis = {"COMMAND [OPTION...]"},
+              .description = "rose watches production at very low cost. From the dump of a failure it finds the faults that make it happen "
+                             "again in a test deployment, and replays them as a regression test.",
+              .examples = {"rose profile -c rose.toml", "rose trace --unit my-database -o dump.bin",
+                           "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
+                           "rose replay schedule.toml -c rose.toml"},
               .commands = {cli::profile_command(), cli::trace_command(), cli::dump_command(), cli::diagnose_command(),
                            cli::replay_command(), cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::exec_command()},
+              .environment = {{"TMPDIR", "Where run directories are made; /tmp when it is not set."},
+                              {"ROSE_CGROUP_PARENT", "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},
+                              {"ROSE_MASK", "Names of 'rose doctor', parted by commas: capabilities to do without, so that what takes their place is "
+                                            "tried."}},
+              .files = {{"rose.toml", "The test deployment, its workload and oracle. Every key: /usr/share/doc/rose/configs/README.md."},
+                        {"schedule.toml", "Faults and the conditions under which they are injected; the same file documents it."}},
           },
-      .version = std::string("rose ") + ROSE_VERSION,
-      .exit_codes = "Exit codes: 0 done or reproduced, 1 not reproduced, 2 bad usage or input, 3 this machine lacks\n"
-                    "what is needed, 4 inconclusive, 70 a bug in rose.",
+      .version = ROSE_VERSION,
+      .released = ROSE_RELEASED,
+      .exit_codes = {{0, "Done, or reproduced at the wanted rate"},
+                     {1, "Not reproduced"},
+                     {2, "Bad usage, configuration or input file"},
+                     {3, "This machine lacks what is needed; 'rose doctor' says what and how to get it"},
+                     {4, "Inconclusive: it could not tell"},
+                     {70, "A bug in rose"}},
   };
 }
 
 int run(int argc, char** argv) {
-  const cli::Program table = program();
+  cli::Program table = program();
+  table.top.commands.push_back(cli::help_command(table));
+  cli::note_defaults(table.top);
   cli::Common common;
   const Result<cli::Parsed> parsed = cli::parse(table, common, argc, argv);
   if (!parsed) return complain(parsed.error());

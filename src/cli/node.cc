@@ -34,6 +34,9 @@ Command node_command() {
   return {
       .name = "node",
       .summary = "Act on a node of the running deployment; such stops are planned, never faults",
+      .description =
+          "It is for workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, stop, restart and kill "
+          "are done when it returns; status prints whether the node runs.",
       .examples = {"rose node restart n2", "rose node status n1"},
       .options =
           {
@@ -42,6 +45,7 @@ Command node_command() {
               {.names = "node", .slot = &options->node, .value = "NODE", .help = "Its name in rose.toml", .required = true,
                .completes = Completes::node},
           },
+      .environment = {{"ROSE_RUN_DIR", "The run's directory; rose sets it for every command that it starts."}},
       .run = [options](const Common& common) { return run_node(*options, common); },
   };
 }

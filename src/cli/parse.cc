@@ -2,70 +2,69 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "base/text.h"
+#include "cli/help_text.h"
 
 namespace rose::cli {
 namespace {
 
+constexpr std::uint64_t kMostInt = std::numeric_limits<int>::max();
+
+std::optional<std::uint64_t> whole_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 void limit_values(CLI::Option& added, const Option& option) {
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
+  // Before CLI11 converts it: of what it cannot convert it says neither the option nor why.
+  if (std::holds_alternative<std::vector<int>*>(option.slot))
+    added.check(CLI::Validator([](const std::string& text) { return whole_number(text).value_or(kMostInt + 1) <= kMostInt ? "" : fmt::format("'{}' is not a whole number", text); }, ""));
   if (!option.range) return;
-  const auto [least, most] = *option.range;
-  if (std::holds_alternative<std::optional<std::uint64_t>*>(option.slot))
-    added.check(CLI::Range(least, most));
-  else
-    added.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
+  added.check(CLI::Validator(
+      [range = *option.range](const std::string& text) {
+        const auto [least, most] = range;
+        const std::optional<std::uint64_t> number = whole_number(text);
+        return number && *number >= least && *number <= most ? "" : fmt::format("Value {} not in range {} to {}", text, least, most);
+      },
+      ""));
 }
 
 void add_option(CLI::App& app, const Option& option) {
   if (const auto* flag = std::get_if<bool*>(&option.slot)) {
-    app.add_flag(option.names, **flag, option.help)->group(option.group.empty() ? "Options" : option.group);
+    app.add_flag(option.names, **flag);
     return;
   }
-  std::string help = option.help;
-  if (!option.otherwise.empty()) help += fmt::format(" (default {})", option.otherwise);
   CLI::Option* added = std::visit(
       [&](auto* place) -> CLI::Option* {
         if constexpr (std::is_same_v<decltype(place), bool*>)
           return nullptr;
         else
-          return app.add_option(option.names, *place, help);
+          return app.add_option(option.names, *place);
       },
       option.slot);
   if (!option.value.empty()) added->type_name(option.value);
-  if (!option.group.empty()) added->group(option.group);
   if (option.required) added->required();
-  if (option.otherwise.empty() && !default_of(option).empty()) added->capture_default_str();
   if (option.one_each) added->allow_extra_args(false);
   if (option.by_commas) added->delimiter(',');
   limit_values(*added, option);
 }
 
 void add_command(CLI::App& app, const Command& command, const Program& program, const std::vector<Option>& common) {
-  CLI::App* added = app.add_subcommand(command.name, command.summary);
+  CLI::App* added = app.add_subcommand(command.name);
   for (const Option& option : common) add_option(*added, option);
   added->set_version_flag("--version", program.version);
-  std::string examples;
-  for (const std::string& example : command.examples) examples += "\n  " + example;
-  added->footer("Examples:" + examples);
   for (const Option& option : command.options) {
     add_option(*added, option);
     if (option.rest) added->positionals_at_end();
   }
   for (const Command& inner : command.commands) add_command(*added, inner, program, common);
   if (!command.commands.empty()) added->require_subcommand(0, 1);
-}
-
-std::vector<std::string> command_names(const Command& command) {
-  std::vector<std::string> names;
-  for (const Command& inner : command.commands) names.push_back(inner.name);
-  return names;
-}
-
-const Command* inner_named(const Command& command, std::string_view name) {
-  const auto found = std::find_if(command.commands.begin(), command.commands.end(), [&](const Command& c) { return c.name == name; });
-  return found == command.commands.end() ? nullptr : &*found;
 }
 
 // The line as words, without the program's name.
@@ -147,32 +146,34 @@ std::string complaint(const Program& program, const CLI::ParseError& error, cons
 
 Result<Parsed> parse(const Program& program, Common& common, int argc, const char* const* argv) {
   const Command& top = program.top;
-  CLI::App app(top.description, top.name);
+  CLI::App app;
   app.set_version_flag("--version", program.version);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  std::string footer = program.exit_codes + "\n\nExamples:";
-  for (const std::string& example : top.examples) footer += "\n  " + example;
-  app.footer(footer);
   const std::vector<Option> of_all = common_options(common);
   for (const Command& command : top.commands) add_command(app, command, program, of_all);
 
   const Words words(argv + std::min(argc, 1), argv + argc);
+  // The command that CLI11 has come to.
+  const auto chosen = [&] {
+    std::pair<const Command*, Words> at{&top, {}};
+    for (const CLI::App* inner = &app; !inner->get_subcommands().empty();) {
+      inner = inner->get_subcommands().front();
+      at.second.push_back(inner->get_name());
+      at.first = inner_named(*at.first, inner->get_name());
+    }
+    return at;
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return Parsed{nullptr, app.help()};
+    const auto [command, name] = chosen();
+    return Parsed{nullptr, help_text(program, *command, name)};
   } catch (const CLI::CallForVersion&) {
-    return Parsed{nullptr, program.version + "\n"};
+    return Parsed{nullptr, fmt::format("{} {}\n", top.name, program.version)};
   } catch (const CLI::ParseError& error) {
     return fail(ErrorKind::usage, complaint(program, error, words), suggestion(program, words));
   }
-  const Command* chosen = &top;
-  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    chosen = inner_named(*chosen, at->get_name());
-  }
-  return Parsed{chosen, ""};
+  return Parsed{chosen().first, ""};
 }
 
 }  // namespace rose::cli

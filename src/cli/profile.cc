@@ -85,6 +85,11 @@ Command profile_command() {
   return {
       .name = "profile",
       .summary = "Learn what is normal from runs without faults",
+      .description =
+          "It starts the test deployment, drives it with the workload, and learns which failures of system calls are benign here, which "
+          "state-changing calls are rare, how often each system call is made, how long connections are silent, and how often the named "
+          "functions are entered. 'rose diagnose' drops from a dump what the profile has as well.\n\n"
+          "More runs teach it what does not happen in each. A run whose bug shows without faults is told: then the oracle is wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5"},
       .options =
           {

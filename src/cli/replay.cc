@@ -147,6 +147,11 @@ Command replay_command() {
   return {
       .name = "replay",
       .summary = "Run a schedule again and report its replay rate",
+      .description =
+          "It runs the schedule against the test deployment again and again, and says for each fault how often it was requested and fired, "
+          "and how often the bug showed in the runs that could tell. Runs end early when the rest can no longer change the outcome.\n\n"
+          "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 "
+          "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate that remains.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml"},
       .options =
@@ -170,6 +175,7 @@ Command replay_command() {
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
+      .files = {{"DIR/report.html", "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };
 }

@@ -327,7 +327,21 @@ Command trace_command() {
   Command command = {
       .name = "trace",
       .summary = "Record what fails in running systems, in a window that 'rose dump' writes",
-      .examples = {"rose trace --pid $(pidof redis-server) -o dump.bin", "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
+      .synopsis = {"(--pid PID... | --cgroup PATH... | --unit UNIT... | --container ID... | --node NAME=WHAT...) [OPTION...]",
+                   "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]"},
+      .description =
+          "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls that failed, "
+          "connections that fell silent, processes that crashed, exited or were paused, rare state-changing calls, and rare functions. It "
+          "prints one line when it is ready. SIGUSR1, 'rose dump' and the triggers below write the window and go on; SIGINT and SIGTERM "
+          "write it and end.\n\n"
+          "Units, containers and cgroups are followed by path, through restarts, and may be named before they run. --pid follows a "
+          "process and its descendants. Targets without a name of their own are one node, named after the host.\n\n"
+          "With -c it stands in for production: it starts the deployment and its workload, traces every node, runs the incident beside "
+          "the workload, asks the oracle at the end, and always writes the dump.\n\n"
+          "Root is not needed to trace what runs: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN do. What is no longer needed once it is "
+          "attached is given up.",
+      .examples = {"rose trace --unit my-database -o dump.bin", "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
+                   "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
       .options =
           {
               {.names = "--pid", .slot = &targets.pids, .value = "PID", .help = "Processes and their descendants", .group = what,
@@ -369,6 +383,8 @@ Command trace_command() {
                        "call), -CALL:ERROR takes out, none clears it, list prints it",
                .one_each = true},
           },
+      .environment = {{"XDG_RUNTIME_DIR", "Where the control socket of a user other than root is made."}},
+      .files = {{"/run/rose/trace.sock", "The control socket that 'rose dump' talks to, unless --control names another."}},
       .run = [options](const Common& common) { return run_trace(*options, common); },
   };
   for (Option& option : recording_options(options->recording)) command.options.push_back(std::move(option));

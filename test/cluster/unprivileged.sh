@@ -32,7 +32,7 @@ chmod 644 ../rose.toml ../events.jsonl
 
 expect 0 $r --help
 expect 0 $r --version
-for command in profile trace dump diagnose replay doctor heal node "dump show" "dump merge" "dump import"; do
+for command in profile trace dump diagnose replay doctor heal node exec help "dump show" "dump merge" "dump import"; do
   expect 0 $r $command --help
   says out 'Examples'
   expect 0 $r $command --version

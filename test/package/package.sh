@@ -28,7 +28,19 @@ for file in lib/systemd/system/rose-trace.service lib/systemd/system/rose-trace@
     share/doc/rose/examples/rose.toml share/doc/rose/examples/schedule.toml share/doc/rose/examples/rose-trace.daemonset.yaml; do
   [ "$(stat -c %a "$work/tree/usr/$file" 2>/dev/null)" = 644 ] || fail "/usr/$file is not there, or not 0644"
 done
-[ "$(find "$work/tree" -type f | wc -l)" -le 12 ] || fail "it holds more than what it should: $(find "$work/tree" -type f | head -30)"
+# What the program makes of its table of options, for this very program.
+"$work/tree/usr/bin/rose" help --quiet --man "$work/man1"
+for page in "$work"/man1/*.1; do
+  zcat "$work/tree/usr/share/man/man1/${page##*/}.gz" 2>/dev/null | cmp -s - "$page" || fail "man1/${page##*/}.gz is not the page of this rose"
+done
+for file in bash:bash-completion/completions/rose zsh:zsh/vendor-completions/_rose fish:fish/vendor_completions.d/rose.fish; do
+  "$work/tree/usr/bin/rose" help --completion "${file%%:*}" | cmp -s - "$work/tree/usr/share/${file#*:}" ||
+    fail "/usr/share/${file#*:} is not the completion of this rose"
+done
+grep -q "^## $("$work/tree/usr/bin/rose" --version | cut -d' ' -f2) (" "$work/tree/usr/share/doc/rose/CHANGELOG.md" ||
+  fail "CHANGELOG.md does not tell of this version"
+documents=$(find "$work/tree" -type f ! -path '*/man1/*' | wc -l)
+[ "$documents" -le 20 ] || fail "it holds more than what it should: $(find "$work/tree" -type f ! -path '*/man1/*' | head -30)"
 "$work/tree/usr/bin/rose" --version | grep -qE '^rose [0-9]+\.[0-9]+\.[0-9]+$' || fail "its program does not run"
 
 if command -v systemd-analyze >/dev/null; then
