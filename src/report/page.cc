@@ -121,9 +121,14 @@ std::string remarks_html(const diagnose::Diagnosis& diagnosis) {
 std::string next_steps_html(const std::vector<NextStep>& steps) {
   if (steps.empty()) return {};
   std::string out = "<h3>What to do next</h3>\n";
+  int number = 0;
   for (const NextStep& step : steps) {
-    out += fmt::format("<p>{}</p>\n", cell(step.what));
-    if (!step.command.empty()) out += fmt::format("<pre>{}</pre>\n", cell(step.command));
+    std::string what = step.what;
+    if (!what.empty() && what.front() >= 'a' && what.front() <= 'z') what.front() = static_cast<char>(what.front() - 'a' + 'A');
+    out += fmt::format("<p>{}</p>\n", cell(what));
+    if (step.command.empty()) continue;
+    out += fmt::format("<div class=\"command\"><pre id=\"next{0}\">{1}</pre><button type=\"button\" data-copy=\"next{0}\" hidden>Copy</button></div>\n",
+                       ++number, cell(step.command));
   }
   return out;
 }
@@ -246,15 +251,18 @@ std::string timeline_section(const std::vector<Panel>& panels, const PageContext
   std::string out = "<section id=\"lines\">\n<h2>Time line</h2>\n" + legend(faults);
   out += "<div class=\"tools\"><button type=\"button\" data-do=\"in\">Zoom in</button><button type=\"button\" data-do=\"out\">Zoom out</button>"
          "<button type=\"button\" data-do=\"left\">Earlier</button><button type=\"button\" data-do=\"right\">Later</button>"
-         "<button type=\"button\" data-do=\"reset\">All</button><span class=\"note small\">drag over a stretch to zoom into it; click a mark to keep "
-         "its words</span></div>\n";
+         "<button type=\"button\" data-do=\"reset\">All</button><span class=\"note small\">Drag over a stretch to zoom into it, click a mark to keep "
+         "its words. Keys, once the chart has the focus: <kbd>&#8592;</kbd> <kbd>&#8594;</kbd> from mark to mark, <kbd>+</kbd> <kbd>-</kbd> zoom, "
+         "<kbd>0</kbd> all.</span></div>\n";
   for (const Panel& panel : panels) {
     ++options.number;
     out += fmt::format("<h3>{}</h3>\n", cell(panel.title));
     if (!panel.note.empty()) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(panel.note));
-    out += "<div class=\"scroll\">" + timeline_svg(panel, options) + "</div>\n" + key_table(panel, options);
+    // The words of the mark that was chosen stand below its chart.
+    out += "<div class=\"chart\"><div class=\"scroll\">" + timeline_svg(panel, options) +
+           "</div>\n<pre class=\"words\" aria-live=\"polite\" hidden></pre></div>\n" + key_table(panel, options);
   }
-  return out + "<pre id=\"pinned\"></pre>\n</section>\n";
+  return out + "</section>\n";
 }
 
 // What the run's faults did, and the trace when it is there.
@@ -338,7 +346,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       ++left_out;
       continue;
     }
-    out += fmt::format("<tr{}><td class=\"n\">{}</td><td>{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+    out += fmt::format("<tr{}><td class=\"n\">{}</td><td class=\"level\">{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
                        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>\n",
                        best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "control" : std::to_string(entry.level),
                        cell(schedule::in_words(entry.schedule)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
@@ -430,7 +438,7 @@ Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Sou
   for (const Source& source : incident) {
     const trace::Meta& meta = source.trace->meta;
     if (meta.end_ns == 0 || ++dumps > 4) continue;
-    panel.boundaries.push_back({meta.end_ns - panel.zero_ns, meta.trigger.empty() ? "dump written" : "dump written: " + shorten(meta.trigger, 60), false});
+    panel.boundaries.push_back({meta.end_ns - panel.zero_ns, meta.trigger.empty() ? "dump written" : fmt::format("dump written ({})", shorten(meta.trigger, 60)), false});
   }
   return panel;
 }

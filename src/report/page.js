@@ -1,11 +1,14 @@
-// Zoom and details of the time lines. The page is whole without it: it only moves what is drawn.
+// Zoom, details and keys of the time lines. The page is whole without it: it only moves what is drawn.
 (function () {
   'use strict';
   var LEFT = 150, PLOT = 1040, SVG = 'http://www.w3.org/2000/svg';  // as in timeline.cc
-  var tip = document.getElementById('tip'), pinned = document.getElementById('pinned');
+  var MOST_ZOOM = 20000;
+  var tip = document.getElementById('tip');
   document.documentElement.classList.add('js');
 
-  Array.prototype.forEach.call(document.querySelectorAll('button[data-copy]'), function (button) {
+  function each(selector, act, root) { Array.prototype.forEach.call((root || document).querySelectorAll(selector), act); }
+
+  each('button[data-copy]', function (button) {
     if (!navigator.clipboard) return button.remove();
     button.hidden = false;
     button.addEventListener('click', function () {
@@ -15,133 +18,251 @@
     });
   });
 
+  function make(svg, tag, attributes) {
+    var el = document.createElementNS(SVG, tag);
+    for (var name in attributes) el.setAttribute(name, attributes[name]);
+    svg.appendChild(el);
+    return el;
+  }
+
+  // Marks keep where they are as shares of the plot; `plot` is how wide that is drawn now.
   var charts = Array.prototype.map.call(document.querySelectorAll('svg.tl'), function (svg) {
-    var marks = [], axis = svg.querySelector('.axis');
-    Array.prototype.forEach.call(svg.querySelectorAll('.z [x], .z [x1]'), function (el) {
-      var line = el.hasAttribute('x1');
-      var w = el.tagName === 'rect' ? +el.getAttribute('width') : 0;
-      marks.push({ el: el, line: line, x: +el.getAttribute(line ? 'x1' : 'x'), w: w > 2 ? w : 0, shown: true });
-    });
+    var marks = [], axis = svg.querySelector('.axis'), top = +axis.dataset.top, bottom = +axis.dataset.bottom;
+    each('.z [x], .z [x1]', function (el) {
+      var line = el.hasAttribute('x1'), w = el.tagName === 'rect' ? +el.getAttribute('width') : 0;
+      var mark = { el: el, line: line, at: (+el.getAttribute(line ? 'x1' : 'x') - LEFT) / PLOT, wide: w > 2 ? w / PLOT : 0, shown: true };
+      if (el.tagName === 'text') {
+        mark.text = true;
+        mark.flipped = el.getAttribute('text-anchor') === 'end';
+        mark.gap = Math.abs(+el.getAttribute('dx'));
+      }
+      marks.push(mark);
+    }, svg);
     // One tooltip of our own instead of the browser's slow one.
-    Array.prototype.forEach.call(svg.querySelectorAll('.z title'), function (title) {
+    each('.z title', function (title) {
       var el = title.parentNode;
       el.tip = title.textContent;
       title.remove();
+    }, svg);
+    var chart = {
+      svg: svg, marks: marks, axis: axis, top: top, bottom: bottom, plot: PLOT, clip: svg.querySelector('clipPath rect'),
+      words: svg.parentNode.parentNode.querySelector('.words'), chosen: null,
+      cross: make(svg, 'line', { 'class': 'cross', y1: top, y2: bottom }),
+      time: make(svg, 'text', { 'class': 'crosst', 'text-anchor': 'middle', y: bottom + 28 }),
+      sel: make(svg, 'rect', { 'class': 'sel', y: top, height: bottom - top }),
+      from: +svg.dataset.from, to: +svg.dataset.to
+    };
+    // In order of time, then from the top: the way of the arrow keys.
+    chart.stops = marks.filter(function (m) { return m.el.tip && !m.text; }).sort(function (a, b) {
+      return a.at - b.at || a.el.getAttribute('y') - b.el.getAttribute('y');
     });
-    var cross = document.createElementNS(SVG, 'line');
-    cross.setAttribute('class', 'cross');
-    cross.setAttribute('y1', axis.dataset.top);
-    cross.setAttribute('y2', axis.dataset.bottom);
-    var time = document.createElementNS(SVG, 'text');
-    time.setAttribute('class', 'crosst');
-    time.setAttribute('text-anchor', 'middle');
-    time.setAttribute('y', +axis.dataset.bottom + 28);
-    var sel = document.createElementNS(SVG, 'rect');
-    sel.setAttribute('class', 'sel');
-    sel.setAttribute('y', axis.dataset.top);
-    sel.setAttribute('height', axis.dataset.bottom - axis.dataset.top);
-    [cross, time, sel].forEach(function (el) {
-      el.style.display = 'none';
-      svg.appendChild(el);
-    });
-    return { svg: svg, marks: marks, axis: axis, cross: cross, time: time, sel: sel, from: +svg.dataset.from, to: +svg.dataset.to };
+    // What matters most first.
+    chart.bounds = marks.filter(function (m) { return m.text && m.el.parentNode.getAttribute('class') === 'bounds'; });
+    chart.bounds.sort(function (a, b) { return (b.el.classList.contains('alarm') - a.el.classList.contains('alarm')) || a.at - b.at; });
+    chart.bounds.forEach(function (m) { m.el.previousElementSibling.tip = m.el.tip = m.el.textContent + '\n' + m.el.tip; });
+    [chart.cross, chart.time, chart.sel].forEach(function (el) { el.style.display = 'none'; });
+    svg.setAttribute('tabindex', '0');
+    return chart;
   });
   if (!charts.length) return;
 
-  // The view, in units of the plot: [at, at + PLOT / zoom].
+  // The view of all charts, in shares of their stretch: [at, at + 1 / zoom].
   var at = 0, zoom = 1, pending = false;
   var from = charts[0].from, span = charts[0].to - charts[0].from;
 
-  function seconds(x) { return from + span * (at + (x - LEFT) / zoom) / PLOT; }
+  function share(chart, x) { return at + (x - LEFT) / chart.plot / zoom; }
 
   function text(s, step) {
-    var digits = step === undefined ? 6 : Math.max(0, Math.min(9, -Math.floor(Math.log10(step) + 1e-9) + (step < 1 ? 1 : 0)));
+    var digits = Math.max(0, Math.min(9, -Math.floor(Math.log10(step) + 1e-9) + (step < 1 ? 1 : 0)));
     var t = Math.abs(s).toFixed(digits);
     if (t.indexOf('.') >= 0) t = t.replace(/0+$/, '').replace(/\.$/, '');
     return t === '0' ? '0 s' : (s < 0 ? '-' : '+') + t + ' s';
   }
 
-  function draw() {
-    pending = false;
-    charts.forEach(function (chart) {
-      chart.marks.forEach(function (m) {
-        var x = LEFT + (m.x - LEFT - at) * zoom, w = m.w * zoom;
-        var shown = x + w > LEFT - 400 && x < LEFT + PLOT + 400;
-        if (shown) {
-          // Far outside of the view, numbers lose their precision.
-          if (m.w && x < LEFT - 400) { w -= LEFT - 400 - x; x = LEFT - 400; }
-          if (m.line) { m.el.setAttribute('x1', x.toFixed(2)); m.el.setAttribute('x2', x.toFixed(2)); } else m.el.setAttribute('x', x.toFixed(2));
-          if (m.w) m.el.setAttribute('width', Math.min(w, PLOT + 800).toFixed(2));
-        }
-        if (shown !== m.shown) m.el.style.display = (m.shown = shown) ? '' : 'none';
-      });
-      axis(chart);
-    });
-  }
-
-  function axis(chart) {
-    var g = chart.axis, length = span / zoom, step = Math.pow(10, Math.floor(Math.log10(length / 10)));
-    [2, 2.5, 2].forEach(function (f) { if (length / step > 12) step *= f; });
-    g.textContent = '';
-    var first = from + span * at / PLOT;
-    for (var n = Math.ceil(first / step - 1e-9); n * step <= first + length + step * 1e-6; ++n) {
-      var x = LEFT + ((n * step - from) / span * PLOT - at) * zoom;
-      var line = document.createElementNS(SVG, 'line'), label = document.createElementNS(SVG, 'text');
-      line.setAttribute('x1', x); line.setAttribute('x2', x);
-      line.setAttribute('y1', g.dataset.top); line.setAttribute('y2', +g.dataset.bottom + 4);
-      line.setAttribute('stroke', '#888'); line.setAttribute('stroke-opacity', '.3');
-      label.setAttribute('x', x); label.setAttribute('y', +g.dataset.bottom + 17); label.setAttribute('text-anchor', 'middle');
-      label.textContent = text(n * step, step);
-      g.appendChild(line); g.appendChild(label);
+  function place(chart, m) {
+    var x = LEFT + (m.at - at) * zoom * chart.plot, w = m.wide * zoom * chart.plot, far = 400;
+    var shown = x + w > LEFT - far && x < LEFT + chart.plot + far;
+    if (shown !== m.shown) m.el.style.display = (m.shown = shown) ? '' : 'none';  // first: what is not shown has no length
+    if (shown) {
+      // Far outside of the view, numbers lose their precision.
+      if (m.wide && x < LEFT - far) { w -= LEFT - far - x; x = LEFT - far; }
+      if (m.line) { m.el.setAttribute('x1', x.toFixed(2)); m.el.setAttribute('x2', x.toFixed(2)); } else m.el.setAttribute('x', x.toFixed(2));
+      if (m.wide) m.el.setAttribute('width', Math.max(1, Math.min(w, chart.plot + 2 * far)).toFixed(2));
+      if (m.text) turn(chart, m, x);
     }
   }
 
+  // A label stands on the side of its mark where it has room.
+  function turn(chart, m, x) {
+    if (m.length === undefined) m.length = m.el.getComputedTextLength();
+    var before = x - m.gap - m.length >= LEFT, after = x + m.gap + m.length <= LEFT + chart.plot + 8;
+    var flipped = m.flipped ? before || !after : !after && before;
+    m.el.setAttribute('text-anchor', flipped ? 'end' : 'start');
+    m.el.setAttribute('dx', flipped ? -m.gap : m.gap);
+    m.left = flipped ? x - m.gap - m.length : x + m.gap;
+  }
+
+  // Of the lines through all lanes: a label without room of its own gives way; its line tells the same.
+  function part(chart) {
+    var placed = [];
+    chart.bounds.forEach(function (m) {
+      var left = m.left, right = m.left + m.length, y = m.el.getAttribute('y');
+      var hidden = !m.shown || left < LEFT - 8 || right > LEFT + chart.plot + 10 || placed.some(function (other) {
+        return other.y === y && left < other.right + 6 && right > other.left - 6;
+      });
+      m.el.style.visibility = hidden ? 'hidden' : '';
+      if (!hidden) placed.push({ y: y, left: left, right: right });
+    });
+  }
+
+  function ticks(chart) {
+    var g = chart.axis, length = span / zoom, most = Math.max(3, Math.floor(chart.plot / 85));
+    var step = Math.pow(10, Math.floor(Math.log10(length / most)));
+    [2, 2.5, 2].forEach(function (f) { if (length / step > most) step *= f; });
+    g.textContent = '';
+    var first = from + span * at;
+    for (var n = Math.ceil(first / step - 1e-9); n * step <= first + length + step * 1e-6; ++n) {
+      var x = LEFT + ((n * step - from) / span - at) * zoom * chart.plot;
+      make(g, 'line', { x1: x, x2: x, y1: chart.top, y2: chart.bottom + 4, stroke: '#888', 'stroke-opacity': '.3' });
+      make(g, 'text', { x: x, y: chart.bottom + 17, 'text-anchor': 'middle' }).textContent = text(n * step, step);
+    }
+  }
+
+  function draw() {
+    pending = false;
+    charts.forEach(function (chart) {
+      chart.marks.forEach(function (m) { place(chart, m); });
+      part(chart);
+      ticks(chart);
+    });
+  }
+
   function view(newAt, newZoom) {
-    zoom = Math.max(1, Math.min(20000, newZoom));
-    at = Math.max(0, Math.min(PLOT - PLOT / zoom, newAt));
+    zoom = Math.max(1, Math.min(MOST_ZOOM, newZoom));
+    at = Math.max(0, Math.min(1 - 1 / zoom, newAt));
     if (!pending) { pending = true; requestAnimationFrame(draw); }
   }
 
-  function scale(factor, x) {
-    var middle = at + (x - LEFT) / zoom;
-    var next = Math.max(1, Math.min(20000, zoom * factor));
-    view(middle - (x - LEFT) / next, next);
+  // Around a moment, which stays where it is.
+  function scale(factor, moment) {
+    var next = Math.max(1, Math.min(MOST_ZOOM, zoom * factor));
+    view(moment - (moment - at) * zoom / next, next);
   }
+
+  // A narrow page shows the whole stretch on what width there is, instead of a part of a wide one.
+  function fit(wide) {
+    var changed = false;
+    charts.forEach(function (chart) {
+      var room = chart.svg.parentNode.clientWidth, height = chart.svg.viewBox.baseVal.height;
+      var plot = wide || room >= 860 || room === 0 ? PLOT : Math.max(150, room - LEFT - 10);
+      if (plot === chart.plot) return;
+      changed = true;
+      chart.plot = plot;
+      chart.clip.setAttribute('width', plot + 16);
+      chart.svg.setAttribute('width', LEFT + plot + 10);  // height: auto goes by it
+      chart.svg.setAttribute('viewBox', '0 0 ' + (LEFT + plot + 10) + ' ' + height);
+      chart.svg.classList.toggle('narrow', plot !== PLOT);
+    });
+    if (changed) draw();
+  }
+  fit(false);
+  addEventListener('resize', function () { fit(false); });
+
+  // On paper: everything, nothing folded away.
+  var folded = [];
+  addEventListener('beforeprint', function () {
+    each('details:not([open])', function (el) { folded.push(el); el.open = true; });
+    fit(true);
+  });
+  addEventListener('afterprint', function () {
+    folded.forEach(function (el) { el.open = false; });
+    folded = [];
+    fit(false);
+  });
 
   function position(chart, event) {
     var box = chart.svg.getBoundingClientRect();
-    return Math.max(LEFT, Math.min(LEFT + PLOT, (event.clientX - box.left) * 1200 / box.width));
+    return Math.max(LEFT, Math.min(LEFT + chart.plot, (event.clientX - box.left) * (LEFT + chart.plot + 10) / box.width));
+  }
+
+  function choose(chart, el) {
+    charts.forEach(function (other) {
+      if (other.chosen) other.chosen.classList.remove('chosen');
+      other.chosen = null;
+      if (other !== chart || !el) other.words.hidden = true;
+    });
+    if (!el) return;
+    chart.chosen = el;
+    el.classList.add('chosen');
+    chart.words.textContent = el.tip;
+    chart.words.hidden = false;
+  }
+
+  // To the next mark that is not hidden by the legend; the view follows.
+  function step(chart, by) {
+    var stops = chart.stops, i = -1;
+    stops.forEach(function (m, k) { if (m.el === chart.chosen) i = k; });
+    if (i < 0) {
+      // From the edge of what is seen.
+      for (i = 0; i < stops.length && stops[i].at < at;) ++i;
+      if (by > 0) --i;
+    }
+    do i += by; while (i >= 0 && i < stops.length && getComputedStyle(stops[i].el.parentNode).display === 'none');
+    if (i < 0 || i >= stops.length) return;
+    var m = stops[i];
+    if (m.at < at || m.at > at + 1 / zoom) view(m.at - .5 / zoom, zoom);
+    choose(chart, m.el);
   }
 
   var actions = {
-    'in': function () { scale(2, LEFT + PLOT / 2); },
-    out: function () { scale(.5, LEFT + PLOT / 2); },
-    left: function () { view(at - PLOT / zoom / 4, zoom); },
-    right: function () { view(at + PLOT / zoom / 4, zoom); },
+    'in': function () { scale(2, at + .5 / zoom); },
+    out: function () { scale(.5, at + .5 / zoom); },
+    left: function () { view(at - .25 / zoom, zoom); },
+    right: function () { view(at + .25 / zoom, zoom); },
     reset: function () { view(0, 1); }
   };
-  Array.prototype.forEach.call(document.querySelectorAll('button[data-do]'), function (button) {
-    button.addEventListener('click', actions[button.dataset.do]);
-  });
+  each('button[data-do]', function (button) { button.addEventListener('click', actions[button.dataset.do]); });
 
   charts.forEach(function (chart) {
-    var began = null;
-    chart.svg.addEventListener('pointerdown', function (event) {
+    var began = null, svg = chart.svg;
+
+    function around(factor) {
+      var stop = chart.stops.filter(function (m) { return m.el === chart.chosen; })[0];
+      var seen = stop && stop.at >= at && stop.at <= at + 1 / zoom;
+      scale(factor, seen ? stop.at : at + .5 / zoom);
+    }
+    svg.addEventListener('keydown', function (event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      switch (event.key) {
+        case 'ArrowRight': event.shiftKey ? actions.right() : step(chart, 1); break;
+        case 'ArrowLeft': event.shiftKey ? actions.left() : step(chart, -1); break;
+        case '+': case '=': around(2); break;
+        case '-': around(.5); break;
+        case '0': actions.reset(); break;
+        case 'Escape': choose(null, null); break;
+        default: return;
+      }
+      event.preventDefault();
+    });
+    svg.addEventListener('pointerdown', function (event) {
       if (event.button !== 0) return;
       began = position(chart, event);
       event.preventDefault();
+      svg.focus({ preventScroll: true });
     });
-    chart.svg.addEventListener('pointermove', function (event) {
-      var x = position(chart, event);
+    svg.addEventListener('pointermove', function (event) {
+      var x = position(chart, event), moment = share(chart, x);
       charts.forEach(function (other) {
+        var here = LEFT + (moment - at) * zoom * other.plot;
         other.cross.style.display = other.time.style.display = '';
-        other.cross.setAttribute('x1', x); other.cross.setAttribute('x2', x);
-        other.time.setAttribute('x', x);
-        other.time.textContent = text(seconds(x), span / zoom / 1000);
+        other.cross.setAttribute('x1', here); other.cross.setAttribute('x2', here);
+        other.time.setAttribute('x', here);
+        other.time.textContent = text(from + span * moment, span / zoom / 1000);
         other.sel.style.display = began === null ? 'none' : '';
         if (began !== null) {
-          other.sel.setAttribute('x', Math.min(x, began));
-          other.sel.setAttribute('width', Math.abs(x - began));
+          var start = LEFT + (share(chart, began) - at) * zoom * other.plot;
+          other.sel.setAttribute('x', Math.min(here, start));
+          other.sel.setAttribute('width', Math.abs(here - start));
         }
       });
       var words = event.target.tip;
@@ -152,27 +273,23 @@
         tip.style.top = (event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 12 : event.clientY + 18) + 'px';
       }
     });
-    chart.svg.addEventListener('pointerleave', function () {
+    svg.addEventListener('pointerleave', function () {
       tip.style.display = 'none';
       charts.forEach(function (other) { other.cross.style.display = other.time.style.display = 'none'; });
     });
-    chart.svg.addEventListener('click', function (event) {
-      if (!event.target.tip) return;
-      pinned.style.display = 'block';
-      pinned.textContent = event.target.tip;
-    });
-    chart.svg.addEventListener('dblclick', actions.reset);
-    chart.svg.addEventListener('wheel', function (event) {
+    svg.addEventListener('click', function (event) { if (event.target.tip) choose(chart, event.target); });
+    svg.addEventListener('dblclick', actions.reset);
+    svg.addEventListener('wheel', function (event) {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
-      scale(event.deltaY < 0 ? 1.25 : .8, position(chart, event));
+      scale(event.deltaY < 0 ? 1.25 : .8, share(chart, position(chart, event)));
     }, { passive: false });
     addEventListener('pointerup', function (event) {
       if (began === null) return;
       var x = position(chart, event), a = Math.min(x, began), b = Math.max(x, began);
       began = null;
       charts.forEach(function (other) { other.sel.style.display = 'none'; });
-      if (b - a > 6) view(at + (a - LEFT) / zoom, zoom * PLOT / (b - a));
+      if (b - a > 6) view(share(chart, a), zoom * chart.plot / (b - a));
     });
   });
 })();
