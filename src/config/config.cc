@@ -50,24 +50,32 @@ const std::vector<std::string>& placeholders(Where where) {
   return where == Where::node ? node : run;
 }
 
-// "" when every ${...} in `text` is known.
+constexpr std::string_view kIpOf = "ip_";  // ${ip_n1}: the address of node n1
+
 struct PlaceholderProblem {
   std::string what;
   std::string hint;
 };
 
-std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where) {
+// What is wrong with the ${...} in `text`. The nodes that ${ip_...} names go to `named`: not all may be known yet.
+std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where, std::vector<std::string>& named) {
   const std::vector<std::string>& known = placeholders(where);
   for (std::size_t i = text.find("${"); i != std::string_view::npos; i = text.find("${", i + 2)) {
+    if (i > 0 && text[i - 1] == '$') continue;  // "$${" stands for "${"
     const std::size_t end = text.find('}', i);
     const std::string name(text.substr(i + 2, end == std::string_view::npos ? 0 : end - i - 2));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (name.starts_with(kIpOf) && name.size() > kIpOf.size()) {
+      named.push_back(name.substr(kIpOf.size()));
+      continue;
+    }
     std::string accepted;
-    for (const std::string& one : known) accepted += fmt::format("{}${{{}}}", accepted.empty() ? "" : ", ", one);
+    for (const std::string& one : known) accepted += fmt::format("${{{}}}, ", one);
+    accepted += "${ip_NODE}";
     if (end == std::string_view::npos)
       return PlaceholderProblem{fmt::format("{} has a '${{' without '}}', accepted placeholders are {}",
                                             toml::quoted(text), accepted),
-                                "for a shell's variable write $NAME"};
+                                "for a shell's variable write $NAME or $${NAME}"};
     const std::vector<std::string>& all = placeholders(Where::node);
     if (std::find(all.begin(), all.end(), name) != all.end())
       return PlaceholderProblem{
@@ -77,31 +85,9 @@ std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Whe
     const std::string near = closest(name, known);
     return PlaceholderProblem{
         fmt::format("{} is an unknown placeholder, accepted are {}", toml::quoted("${" + name + "}"), accepted),
-        near.empty() ? "for a shell's variable write $NAME" : fmt::format("did you mean '${{{}}}'?", near)};
+        near.empty() ? "for a shell's variable write $NAME or $${NAME}" : fmt::format("did you mean '${{{}}}'?", near)};
   }
   return std::nullopt;
-}
-
-bool read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
-  Command command;
-  if (!table.command(key, command)) return false;
-  const toml::Value& list = *table.get(key);
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (auto problem = placeholder_problem(command[i], where)) {
-      table.problems().add(list.items[i].place, fmt::format("{}: {}", table.path(key), problem->what),
-                           std::move(problem->hint));
-      return false;
-    }
-  }
-  into = std::move(command);
-  return true;
-}
-
-bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into) {
-  Command command;
-  if (!read_command(table, key, where, command)) return false;
-  into = std::move(command);
-  return true;
 }
 
 // --- addresses
@@ -180,6 +166,7 @@ class Reader {
     read_workload();
     read_oracle();
     read_options();
+    if (!config_.nodes.empty()) check_named_nodes();
     root_.finish();
     ROSE_CHECK(problems_.result());
     return std::move(config_);
@@ -192,6 +179,16 @@ class Reader {
     toml::Place ip;
   };
 
+  // An ${ip_...} and where it stands.
+  struct NamedNode {
+    toml::Place place;
+    std::string key;
+    std::string name;
+  };
+
+  bool check_placeholders(const std::string& text, toml::Place place, const std::string& key, Where where);
+  bool read_command(toml::Table& table, std::string_view key, Where where, Command& into);
+  bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into);
   void read_deployment();
   void read_nodes();
   void read_node(toml::Table& table);
@@ -200,6 +197,7 @@ class Reader {
   void read_binaries(toml::Table& table, Node& node);
   void read_env(toml::Table& table, Node& node);
   void check_names();
+  void check_named_nodes();
   void assign_addresses();
   void read_workload();
   void read_oracle();
@@ -209,8 +207,42 @@ class Reader {
   toml::Problems problems_;
   toml::Table root_;
   std::vector<NodePlaces> places_;
+  std::vector<NamedNode> named_nodes_;
   toml::Place subnet_place_;
 };
+
+bool Reader::check_placeholders(const std::string& text, toml::Place place, const std::string& key, Where where) {
+  std::vector<std::string> named;
+  if (auto problem = placeholder_problem(text, where, named)) {
+    problems_.add(place, fmt::format("{}: {}", key, problem->what), std::move(problem->hint));
+    return false;
+  }
+  for (std::string& name : named) named_nodes_.push_back({place, key, std::move(name)});
+  return true;
+}
+
+bool Reader::read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
+  // `rose init` asks what it cannot know. An answer that is missing is no mistake of the file's form.
+  if (const toml::Value* value = table.get(key); value != nullptr && value->type == toml::Type::string && value->text == "?") {
+    table.wrong(key, "the question mark that 'rose init' left is still there, a command is needed",
+                "the comment above it says what is asked, and shows an example");
+    return false;
+  }
+  Command command;
+  if (!table.command(key, command)) return false;
+  const toml::Value& list = *table.get(key);
+  for (std::size_t i = 0; i < command.size(); ++i)
+    if (!check_placeholders(command[i], list.items[i].place, table.path(key), where)) return false;
+  into = std::move(command);
+  return true;
+}
+
+bool Reader::read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into) {
+  Command command;
+  if (!read_command(table, key, where, command)) return false;
+  into = std::move(command);
+  return true;
+}
 
 void Reader::read_deployment() {
   auto table = root_.table("deployment");
@@ -323,9 +355,7 @@ void Reader::read_env(toml::Table& table, Node& node) {
     } else if (member.value.text.find('\0') != std::string::npos) {
       problems_.add(member.value.place, fmt::format("{}: {} contains a NUL character, which is not accepted", path,
                                                     toml::quoted(member.value)));
-    } else if (auto problem = placeholder_problem(member.value.text, Where::node)) {
-      problems_.add(member.value.place, fmt::format("{}: {}", path, problem->what), std::move(problem->hint));
-    } else {
+    } else if (check_placeholders(member.value.text, member.value.place, path, Where::node)) {
       node.env[key] = member.value.text;
     }
   }
@@ -441,6 +471,19 @@ void Reader::check_names() {
       problems_.add(places_[i].name, fmt::format("node.name: '{}' and '{}' (line {}) give one variable, ROSE_IP_{}; "
                                                  "names must differ in more than '-' and '_'",
                                                  name, other.name, other.line, it->first));
+  }
+}
+
+void Reader::check_named_nodes() {
+  std::vector<std::string> variables;
+  for (const Node& node : config_.nodes) variables.push_back(variable_name(node.name));
+  for (const NamedNode& named : named_nodes_) {
+    if (std::find(variables.begin(), variables.end(), named.name) != variables.end()) continue;
+    std::string accepted;
+    for (const std::string& one : variables) accepted += fmt::format("{}${{ip_{}}}", accepted.empty() ? "" : ", ", one);
+    problems_.add(named.place, fmt::format("{}: {} names no node, accepted are {}", named.key,
+                                           toml::quoted("${ip_" + named.name + "}"), accepted),
+                  "a '-' or '.' in a node's name becomes '_'");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/text.h"
@@ -39,6 +40,14 @@ std::string join_ips(const std::vector<NodeInfo>& nodes) {
   return ips;
 }
 
+// The node that "ip_n1" is the address of.
+const NodeInfo* node_of_variable(std::string_view name, const std::vector<NodeInfo>& nodes) {
+  if (!name.starts_with("ip_")) return nullptr;
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodeInfo& each) { return variable_name(each.name) == name.substr(3); });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::string reachable_ip(const NodeInfo& node) { return node.ip.empty() ? "127.0.0.1" : node.ip; }
@@ -48,7 +57,14 @@ std::string expand(std::string_view text, const RunFacts& facts, const std::vect
   std::string out;
   while (!text.empty()) {
     const std::size_t open = text.find("${");
-    const std::size_t close = open == std::string_view::npos ? open : text.find('}', open);
+    if (open == std::string_view::npos) break;
+    if (open > 0 && text[open - 1] == '$') {
+      out += text.substr(0, open - 1);
+      out += "${";
+      text.remove_prefix(open + 2);
+      continue;
+    }
+    const std::size_t close = text.find('}', open);
     if (close == std::string_view::npos) break;
     const std::string_view name = text.substr(open + 2, close - open - 2);
     out += text.substr(0, open);
@@ -64,6 +80,8 @@ std::string expand(std::string_view text, const RunFacts& facts, const std::vect
       out += reachable_ip(*node);
     else if (name == "dir" && node != nullptr)
       out += node->dir.string();
+    else if (const NodeInfo* other = node_of_variable(name, nodes))
+      out += reachable_ip(*other);
     else {
       // Only the "${": what follows may hold a placeholder of ours, as in "${x:-${ip}}".
       out += "${";

@@ -27,8 +27,8 @@ struct RunFacts {
   bool host_network = false;
 };
 
-// ${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}; the first, second and fourth only with a node. Any other
-// ${...} stays as it is: it may be a shell's.
+// ${node} ${ip} ${ips} ${ip_NODE} ${dir} ${run_dir} ${config_dir}; the first, second and fifth only with a node. "$${"
+// stands for "${". Any other ${...} stays as it is: it may be a shell's.
 [[nodiscard]] std::string expand(std::string_view text, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
                                  const NodeInfo* node);
 [[nodiscard]] config::Command expand(const config::Command& command, const RunFacts& facts,

@@ -208,7 +208,7 @@ setup = ["./setup.sh", 5]
 setup = ["./setup.sh", "${dir}"]
 )",
      "5:24: deployment.setup: '${dir}' has a value only in a node's command, ready command and "
-     "env, accepted here are ${ips}, ${run_dir}, ${config_dir}",
+     "env, accepted here are ${ips}, ${run_dir}, ${config_dir}, ${ip_NODE}",
      ""},
     {R"([[node]]
 command = ["./kv"]
@@ -290,22 +290,40 @@ name = "n1"
 command = ["./kv", "${data}"]
 )",
      "3:20: node.command: '${data}' is an unknown placeholder, accepted are ${node}, ${ip}, "
-     "${ips}, ${dir}, ${run_dir}, ${config_dir}",
-     "for a shell's variable write $NAME"},
+     "${ips}, ${dir}, ${run_dir}, ${config_dir}, ${ip_NODE}",
+     "for a shell's variable write $NAME or $${NAME}"},
     {R"([[node]]
 name = "n1"
 command = ["./kv", "${node"]
 )",
      "3:20: node.command: '${node' has a '${' without '}', accepted placeholders are ${node}, "
-     "${ip}, ${ips}, ${dir}, ${run_dir}, ${config_dir}",
-     "for a shell's variable write $NAME"},
+     "${ip}, ${ips}, ${dir}, ${run_dir}, ${config_dir}, ${ip_NODE}",
+     "for a shell's variable write $NAME or $${NAME}"},
     {R"([[node]]
 name = "n1"
 command = ["./kv", "${nod}"]
 )",
      "3:20: node.command: '${nod}' is an unknown placeholder, accepted are ${node}, ${ip}, ${ips}, "
-     "${dir}, ${run_dir}, ${config_dir}",
+     "${dir}, ${run_dir}, ${config_dir}, ${ip_NODE}",
      "did you mean '${node}'?"},
+    {R"([[node]]
+name = "n-1"
+command = ["./kv", "${ip_n_1}", "${ip_n-1}"]
+[[node]]
+name = "n2"
+command = ["./kv"]
+)",
+     "3:33: node.command: '${ip_n-1}' names no node, accepted are ${ip_n_1}, ${ip_n2}",
+     "a '-' or '.' in a node's name becomes '_'"},
+    {kNode + "[workload]\ncommand = [\"./w\", \"${ip_n9}\"]\n",
+     "5:19: workload.command: '${ip_n9}' names no node, accepted are ${ip_n1}",
+     "a '-' or '.' in a node's name becomes '_'"},
+    {kNode + "[workload]\ncommand = \"?\"\n",
+     "5:11: workload.command: the question mark that 'rose init' left is still there, a command is needed",
+     "the comment above it says what is asked, and shows an example"},
+    {"[[node]]\nname = \"n1\"\ncommand = \"?\"\n",
+     "3:11: node.command: the question mark that 'rose init' left is still there, a command is needed",
+     "the comment above it says what is asked, and shows an example"},
     {R"([[node]]
 name = "n1"
 command = ["./kv", "a\u0000b"]
@@ -400,7 +418,7 @@ command = ["./kv"]
      ""},
     {kNode + "env = { PEERS = \"${ipz}\" }\n",
      "4:17: node.env.PEERS: '${ipz}' is an unknown placeholder, accepted are ${node}, ${ip}, "
-     "${ips}, ${dir}, ${run_dir}, ${config_dir}",
+     "${ips}, ${dir}, ${run_dir}, ${config_dir}, ${ip_NODE}",
      "did you mean '${ip}'?"},
     {kNode + "env = [\"A=b\"]\n",
      "4:7: node.env: a list was found, a table is needed",

@@ -97,6 +97,17 @@ TEST_CASE("the reference file says everything") {
   CHECK(config.profile.infrequent_below == 2.0);
 }
 
+TEST_CASE("commands may name other nodes' addresses, and hold a shell's own placeholders", "[config]") {
+  const auto config = config::parse_config(
+      "[[node]]\nname = \"n-1\"\ncommand = [\"./kv\", \"--of=${ip_n2}:1\", \"$${X}\"]\nenv = { A = \"${ip_n_1}\" }\n"
+      "[[node]]\nname = \"n2\"\ncommand = [\"./kv\"]\nready = { command = [\"./ping\", \"${ip_n_1}\"] }\n"
+      "[workload]\ncommand = [\"./w\", \"${ip_n_1}\", \"$${\"]\n",
+      "rose.toml", "/srv");
+  REQUIRE(config.has_value());
+  CHECK(config->nodes[0].command.back() == "$${X}");
+  CHECK(config->workload->command.back() == "$${");
+}
+
 TEST_CASE("absent addresses are assigned in order, past those taken anywhere in the file") {
   const config::Config config =
       parse(nodes(3) + "[[node]]\nname = \"n4\"\nip = \"10.77.0.2\"\ncommand = [\"./kv\"]\n");

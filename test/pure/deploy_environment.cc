@@ -53,7 +53,12 @@ TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   // A shell's own stay, also around ours, and half ones.
   CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
   CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
-  CHECK(in_node("$${ip}") == "$10.1.2.1");
+  // Of another node, by the name that its variable has.
+  CHECK(in_node("${ip_n_1}:1,${ip_n2}:2,${ip_n3}") == "10.1.2.1:1,127.0.0.1:2,${ip_n3}");
+  CHECK(expand("${ip_n_1}", kFacts, nodes, nullptr) == "10.1.2.1");
+  // "$${" is how "${" is written.
+  CHECK(in_node("$${ip}") == "${ip}");
+  CHECK(in_node("$$${ip} $${x $$") == "$${ip} ${x $$");
   CHECK(in_node("").empty());
   // Without a node the node's own have no value: they may be a shell's.
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
