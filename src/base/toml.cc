@@ -25,6 +25,7 @@ struct BrokenAssertion {};
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace rose::toml {
 namespace {
@@ -178,23 +179,6 @@ void append_escaped(std::string& out, char c) {
       else
         out += c;
   }
-}
-
-// Bytes of the well-formed UTF-8 sequence that `text` begins with; 0 when it begins with none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Overlong forms, surrogates and what lies past U+10FFFF.
-  const unsigned char second = byte(1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-      (lead == 0xf4 && second > 0x8f))
-    return 0;
-  return length;
 }
 
 std::string double_quoted(const std::vector<std::string>& words) {

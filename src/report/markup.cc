@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trace/utf8.h"
+#include "base/utf8.h"
 
 namespace rose::report {
 namespace {
@@ -30,7 +30,7 @@ std::string escape(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
-    const std::size_t length = trace::utf8_length(text);
+    const std::size_t length = utf8_length(text);
     const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
     if (length == 0 || !allowed(character)) {
       for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
@@ -53,7 +53,7 @@ std::string shorten(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = 0;
   while (true) {
-    const std::size_t length = std::max<std::size_t>(trace::utf8_length(text.substr(end)), 1);
+    const std::size_t length = std::max<std::size_t>(utf8_length(text.substr(end)), 1);
     if (end + length + 3 > most) break;
     end += length;
   }

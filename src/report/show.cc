@@ -11,13 +11,13 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
 #include "kernel/uring.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
-#include "trace/utf8.h"
 
 namespace rose::report {
 
@@ -35,7 +35,7 @@ constexpr std::string_view kTypeNames = "scf, af, nd, ps, sys";
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = trace::utf8_length(text);
+    const std::size_t length = utf8_length(text);
     const auto first = static_cast<unsigned char>(text.front());
     // U+0080 to U+009f are controls as well.
     const bool control = first < 0x20 || first == 0x7f ||

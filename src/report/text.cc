@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "report/results.h"
 #include "report/show.h"
-#include "trace/utf8.h"
 
 namespace rose::report {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 // Letters, not bytes, make a column wide.
 std::size_t width(std::string_view text) {
   std::size_t letters = 0;
-  for (std::size_t i = 0; i < text.size(); ++letters) i += std::max<std::size_t>(trace::utf8_length(text.substr(i)), 1);
+  for (std::size_t i = 0; i < text.size(); ++letters) i += std::max<std::size_t>(utf8_length(text.substr(i)), 1);
   return letters;
 }
 

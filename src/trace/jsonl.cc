@@ -14,11 +14,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
 #include "kernel/uring.h"
 #include "trace/limits.h"
-#include "trace/utf8.h"
 
 namespace rose::trace {
 

@@ -8,7 +8,7 @@
 #include "golden.h"
 #include "report/markup.h"
 #include "report/page_assets.h"
-#include "trace/utf8.h"
+#include "base/utf8.h"
 #include "trace_random.h"
 
 using namespace rose;
@@ -34,7 +34,7 @@ std::string markup_problem(std::string_view page, bool xml) {
     const char c = page[at];
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) return fmt::format("control character {:02x}", byte);
-    if (const std::size_t length = trace::utf8_length(page.substr(at)); byte >= 0x80) {
+    if (const std::size_t length = utf8_length(page.substr(at)); byte >= 0x80) {
       if (length == 0) return fmt::format("byte {:02x} is not UTF-8", byte);
       at += length;
       continue;

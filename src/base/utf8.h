@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace rose::trace {
+namespace rose {
 
 // The length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode table 3-7), or 0.
 inline std::size_t utf8_length(std::string_view text) {
@@ -29,4 +29,14 @@ inline std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-}  // namespace rose::trace
+// Whether all of it is.
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace rose
