@@ -27,7 +27,7 @@ struct ReplayOptions {
   bool allow_attached = false;
 };
 
-// DESIGN 3.6: fewer than half of the runs conclusive is no verdict; else the rate decides.
+// Fewer than half of the runs conclusive is no verdict; else the rate decides.
 void conclude(report::ReplayReport& report) {
   const schedule::Tally& tally = report.tally;
   std::string first_reason;

@@ -17,7 +17,7 @@ namespace rose::diagnose {
 struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
-  std::uint64_t occurrence = 1;   // the how-manieth of its key since the dump's begin or the fault before
+  std::uint64_t occurrence = 1;   // which one of its key, counted since the dump's beginning or the fault before
 };
 
 // The condition that such an event meets; nothing for events that are no context.

@@ -81,7 +81,7 @@ class Builder {
       if (call(*c))
         single_call(*c, 0);
       else
-        propose(sequence({c}, points().front()), fmt::format("a symptom by the look of it, but nothing else was left: {}", c->why));
+        propose(sequence({c}, points().front()), fmt::format("looks like a consequence, but nothing else was left: {}", c->why));
     }
     return std::move(proposals_);
   }
@@ -243,7 +243,7 @@ class Builder {
     if (shape > c.alternatives.size()) return;
     const Fault& fault = shape == 0 ? c.fault : c.alternatives[shape - 1];
     const char* what = shape == 0 ? "a failed call" : "another shape of a failed call";
-    propose({fault}, fmt::format("{}{}: {}", what, c.symptom ? ", a symptom by the look of it" : "", c.why));
+    propose({fault}, fmt::format("{}{}: {}", what, c.symptom ? ", which looks like a consequence" : "", c.why));
   }
 
   void by_shape(const std::vector<const Candidate*>& calls, std::size_t from, std::size_t to) {

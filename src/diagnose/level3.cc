@@ -91,7 +91,7 @@ class PlaceBranch {
 
  private:
   enum class What { look, place, stop };
-  // A place of the function, and the how-manieth time the node comes by.
+  // A place of the function, and which of the node's passes of it is meant.
   struct Step {
     std::size_t place = 0;
     std::uint64_t pass = 1;

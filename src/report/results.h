@@ -1,4 +1,4 @@
-// Results of commands, for machines (DESIGN 3.5, JUnit) and for people; as a page, see page.h.
+// Results of commands, for machines (--json, JUnit) and for people; as a page, see page.h.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct ReplayReport {
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string replay_text(const ReplayReport& report);
-// A test suite that is as red as the exit code: one test case for the schedule, which decides, and one a run. A run that went
-// otherwise than most is a failure only when the schedule's rate is.
+// A test suite that fails exactly when the command does: one test case for the schedule, which decides, and one a run. A run
+// that went otherwise than most is a failure only when the schedule's rate is.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
 
 // One run's faults, row by row: when each condition was met, when the fault fired, where; or why not.

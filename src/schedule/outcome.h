@@ -59,7 +59,7 @@ struct RunResult {
   std::filesystem::path directory;  // empty when it was not kept
 };
 
-// DESIGN 3.6: a hit is `reproduced` if at least one fault fired (or none was planned); a miss is
+// The verdict of a run. A hit is `reproduced` if at least one fault fired (or none was planned); a miss is
 // `not-reproduced` only if every planned fault fired (one of each group). Sets verdict and reason
 // from `oracle` and `faults`; `oracle_note` explains an unknown answer.
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note);

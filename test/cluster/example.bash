@@ -1,6 +1,6 @@
 # Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with its
 # exit code and its --json result checked. With ROSE_TEST_LONG=1 the examples run with their own number of confirmation
-# runs, as the bars ask for; otherwise with fewer, so that all tests stay within their minutes.
+# runs, as a user has them; otherwise with fewer, so that all tests stay within their minutes.
 
 # begin EXAMPLE CONFIRM-RUNS: goes to a copy of the example that uses this build's programs.
 begin() {

@@ -184,4 +184,7 @@ class Browser:
         os.close(self.to)
         os.close(self.back)
         self.log.close()
-        shutil.rmtree(self.home, ignore_errors=True)
+        # Its helpers may still be writing there as they end.
+        deadline = time.monotonic() + 20
+        while os.path.exists(self.home) and time.monotonic() < deadline:
+            shutil.rmtree(self.home, ignore_errors=True)

@@ -123,8 +123,8 @@ int exact_rounds(int first, int rounds) {
 
 TEST_CASE("exact under 8 threads, 120 times") { CHECK(exact_rounds(0, 120) == 120); }
 
-// The bar: `kernel_inject [bar]`, with ROSE_ROUNDS hundreds of rounds (default 10).
-TEST_CASE("exact under 8 threads, 1,000 times", "[.][bar]") {
+// `kernel_inject [long]`, with ROSE_ROUNDS hundreds of rounds (default 10).
+TEST_CASE("exact under 8 threads, 1,000 times", "[.][long]") {
   const char* hundreds = std::getenv("ROSE_ROUNDS");
   const int count = hundreds != nullptr ? std::atoi(hundreds) : 10;
   int exact = 0;

@@ -1,4 +1,4 @@
-// A cluster that plays a script: what each node does, and when. Faults fire by the rules of DESIGN 3.6
+// A cluster that plays a script: what each node does, and when. Faults fire by the rules that runs go by
 // (conditions in order, counts, `after`, groups); the bug is a rule over what fired where.
 #pragma once
 

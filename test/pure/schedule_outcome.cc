@@ -39,7 +39,7 @@ RunResult judged(OracleAnswer oracle, std::vector<Fault> faults, std::vector<Fau
 
 }  // namespace
 
-TEST_CASE("verdicts follow DESIGN 3.6") {
+TEST_CASE("a verdict follows from the oracle and from what fired") {
   struct Row {
     OracleAnswer oracle;
     std::vector<Fault> faults;
