@@ -171,7 +171,9 @@ class KernelTracer final : public Tracer {
   Decoded decoded_;
   std::vector<rose_node> nodes_;
   std::uint64_t recorded_ = 0, unreadable_ = 0;
-  Waits waits_{options_.pause_ns};
+  // Every pause that counts is seen at least twice.
+  const std::int64_t sample_ns_ = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
+  Waits waits_{options_.pause_ns, sample_ns_};
   std::int64_t begin_wall_ns_ = 0, begin_ns_ = 0;
 
   std::mutex ends_mutex_;  // held for moments only: the reader never waits for whoever takes them
@@ -431,7 +433,6 @@ void KernelTracer::run() {
   // In a storm the reader competes with the very threads that fail: it must not be starved by them.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
   constexpr int timeout_ms = 100;
-  const std::int64_t sample_ns = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   std::int64_t sampled_ns = 0;
   bool more = false;
   while (!stopping_) {
@@ -443,7 +444,7 @@ void KernelTracer::run() {
       tend_storms(false);
     }
     if (places_.changed()) network_.follow();
-    if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns) {
+    if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns_) {
       sampled_ns = now;
       sample_waits();
       forget_pauses_that_were_none();

@@ -1,5 +1,6 @@
 #include "observe/waits.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rose::observe {
@@ -24,6 +25,10 @@ class Longest {
 
 }  // namespace
 
+std::int64_t Waits::end_of(const Going& going, std::int64_t now_ns) const {
+  return std::min(now_ns, going.wait.end_ns + interval_ns_);
+}
+
 std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, std::int64_t now_ns) {
   std::map<std::uint32_t, Going> now;
   for (const auto& thread : blocked) {
@@ -32,18 +37,18 @@ std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, st
     // Switched away from in between: it went on and waits anew.
     if (before != going_.end() && before->second.start_ns == thread.start_ns &&
         before->second.switches == thread.switches) {
+      before->second.wait.end_ns = now_ns;
       now.insert(going_.extract(before));
       continue;
     }
     now.emplace(thread.tid, Going{thread.start_ns, thread.switches,
-                                  Wait{thread.tgid, thread.tid, thread.node, thread.flags, now_ns, 0}});
+                                  Wait{thread.tgid, thread.tid, thread.node, thread.flags, now_ns, now_ns}});
   }
   going_.swap(now);
   Longest over;
   for (auto& [tid, gone] : now) {
-    if (now_ns - gone.wait.begin_ns < threshold_ns_) continue;
-    gone.wait.end_ns = now_ns;
-    over.add(gone.wait);
+    gone.wait.end_ns = end_of(gone, now_ns);
+    if (gone.wait.end_ns - gone.wait.begin_ns >= threshold_ns_) over.add(gone.wait);
   }
   return over.take();
 }
@@ -51,10 +56,9 @@ std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, st
 std::vector<Waits::Wait> Waits::ongoing(std::int64_t now_ns) const {
   Longest longest;
   for (const auto& [tid, going] : going_) {
-    if (now_ns - going.wait.begin_ns < threshold_ns_) continue;
     Wait wait = going.wait;
-    wait.end_ns = now_ns;
-    longest.add(wait);
+    wait.end_ns = end_of(going, now_ns);
+    if (wait.end_ns - wait.begin_ns >= threshold_ns_) longest.add(wait);
   }
   return longest.take();
 }

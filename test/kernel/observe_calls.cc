@@ -183,7 +183,7 @@ TEST_CASE("a storm of equal failures collapses into counted records") {
     ++records;
   }
   CHECK(sum == 5000);
-  CHECK(records < 200);
+  CHECK(records < 5000 / 10);
   CHECK(records > 10);  // the first ones are kept whole
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
   CHECK(trace.meta.lost == 0);
@@ -214,7 +214,7 @@ TEST_CASE("a storm on all processors: every failure is counted, nothing is lost,
   }
   WARN(kThreads * kEach << " failures in " << records << " records");
   CHECK(sum == std::uint64_t{kThreads} * kEach);
-  CHECK(records < 500);
+  CHECK(records < sum / 100);
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
   CHECK(trace.meta.lost == 0);
 }

@@ -15,6 +15,7 @@
 
 #include "base/subprocess.h"
 #include "observe_support.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -27,11 +28,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kBuild_ns = 240'000'000'000;
 
-bool have(const std::string& compiler) {
+void need(const std::string& compiler) {
   const auto asked = run_command({compiler, compiler == "go" ? "version" : "--version"});
-  if (asked && asked->exit_code == 0) return true;
-  WARN("skipped: no " << compiler << " here");
-  return false;
+  if (!asked || asked->exit_code != 0) rose::test::skip_case("needs " + compiler);
 }
 
 void build(const Command& command) {
@@ -117,7 +116,7 @@ struct Sources {
 }  // namespace
 
 TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by source file") {
-  if (!have("g++")) return;
+  need("g++");
   const Sources made;
   const std::vector<std::pair<std::string, Command>> kinds = {
       {"pie", {"-fPIE", "-pie"}}, {"no-pie", {"-fno-pie", "-no-pie"}}, {"static", {"-static"}}, {"static-pie", {"-fPIE", "-static-pie"}}};
@@ -136,7 +135,7 @@ TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by s
 }
 
 TEST_CASE("functions of stripped programs with separate debug files, by .gnu_debuglink and by build-id") {
-  if (!have("g++") || !have("objcopy")) return;
+  need("g++"), need("objcopy");
   const Sources made;
   build({"g++", "-O1", "-g", "-Wl,--build-id=none", made.at("engine.cc"), made.at("main.cc"), "-o", made.at("linked")});
   build({"objcopy", "--only-keep-debug", made.at("linked"), made.at("linked.debug")});
@@ -161,10 +160,7 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
   build({"g++", "-O1", "-g", std::string("-Wl,--build-id=0x") + id, made.at("engine.cc"), made.at("main.cc"), "-o", made.at("known")});
   std::error_code bad;
   fs::create_directories(folder, bad);
-  if (bad) {
-    WARN("skipped: /usr/lib/debug cannot be written: " << bad.message());
-    return;
-  }
+  if (bad) rose::test::skip_case("needs a writable /usr/lib/debug: " + bad.message());
   build({"objcopy", "--only-keep-debug", made.at("known"), file.string()});
   build({"objcopy", "--strip-all", made.at("known")});
   CHECK(watch(made.cgroup, made.at("known"), {"app::Engine::*"}) == kThreeAndOne);
@@ -172,7 +168,7 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
 }
 
 TEST_CASE("functions of Rust programs, with both ways of writing symbols") {
-  if (!have("rustc")) return;
+  need("rustc");
   const Sources made;
   write(made.at("victim.rs"), R"(
 struct Engine { value: u64 }
@@ -199,7 +195,7 @@ fn main() {
 
 // Each frame size has a stack check of its own, and goroutines begin with a stack of 2 KiB that grows many times here.
 TEST_CASE("functions of Go programs, stripped or not, are counted once while the stack grows") {
-  if (!have("go")) return;
+  need("go");
   const Sources made;
   fs::create_directory(made.at("go"));
   write(made.at("go/go.mod"), "module victim\n\ngo 1.19\n");

@@ -21,22 +21,23 @@ TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and U
                         Case{AF_INET6, SOCK_STREAM, tcp6, "::1", trace::Protocol::tcp},
                         Case{AF_INET, SOCK_DGRAM, udp4, "127.0.0.1", trace::Protocol::udp}}) {
     INFO(c.address << " " << c.port);
-    const Fd client = connect_to(c.family, c.type, c.port);
-    say(client, 20);
-    std::this_thread::sleep_for(2 * kDelay);
-    const auto during = snapshot(*tracer);
-    INFO(describe(during));
-    const auto open = silences(during, c.port);
+    Speaker client(c.family, c.type, c.port);
+    client.speak_steadily();
+    client.fall_silent();
+    const auto open = silences(until_missed(*tracer, client), client);
     REQUIRE(open.size() == 1);
-    CHECK((open[0].flags & trace::kOpen) != 0);
-    CHECK(open[0].duration_ms >= 590);
-    say(client, 1);
+    CHECK(open[0].duration_ms >= kDelay.count());
+    client.say(1);
     const auto after = snapshot(*tracer);
-    const auto ended = silences(after, c.port);
+    INFO(describe(after));
+    const auto ended = silences(after, client);
     REQUIRE(ended.size() == 1);
-    CHECK((ended[0].flags & trace::kOpen) == 0);
+    CHECK_FALSE(is_open(ended[0]));
     CHECK(ended[0].duration_ms >= open[0].duration_ms);
-    CHECK(ended[0].packets >= 20);
+    if (c.type == SOCK_DGRAM)
+      CHECK(ended[0].packets + 1 == client.words());
+    else
+      CHECK(ended[0].packets >= 5);  // TCP puts words together
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
     CHECK(ended[0].dport == c.port);  // the server's side is told, the client's ephemeral port is not
@@ -51,17 +52,19 @@ TEST_CASE("a connection that was closed in order is not silent") {
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
+  Speaker client(AF_INET, SOCK_STREAM, tcp4);
   {
-    const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
     const Fd other = connect_to(AF_INET, SOCK_STREAM, tcp4);
-    say(client, 20);
+    client.speak_steadily();
+    client.close();
   }
   std::this_thread::sleep_for(2 * kDelay);
-  CHECK(silences(snapshot(*tracer), tcp4).empty());
+  CHECK(silences(snapshot(*tracer), client).empty());
   // Nor does the next connection of the same pair end a silence.
-  const Fd again = connect_to(AF_INET, SOCK_STREAM, tcp4);
-  say(again, 3);
-  CHECK(silences(snapshot(*tracer), tcp4).empty());
+  Speaker again(AF_INET, SOCK_STREAM, tcp4);
+  again.say(3);
+  const auto trace = snapshot(*tracer);
+  for (const auto& event : silences(trace, client)) CHECK(again.explains(event));
 }
 
 TEST_CASE("a reset ends a connection too, and so does the end of our own process") {
@@ -70,25 +73,24 @@ TEST_CASE("a reset ends a connection too, and so does the end of our own process
   {
     Victim server(&cgroup, {"serve"});
     const int tcp4 = server.number("tcp4");
-    {
-      Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
-      say(client, 20);
-      const linger hard{1, 0};
-      ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-    }
+    Speaker client(AF_INET, SOCK_STREAM, tcp4);
+    client.speak_steadily();
+    const linger hard{1, 0};
+    ::setsockopt(client.fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    client.close();
     std::this_thread::sleep_for(2 * kDelay);
-    CHECK(silences(snapshot(*tracer), tcp4).empty());
+    CHECK(silences(snapshot(*tracer), client).empty());
   }
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
-  const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
-  say(client, 20);
+  Speaker client(AF_INET, SOCK_STREAM, tcp4);
+  client.speak_steadily();
   ::kill(server.pid(), SIGKILL);
   server.wait();
   std::this_thread::sleep_for(2 * kDelay);
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));
-  CHECK(silences(trace, tcp4).empty());
+  CHECK(silences(trace, client).empty());
 }
 
 TEST_CASE("a silence goes on when this side gives up on a peer that is cut off, not when the peer answers") {
@@ -99,34 +101,36 @@ TEST_CASE("a silence goes on when this side gives up on a peer that is cut off, 
     Victim server(&cgroup, {"serve"});
     const int tcp4 = server.number("tcp4");
     auto tracer = start({target("n1", cgroup)}, quick());
-    const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
-    say(client, 20);
+    Speaker client(AF_INET, SOCK_STREAM, tcp4);
+    client.speak_steadily();
+    client.fall_silent();
     if (cut) network.loopback(false);
     std::this_thread::sleep_for(3 * kDelay);
+    const std::int64_t given_up = monotonic_ns();
     ::kill(server.pid(), SIGKILL);  // nothing on its way: it sends a FIN
     server.wait();
     if (!cut) {
       std::this_thread::sleep_for(3 * kDelay);
       const auto trace = snapshot(*tracer);
       INFO(describe(trace));
-      CHECK(silences(trace, tcp4).empty());
+      CHECK(silences(trace, client).empty());
       continue;
     }
-    REQUIRE(eventually([&] {
-      const auto open = silences(snapshot(*tracer), tcp4);
-      return open.size() == 1 && (open[0].flags & trace::kOpen) != 0;
-    }));
+    // Half a second after the FIN at the earliest: a peer that is there would have answered it by then.
+    (void)until_missed(*tracer, client);
+    const std::int64_t missed_ms = (monotonic_ns() - given_up) / 1'000'000;
     network.loopback(true);
     // The FIN is sent again, and answered.
     std::vector<trace::Event> ended;
     REQUIRE(eventually([&] {
-      ended = silences(snapshot(*tracer), tcp4);
-      return ended.size() == 1 && (ended[0].flags & trace::kOpen) == 0;
-    }, 30s));
-    CHECK(ended[0].duration_ms >= 1400);
+      ended = silences(snapshot(*tracer), client);
+      return ended.size() == 1 && !is_open(ended[0]);
+    }));
+    CHECK(missed_ms >= 490);
+    CHECK(ended[0].duration_ms >= 3 * kDelay.count() + missed_ms - 10);
     // The pair has no open connection any more: what follows is no silence.
     std::this_thread::sleep_for(3 * kDelay);
-    CHECK(silences(snapshot(*tracer), tcp4).size() == 1);
+    CHECK(silences(snapshot(*tracer), client).size() == 1);
   }
 }
 
@@ -135,14 +139,15 @@ TEST_CASE("a reconnect with another ephemeral port continues the pair") {
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  const Fd first = connect_to(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was cut, not closed
-  say(first, 20);
-  std::this_thread::sleep_for(2 * kDelay);
-  const Fd second = connect_to(AF_INET, SOCK_STREAM, tcp4);
-  say(second, 1);
-  const auto found = silences(snapshot(*tracer), tcp4);
+  Speaker first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was cut, not closed
+  first.speak_steadily();
+  first.fall_silent();
+  (void)until_missed(*tracer, first);
+  Speaker second(AF_INET, SOCK_STREAM, tcp4);
+  second.say(1);
+  const auto found = silences(snapshot(*tracer), first);
   REQUIRE(found.size() == 1);
-  CHECK((found[0].flags & trace::kOpen) == 0);
+  CHECK_FALSE(is_open(found[0]));
 }
 
 TEST_CASE("a rarely used connection is told apart after it has shown its ways") {
@@ -150,14 +155,19 @@ TEST_CASE("a rarely used connection is told apart after it has shown its ways") 
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
+  Speaker client(AF_INET, SOCK_STREAM, tcp4);
+  // Each pause is as usual, unless the scheduler made one of them several times as long.
+  std::size_t unusual = 0;
   for (int i = 0; i < 10; ++i) {
-    REQUIRE(::send(client.get(), "x", 1, MSG_NOSIGNAL) == 1);
+    const std::int64_t begin = monotonic_ns();
+    client.say(1);
+    client.fall_silent();
     std::this_thread::sleep_for(kDelay + 50ms);
+    unusual += monotonic_ns() - begin > std::chrono::nanoseconds(3 * kDelay).count() ? 1 : 0;
   }
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));
-  CHECK(silences(trace, tcp4).size() <= 2);
+  CHECK(silences(trace, client).size() <= 2 + unusual);
 }
 
 TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP") {
@@ -173,15 +183,20 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   auto options = quick();
   options.interfaces = {"lo"};
   auto tracer = start({node}, options);
-  const Fd client = connect_to(AF_INET, SOCK_STREAM, tcp4);
-  say(client, 20);
-  std::this_thread::sleep_for(2 * kDelay);
-  say(client, 1);
+  Speaker client(AF_INET, SOCK_STREAM, tcp4);
+  client.speak_steadily();
+  client.fall_silent();
+  // Both ends are on this interface, so the server's answers fall silent as well.
+  REQUIRE(eventually([&] {
+    const auto found = silences(snapshot(*tracer), client);
+    return std::count_if(found.begin(), found.end(), [&](const auto& event) { return event.dport == tcp4 && is_open(event); }) == 1;
+  }));
+  client.say(1);
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));
   bool found = false;
-  for (const auto& event : silences(trace, tcp4)) {
-    if (event.dport == tcp4 && event.duration_ms >= 590) found = true;
+  for (const auto& event : silences(trace, client)) {
+    if (event.dport == tcp4 && event.duration_ms >= kDelay.count() && !is_open(event)) found = true;
   }
   CHECK(found);
   options.interfaces = {"rose-none0"};
@@ -198,7 +213,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
             udp_b = b.number("udp4"), tcp_c = stranger.number("tcp4");
   REQUIRE(udp_b > 0);
   // Some connections are there before anyone watches.
-  const Fd early_a = connect_to(AF_INET, SOCK_STREAM, tcp_a), early_b = connect_to(AF_INET, SOCK_STREAM, tcp_b);
+  Speaker early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
   // Waiting to be accepted they would be found only a second later.
   for (const auto* victim : {&a, &b}) {
     REQUIRE(eventually([&] {
@@ -214,44 +229,61 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   auto tracer = start({first, second}, quick());
   Victim late(&cgroup, {"serve"});  // a stranger too
   const int tcp_d = late.number("tcp4");
-  const Fd clients[] = {connect_to(AF_INET, SOCK_DGRAM, udp_a), connect_to(AF_INET6, SOCK_STREAM, six_b),
-                        connect_to(AF_INET, SOCK_DGRAM, udp_b), connect_to(AF_INET, SOCK_STREAM, tcp_c),
-                        connect_to(AF_INET, SOCK_STREAM, tcp_d)};
+  Speaker to_a(AF_INET, SOCK_DGRAM, udp_a), six_to_b(AF_INET6, SOCK_STREAM, six_b), to_b(AF_INET, SOCK_DGRAM, udp_b),
+      to_c(AF_INET, SOCK_STREAM, tcp_c), to_d(AF_INET, SOCK_STREAM, tcp_d);
   for (int i = 0; i < 20; ++i) {
-    say(early_a, 1);
-    for (const auto& client : clients) say(client, 1);
+    for (Speaker* speaker : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) speaker->say(1);
   }
-  // The second falls silent, then the first goes on speaking.
-  for (int i = 0; i < 40; ++i) {
-    say(early_a, 1);
-    say(clients[0], 1);
-  }
-  auto trace = snapshot(*tracer);
+  // The second falls silent, while the first goes on speaking.
+  for (Speaker* speaker : {&six_to_b, &to_b, &to_c, &to_d}) speaker->fall_silent();
+  trace::Trace trace;
+  const auto missed = [&](const Speaker& speaker) {
+    const auto found = silences(trace, speaker);
+    return std::count_if(found.begin(), found.end(), is_open) == 1;
+  };
+  const bool both = eventually([&] {
+    for (int i = 0; i < 5; ++i) early_a.say(1), to_a.say(1);
+    trace = snapshot(*tracer);
+    return missed(six_to_b) && missed(to_b);
+  });
   INFO(describe(trace));
+  REQUIRE(both);
   for (const auto& event : trace.events) {
-    if (event.type == EventType::nd) CHECK(trace.str(event.node) == "n2");
+    if (event.type != EventType::nd || early_a.explains(event) || to_a.explains(event)) continue;
+    CHECK(trace.str(event.node) == "n2");
   }
-  for (const int port : {six_b, udp_b}) {
-    const auto found = silences(trace, port);
+  for (const Speaker* speaker : {&six_to_b, &to_b}) {
+    const auto found = silences(trace, *speaker);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == "n2");
   }
   CHECK(silences(trace, tcp_c).empty());
   CHECK(silences(trace, tcp_d).empty());
-  say(early_b, 20);
-  std::this_thread::sleep_for(2 * kDelay);
-  trace = snapshot(*tracer);
-  REQUIRE(silences(trace, udp_a).size() == 1);
-  CHECK(trace.str(silences(trace, udp_a)[0].node) == "n1");
+  for (Speaker* speaker : {&early_a, &to_a}) speaker->fall_silent();
+  early_b.speak_steadily();
+  early_b.fall_silent();
   // Whose SYN nobody saw is named by either of its ports.
-  const std::tuple<const Fd*, int, const char*> early[] = {{&early_a, tcp_a, "n1"}, {&early_b, tcp_b, "n2"}};
-  for (const auto& [client, port, node] : early) {
+  const auto of_either_port = [&](const Speaker& speaker) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
-    REQUIRE(::getsockname(client->get(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
-    auto found = silences(trace, port);
+    REQUIRE(::getsockname(speaker.fd(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
+    auto found = silences(trace, speaker);
     const auto more = silences(trace, ntohs(own.sin_port));
     found.insert(found.end(), more.begin(), more.end());
+    std::erase_if(found, [&](const auto& event) { return speaker.explains(event); });
+    return found;
+  };
+  const bool all = eventually([&] {
+    trace = snapshot(*tracer);
+    return missed(to_a) && !of_either_port(early_a).empty() && !of_either_port(early_b).empty();
+  });
+  INFO(describe(trace));
+  REQUIRE(all);
+  REQUIRE(silences(trace, to_a).size() == 1);
+  CHECK(trace.str(silences(trace, to_a)[0].node) == "n1");
+  const std::pair<const Speaker*, const char*> early[] = {{&early_a, "n1"}, {&early_b, "n2"}};
+  for (const auto& [speaker, node] : early) {
+    const auto found = of_either_port(*speaker);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == node);
   }
@@ -267,17 +299,19 @@ TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innerm
   process.node = "process";
   process.pids = {c.pid()};
   auto tracer = start({target("outer", outer), target("inner", inner), process}, quick());
-  const Fd to_a = connect_to(AF_INET, SOCK_DGRAM, udp_a), to_b = connect_to(AF_INET, SOCK_DGRAM, udp_b),
-           to_c = connect_to(AF_INET, SOCK_DGRAM, udp_c);
+  Speaker to_a(AF_INET, SOCK_DGRAM, udp_a), to_b(AF_INET, SOCK_DGRAM, udp_b), to_c(AF_INET, SOCK_DGRAM, udp_c);
+  const std::pair<Speaker*, const char*> expected[] = {{&to_a, "outer"}, {&to_b, "inner"}, {&to_c, "process"}};
   for (int i = 0; i < 20; ++i) {
-    for (const Fd* client : {&to_a, &to_b, &to_c}) say(*client, 1);
+    for (const auto& [speaker, node] : expected) speaker->say(1);
   }
-  std::this_thread::sleep_for(2 * kDelay);
-  const auto trace = snapshot(*tracer);
+  trace::Trace trace;
+  REQUIRE(eventually([&] {
+    trace = snapshot(*tracer);
+    return std::all_of(std::begin(expected), std::end(expected), [&](const auto& one) { return !silences(trace, *one.first).empty(); });
+  }));
   INFO(describe(trace));
-  const std::pair<int, const char*> expected[] = {{udp_a, "outer"}, {udp_b, "inner"}, {udp_c, "process"}};
-  for (const auto& [port, node] : expected) {
-    const auto found = silences(trace, port);
+  for (const auto& [speaker, node] : expected) {
+    const auto found = silences(trace, *speaker);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == node);
   }
@@ -288,10 +322,26 @@ TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") 
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  auto tracer = start({target("n1", cgroup)}, quick());
-  Victim client(&cgroup, {"talk", "127.0.0.1", "17171", "10", "30", "700"});
-  REQUIRE(client.number("connected") == 1);
-  std::this_thread::sleep_for(3s);
+  // Who answers late compared with how often he is asked cannot be told from one who speaks by himself: on a busy machine he
+  // is asked less often.
+  std::unique_ptr<Tracer> tracer;
+  std::unique_ptr<Victim> client;
+  constexpr int kBurst = 30;
+  bool in_time = false;
+  for (int period = 10; !in_time; period *= 4) {
+    REQUIRE(period < 3000);
+    INFO("asked every " << period << " ms");
+    tracer = start({target("n1", cgroup)}, quick());
+    client = std::make_unique<Victim>(&cgroup, std::vector<std::string>{"talk", "127.0.0.1", "17171", std::to_string(period),
+                                                                        std::to_string(kBurst), std::to_string(std::max(700, 8 * period))});
+    REQUIRE(client->number("connected") == 1);
+    in_time = true;
+    for (int burst = 0; burst < 3 && in_time; ++burst) {
+      const int late = client->number("late");
+      REQUIRE(late >= 0);
+      in_time = late <= kBurst / 16;
+    }
+  }
   auto tcp = [&] {
     std::vector<trace::Event> found;
     for (const auto& event : silences(snapshot(*tracer), 17171)) {
@@ -308,8 +358,8 @@ TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") 
   network.loopback(true);
   REQUIRE(eventually([&] {
     const auto found = tcp();
-    return found.size() == 1 && (found[0].flags & trace::kOpen) == 0;
-  }, 30s));
+    return found.size() == 1 && !is_open(found[0]);
+  }));
 }
 
 TEST_CASE("a pool of idle connections that are closed in order is not silent") {

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "observe_support.h"
 
 namespace rose::observe::test {
@@ -35,12 +37,49 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-inline void say(const Fd& fd, int times) {
-  for (int i = 0; i < times; ++i) {
-    REQUIRE(::send(fd.get(), "x", 1, MSG_NOSIGNAL) == 1);
-    std::this_thread::sleep_for(10ms);
+// Speaks over a connection of its own, and knows how long it was silent against its will: where processors are scarce the
+// scheduler makes pauses too, and those are silences as good as others.
+class Speaker {
+ public:
+  Speaker(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
+
+  void say(int times) {
+    for (int i = 0; i < times; ++i) {
+      const std::int64_t begin = monotonic_ns();
+      REQUIRE(::send(fd_.get(), "x", 1, MSG_NOSIGNAL) == 1);
+      if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
+      last_ns_ = begin;
+      ++words_;
+      std::this_thread::sleep_for(10ms);
+    }
   }
-}
+  // The pause up to its next word is meant.
+  void fall_silent() { last_ns_ = 0; }
+  // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for silence.
+  void speak_steadily() {
+    const std::int64_t enough = std::chrono::nanoseconds(kDelay).count();
+    for (bool steady = false; !steady;) {
+      const std::int64_t begin = monotonic_ns(), before = std::exchange(longest_ns_, 0);
+      while (monotonic_ns() - begin < enough) say(1);
+      steady = longest_ns_ <= enough / 4;
+      longest_ns_ = std::max(longest_ns_, before);
+    }
+  }
+  void close() { fd_.reset(); }
+
+  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] std::uint32_t words() const { return words_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] bool explains(const trace::Event& silence) const {
+    return std::int64_t{silence.duration_ms} * 1'000'000 <= longest_ns_;
+  }
+
+ private:
+  int port_;
+  Fd fd_;
+  std::int64_t last_ns_ = 0, longest_ns_ = 0;
+  std::uint32_t words_ = 0;
+};
 
 // This thread, and the victims that it starts, in a network namespace with only a loopback interface.
 class OwnNetwork {
@@ -73,6 +112,25 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
     if (event.type == trace::EventType::nd && (event.dport == port || event.sport == port)) found.push_back(event);
   }
   return found;
+}
+// Without the speaker's own pauses.
+inline std::vector<trace::Event> silences(const trace::Trace& trace, const Speaker& speaker) {
+  auto found = silences(trace, speaker.port());
+  std::erase_if(found, [&](const auto& event) { return speaker.explains(event); });
+  return found;
+}
+
+// Waits until the speaker, and nobody else, is missed. What the tracer has by then.
+inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
+  trace::Trace trace;
+  const bool missed = eventually([&] {
+    trace = snapshot(tracer);
+    const auto found = silences(trace, speaker);
+    return std::count_if(found.begin(), found.end(), is_open) == 1;
+  });
+  INFO(describe(trace));
+  REQUIRE(missed);
+  return trace;
 }
 
 }  // namespace rose::observe::test

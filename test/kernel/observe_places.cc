@@ -4,6 +4,7 @@
 #include "kernel/open_flags.h"
 #include "kernel/uring.h"
 #include "observe_support.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -84,5 +85,5 @@ TEST_CASE("sockets of all families have their peers, a connect that does not blo
 TEST_CASE("interrupted calls: restarted ones are told once, by how they ended") { CHECK(compare("restarts")); }
 
 TEST_CASE("io_uring: inline, in a worker, in a polling thread; with the operation") {
-  if (!compare("uring")) WARN("skipped: io_uring (with a polling thread) does not work here");
+  if (!compare("uring")) rose::test::skip_case("needs io_uring, with a polling thread");
 }

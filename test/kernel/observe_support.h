@@ -28,7 +28,8 @@ namespace rose::observe::test {
 
 using namespace std::chrono_literals;
 
-inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 10s) {
+// Waits for an event, not for a time: the limit is only there so that a test that fails ends.
+inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 60s) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -123,7 +124,8 @@ class Victim {
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
 
-  void go() { REQUIRE(::write(in_.get(), "go", 2) == 2); }
+  void go() { say("go"); }
+  void say(std::string_view bytes) { REQUIRE(::write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())); }
   void end_input() { in_.reset(); }
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Its wait status.
@@ -226,6 +228,8 @@ inline std::vector<trace::Event> processes(const trace::Trace& trace, pid_t pid,
   }
   return found;
 }
+
+inline bool is_open(const trace::Event& event) { return (event.flags & trace::kOpen) != 0; }
 
 // For messages of failed checks.
 inline std::string describe(const trace::Trace& trace) {

@@ -33,7 +33,7 @@ struct Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  bool dumps(std::size_t count) {
+  bool dumps(std::size_t count) const {
     return eventually([&] { return recorder->written().size() >= count; });
   }
   trace::Trace read(std::size_t index) {
@@ -113,16 +113,21 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   options.logs = {{folder.path() / "db.log", "panic: [a-z]+"}};
   options.after_ns = 1500 * kMs;
   Watched watched(target("n1", cgroup), folder, options);
+  // Something fails all the time.
+  Victim victim(&cgroup, {"now-and-then"});
+  victim.go();
+  REQUIRE(eventually([&] { return !find(snapshot(*watched.tracer), {EventType::scf, "openat", "ENOENT", "/rose-none/now"}).empty(); }));
+  const std::int64_t written_ns = wall_ns();
   std::ofstream(folder.path() / "db.log") << "all is well\npanic: disk\n";
-  Victim victim(&cgroup, {"same", "20"});
-  victim.run();
   REQUIRE(watched.dumps(1));
   const auto trace = watched.read(0);
   CHECK(trace.meta.trigger.starts_with("log: "));
   CHECK(trace.meta.trigger.ends_with("db.log: panic: disk"));
-  bool after = false;
-  for (const auto& event : trace.events) after |= event.pid == victim.pid();
-  CHECK(after);
+  CHECK(trace.meta.end_ns - written_ns >= options.after_ns);
+  const auto seen = find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/now"});
+  REQUIRE_FALSE(seen.empty());
+  CHECK(seen.front().ts_ns < written_ns);
+  CHECK(seen.back().ts_ns > written_ns);
 }
 
 TEST_CASE("an oracle is asked now and then", "[triggers]") {
@@ -130,16 +135,23 @@ TEST_CASE("an oracle is asked now and then", "[triggers]") {
   const TestFolder folder;
   const auto flag = folder.path() / "bug";
   TriggerOptions options;
-  options.oracle = "test -e '" + flag.string() + "'";
+  const auto asked = folder.path() / "asked";
+  options.oracle = "test -e '" + flag.string() + "'; bug=$?; echo >>'" + asked.string() + "'; exit $bug";
   options.every_ns = 30 * kMs;
   options.cooldown_ns = 0;
   Watched watched(target("n1", cgroup), folder, options);
   std::ofstream{flag};
   REQUIRE(watched.dumps(1));
-  CHECK(watched.recorder->written()[0].trigger == "oracle: " + options.oracle);
+  CHECK(watched.recorder->written()[0].trigger.starts_with("oracle: test -e '" + flag.string()));
   // Still true is not a new hit; no and then yes is.
+  const auto asked_again = [&] {
+    const auto before = std::filesystem::file_size(asked);
+    // The first of them may have begun earlier.
+    return eventually([&] { return std::filesystem::file_size(asked) >= before + 2; });
+  };
+  REQUIRE(asked_again());
   std::filesystem::remove(flag);
-  std::this_thread::sleep_for(500ms);  // asked meanwhile; if it was not, the next check finds out
+  REQUIRE(asked_again());
   std::ofstream{flag};
   REQUIRE(watched.dumps(2));
   const TriggerTally tally = watched.triggers->stop();
@@ -179,12 +191,17 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   REQUIRE_FALSE(before.empty());
   cgroup.write("cgroup.procs", "0");
   TriggerOptions options;
-  options.oracle = "/bin/cat /rose-none/by-the-oracle; : > " + (folder.path() / "asked").string() + "; exit 1";
+  options.oracle = "/bin/cat /rose-none/by-the-oracle; echo >>" + (folder.path() / "asked").string() + "; exit 1";
   options.every_ns = 30 * kMs;
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
-    CHECK(eventually([&] { return std::filesystem::exists(folder.path() / "asked"); }));
+    // Asked again only when it has answered.
+    CHECK(eventually([&] {
+      std::error_code not_yet;
+      const auto lines = std::filesystem::file_size(folder.path() / "asked", not_yet);
+      return !not_yet && lines >= 2;
+    }));
     const TriggerTally tally = watched.triggers->stop();
     const auto trace = snapshot(*watched.tracer);
     CHECK(tally.oracle.asked >= 1);

@@ -6,8 +6,9 @@
  *   foreign N           N failing calls of the table of 32-bit programs; exit 77 without it
  *   eat                 fills memory until killed
  *   core DIR            aborts in DIR with core dumps allowed
- *   blocked MS          waits uninterruptibly for a page of memory (userfaultfd); exit 77 without it
- *   vfork MS            waits that long for a vforked child
+ *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin; exit 77
+ *                       without it
+ *   vfork               waits so long for a vforked child
  *   wait                until stdin ends; `orphan`: the same as leader of a session of its own
  * All print "ready 1" first; the doing modes wait for "go". */
 #ifndef _GNU_SOURCE
@@ -147,19 +148,19 @@ static int eat(void) {
 
 struct page {
   int fd;
-  long ms;
   unsigned long at;
 };
 static void *bring(void *argument) {
   struct page *page = argument;
   struct uffdio_zeropage zero = {.range = {page->at, 4096}};
-  sleep_ms(page->ms);
+  char byte;
+  if (read(0, &byte, 1) != 1) _exit(91);
   if (ioctl(page->fd, UFFDIO_ZEROPAGE, &zero) != 0) _exit(91);
   return 0;
 }
 
-static int blocked(long ms) {
-  struct page page = {(int)syscall(SYS_userfaultfd, O_CLOEXEC), ms, 0};
+static int blocked(void) {
+  struct page page = {(int)syscall(SYS_userfaultfd, O_CLOEXEC), 0};
   struct uffdio_api api = {.api = UFFD_API};
   if (page.fd < 0 || ioctl(page.fd, UFFDIO_API, &api) != 0) {
     fprintf(stderr, "no userfaultfd: %s\n", strerror(errno));
@@ -178,13 +179,10 @@ static int blocked(long ms) {
   return 0;
 }
 
-static int vforked(long ms) {
+static int vforked(void) {
+  char byte;
   pid_t child = vfork();
-  if (child == 0) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-    syscall(SYS_nanosleep, &t, 0);
-    _exit(0);
-  }
+  if (child == 0) _exit(syscall(SYS_read, 0, &byte, 1) == 1 ? 0 : 91);
   return reap(child);
 }
 
@@ -213,7 +211,7 @@ int main(int argc, char **argv) {
     if (chdir(argv[2]) != 0 || setrlimit(RLIMIT_CORE, &all) != 0) return 91;
     abort();
   }
-  if (strcmp(mode, "blocked") == 0 && argc == 3) return blocked(atol(argv[2]));
-  if (strcmp(mode, "vfork") == 0 && argc == 3) return vforked(atol(argv[2]));
+  if (strcmp(mode, "blocked") == 0) return blocked();
+  if (strcmp(mode, "vfork") == 0) return vforked();
   return 98;
 }

@@ -8,10 +8,12 @@
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
  *   talk ADDRESS PORT PERIOD BURST PAUSE   asks an answering server over TCP and UDP and waits for the answer; BURST times,
- *                       PERIOD ms apart, then rests PAUSE ms, and so on until stdin ends
+ *                       PERIOD ms apart, then rests PAUSE ms and prints "late" and how many of a burst's answers over TCP took more
+ *                       than a quarter of the period, and so on until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          40 threads, then an exit of all at once
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
+ *   now-and-then        fails an open every 20 ms until stdin ends
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
  * "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and wait. */
 #ifndef _GNU_SOURCE
@@ -37,6 +39,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPECT_FAIL(call) do { if ((call) != -1) { fprintf(stderr, "did not fail: %s\n", #call); exit(90); } } while (0)
@@ -344,17 +347,27 @@ static void talk(const char *address, int port, int period, int burst, int pause
   printf("connected 1\n");
   fflush(stdout);
   for (;;) {
+    int late = 0;
     for (int n = 0; n < burst; n++) {
       for (int i = 0; i < 2; i++) {
         char byte = 'x';
-        struct pollfd in[2] = {{fds[i], POLLIN, 0}, {0, POLLIN, 0}};
+        struct pollfd in = {fds[i], POLLIN, 0};
+        struct timespec asked, answered;
+        clock_gettime(CLOCK_MONOTONIC, &asked);
         send(fds[i], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (i == 0) poll(in, 1, period); /* what is lost is not waited for long */
+        if (i == 0) { /* what is lost is not waited for long */
+          poll(&in, 1, period);
+          clock_gettime(CLOCK_MONOTONIC, &answered);
+          late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >= (period + 3) / 4;
+        }
         recv(fds[i], &byte, 1, MSG_DONTWAIT);
       }
       if (!rest_for(period)) return;
     }
-    if (pause_ms && !rest_for(pause_ms)) return;
+    if (!pause_ms) continue;
+    if (!rest_for(pause_ms)) return;
+    printf("late %d\n", late);
+    fflush(stdout);
   }
 }
 
@@ -418,6 +431,9 @@ int main(int argc, char **argv) {
   else if (strcmp(mode, "functions") == 0 && argc == 3) functions(atoi(argv[2]));
   else if (strcmp(mode, "crowd") == 0 && argc == 3) crowd(atoi(argv[2]));
   else if (strcmp(mode, "noise") == 0) noise();
+  else if (strcmp(mode, "now-and-then") == 0) {
+    while (rest_for(20)) EXPECT_FAIL(open("/rose-none/now", O_RDONLY));
+  }
   else return 98;
   return 0;
 }

@@ -27,11 +27,12 @@ std::vector<Waits::Wait> sample(Waits& waits, std::vector<rose_blocked> blocked,
 }  // namespace
 
 TEST_CASE("a wait lasts from the sample that saw it first to the one that saw it no longer", "[waits]") {
-  Waits waits(3 * kSecond);
+  Waits waits(3 * kSecond, kSecond);
   CHECK(sample(waits, {}, 0).empty());
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
   CHECK(sample(waits, {thread(10, 11, 5)}, 2).empty());
   CHECK(waits.ongoing(3 * kSecond).empty());
+  CHECK(sample(waits, {thread(10, 11, 5)}, 3).empty());
   CHECK(sample(waits, {thread(10, 11, 5)}, 4).empty());
   const auto going = waits.ongoing(4 * kSecond);
   REQUIRE(going.size() == 1);
@@ -49,8 +50,21 @@ TEST_CASE("a wait lasts from the sample that saw it first to the one that saw it
   CHECK(sample(waits, {}, 6).empty());
 }
 
+TEST_CASE("a sample that comes late makes no long wait of a short one", "[waits]") {
+  Waits waits(3 * kSecond, kSecond);
+  CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
+  CHECK(waits.ongoing(20 * kSecond).empty());
+  CHECK(sample(waits, {}, 20).empty());
+  // Seen again late, it did last.
+  CHECK(sample(waits, {thread(10, 11, 6)}, 21).empty());
+  CHECK(sample(waits, {thread(10, 11, 6)}, 40).empty());
+  const auto over = sample(waits, {}, 60);
+  REQUIRE(over.size() == 1);
+  CHECK(over[0].end_ns == 41 * kSecond);
+}
+
 TEST_CASE("many short waits are no long one, and a thread id that came again is another thread", "[waits]") {
-  Waits waits(3 * kSecond);
+  Waits waits(3 * kSecond, kSecond);
   for (int i = 0; i < 10; ++i) CHECK(sample(waits, {thread(10, 11, static_cast<std::uint64_t>(i))}, i).empty());
   CHECK(waits.ongoing(10 * kSecond).empty());
   for (int i = 0; i < 10; ++i) {
@@ -59,12 +73,12 @@ TEST_CASE("many short waits are no long one, and a thread id that came again is 
 }
 
 TEST_CASE("threads of a process that wait together are one event, of several processes several", "[waits]") {
-  Waits waits(3 * kSecond);
+  Waits waits(3 * kSecond, kSecond);
   (void)sample(waits, {thread(10, 12, 1)}, 0);
   std::vector<rose_blocked> all;
   for (std::uint32_t tid = 11; tid < 500; ++tid) all.push_back(thread(10, tid, 1));
   all.push_back(thread(600, 600, 1));
-  CHECK(sample(waits, all, 1).empty());
+  for (int second = 1; second <= 5; ++second) CHECK(sample(waits, all, second).empty());
   CHECK(waits.ongoing(5 * kSecond).size() == 2);
   const auto over = sample(waits, {}, 6);
   REQUIRE(over.size() == 2);
@@ -74,7 +88,7 @@ TEST_CASE("threads of a process that wait together are one event, of several pro
 }
 
 TEST_CASE("memory is bounded whatever waits", "[waits]") {
-  Waits waits(1);
+  Waits waits(1, kSecond);
   std::vector<rose_blocked> all;
   for (std::uint32_t tid = 1; tid < 40000; ++tid) all.push_back(thread(tid, tid, 1));
   (void)waits.sample(all, kSecond);
