@@ -5,6 +5,8 @@
 #include <deque>
 #include <mutex>
 
+#include "base/text.h"
+
 namespace rose::log {
 namespace {
 
@@ -31,8 +33,21 @@ void write_all(std::string_view text) {
   }
 }
 
+// Names and output of others come in messages, and a terminal would obey them.
+std::string harmless(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    out += printable(text.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 // The caller holds the mutex.
-void emit(State& s, const std::string& line, bool show) {
+void emit(State& s, const std::string& text, bool show) {
+  const std::string line = harmless(text);
   s.recent.push_back(line);
   if (s.recent.size() > kRemembered) s.recent.pop_front();
   if (!show) return;
@@ -87,10 +102,10 @@ void progress(std::string_view text) {
   if (s.level == Level::quiet || text == s.last_progress) return;
   s.last_progress = text;
   if (::isatty(STDERR_FILENO) == 0) {
-    write_all(fmt::format("rose: {}\n", text));
+    write_all(fmt::format("rose: {}\n", printable(text)));
     return;
   }
-  write_all(fmt::format("\r\033[Krose: {}", text));
+  write_all(fmt::format("\r\033[Krose: {}", printable(text)));
   s.live_line = true;
 }
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <regex>
 
+#include "base/utf8.h"
+
 namespace rose {
 
 bool glob_match(std::string_view pattern, std::string_view text) {
@@ -112,6 +114,21 @@ std::string variable_name(std::string_view node) {
   std::string name(node);
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
   return name;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || is_control(character)) {
+      for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += character;
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
 }
 
 }  // namespace rose

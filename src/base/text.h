@@ -21,6 +21,9 @@ namespace rose {
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
+// What a terminal may be shown: control characters, and bytes that are no UTF-8, as \xNN.
+[[nodiscard]] std::string printable(std::string_view text);
+
 // A node's name in an environment variable: '-' and '.' become '_'.
 [[nodiscard]] std::string variable_name(std::string_view node);
 

@@ -39,4 +39,11 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
+// Is this one character, as utf8_length cuts it, a control? U+0080 to U+009f are controls as well.
+inline bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  return first < 0x20 || first == 0x7f ||
+         (first == 0xc2 && character.size() == 2 && static_cast<unsigned char>(character[1]) < 0xa0);
+}
+
 }  // namespace rose

@@ -1,6 +1,7 @@
 // rose dump: asks a running tracer for its window; shows, merges and imports dumps.
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/page.h"
 #include "observe/control.h"
@@ -63,7 +64,7 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
   if (common.json)
     print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}}.dump() + "\n");
   else if (!common.quiet)
-    print(fmt::format("{}: {}\n", options.out, said));
+    print(fmt::format("{}: {}\n", printable(options.out), printable(said)));
   return 0;
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
@@ -31,25 +30,6 @@ namespace {
 constexpr std::string_view kTypeNames = "scf, af, nd, ps, sys";
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    // U+0080 to U+009f are controls as well.
-    const bool control = first < 0x20 || first == 0x7f ||
-                         (first == 0xc2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xa0);
-    const std::size_t taken = std::max<std::size_t>(length, 1);
-    if (length == 0 || control) {
-      for (const char c : text.substr(0, taken)) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += text.substr(0, taken);
-    }
-    text.remove_prefix(taken);
-  }
-  return out;
-}
 
 std::string wall_clock(std::int64_t ns) {
   std::int64_t rest = ns % 1'000'000'000;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "trace/event.h"
 
 namespace rose::report {
@@ -34,9 +35,6 @@ struct ShowFilter {
 
 [[nodiscard]] bool matches(const ShowFilter& filter, const trace::Trace& trace, const trace::Event& event);
 
-// Control characters and bytes that are not UTF-8 become \xNN: names come from the traced system, and
-// a terminal would obey them.
-[[nodiscard]] std::string printable(std::string_view text);
 // "openat ENOENT /var/lib/x/snapshot.0", without time, node and process; one line.
 [[nodiscard]] std::string describe(const trace::Trace& trace, const trace::Event& event);
 // "2025-11-21 20:00:00.123456789 UTC"

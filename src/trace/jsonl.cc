@@ -803,14 +803,19 @@ void append_json_string(std::string& out, std::string_view text) {
     std::size_t plain = 0;
     while (plain < text.size()) {
       const auto c = static_cast<unsigned char>(text[plain]);
-      if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) break;
+      if (c == '"' || c == '\\') break;
       const std::size_t length = c < 0x80 ? 1 : utf8_length(text.substr(plain));
-      if (length == 0) break;
+      if (length == 0 || is_control(text.substr(plain, length))) break;
       plain += length;
     }
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
+    if (utf8_length(text) == 2) {  // U+0080 to U+009f, which terminals obey as well
+      escaped("\\u00", static_cast<unsigned char>(text[1]));
+      text.remove_prefix(2);
+      continue;
+    }
     const auto c = static_cast<unsigned char>(text.front());
     text.remove_prefix(1);
     switch (c) {

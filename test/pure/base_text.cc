@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "base/units.h"
@@ -47,11 +48,21 @@ TEST_CASE("small text helpers") {
   CHECK(split("a,b,,c", ',') == std::vector<std::string>{"a", "b", "", "c"});
   CHECK(split("", ',') == std::vector<std::string>{""});
   CHECK(variable_name("n-1-b") == "n_1_b");
+  CHECK(printable("/plain é 日😀") == "/plain é 日😀");
+  CHECK(printable("\x1b[31m\r\n\x7f") == "\\x1b[31m\\x0d\\x0a\\x7f");
+  CHECK(printable("\xff\xc2\x9b" "31m\xc2\xa0") == "\\xff\\xc2\\x9b31m\xc2\xa0");
   CHECK(regex_problem("^a+(b|c)$").empty());
   CHECK(regex_problem("(a") == "a '(' is not closed or a ')' not opened");
   CHECK(regex_problem("[a") == "a '[' is not closed");
   CHECK_FALSE(regex_problem("*a").empty());
   CHECK_FALSE(regex_problem(std::string(1001, 'a')).empty());
+}
+
+TEST_CASE("messages carry no control characters of others to the terminal") {
+  log::warning("the tracer says: \x1b[2J\xc2\x9b" "31mgone\nand more\r");
+  const auto said = log::recent();
+  REQUIRE_FALSE(said.empty());
+  CHECK(said.back() == "rose: warning: the tracer says: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
 }
 
 TEST_CASE("durations") {

@@ -219,6 +219,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
       {"\n\r\t\b\x1f\x7f", R"("\n\r\t\u0008\u001f\u007f")"},
       {"a\0b"s, R"("a\u0000b")"},
       {"é日😀", R"("é日😀")"},
+      {"a\xc2\x80\xc2\x9b" "31m\xc2\xa0", "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
       {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // UTF-8 of a lone surrogate is none
