@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <cstring>
 #include <optional>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace rose {
 
@@ -69,6 +72,15 @@ std::optional<int> named_descriptor(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
+constexpr std::string_view kUnfinished = ".rose-";  // between a file's name and six letters: while it is written
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// By which a file without a name is named.
+std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
 // Whether what stands there is written to as it is. Links are not followed, so that nobody who may write to the folder
 // leads us to a device, and a pipe must be our own, or it would hand the content to whoever put it there.
 Result<bool> written_in_place(const std::filesystem::path& path) {
@@ -97,18 +109,28 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t 
   }
   ROSE_TRY(const bool in_place, written_in_place(path));
   if (in_place) return file;
-  std::string name = path.string() + ".XXXXXX";
-  file.fd_ = Fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file.fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
-  file.temporary_ = name;
+  file.in_place_ = false;
+  const auto cannot = [&] { return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno); };
+  const std::filesystem::path folder = folder_of(path);
+  file.fd_ = Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  if (file.fd_ && ::access(own_link(file.fd_).c_str(), F_OK) != 0) file.fd_.reset();
+  if (!file.fd_) {
+    std::string name = (folder / fmt::format(".{}{}XXXXXX", path.filename().string(), kUnfinished)).string();
+    file.fd_ = Fd(::mkostemp(name.data(), O_CLOEXEC));
+    if (!file.fd_) return cannot();
+    file.temporary_ = name;
+    // Whoever finds it unlocked knows that its writer is gone.
+    if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0) return cannot();
+  }
   if (::fchmod(file.fd_.get(), mode) != 0)
-    return fail_errno(ErrorKind::input, fmt::format("cannot set the mode of {}", name), errno);
+    return fail_errno(ErrorKind::input, fmt::format("cannot set the mode of {}", path.string()), errno);
   return file;
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::move(other.fd_)),
       path_(std::move(other.path_)),
+      in_place_(other.in_place_),
       temporary_(std::exchange(other.temporary_, {})) {}
 
 AtomicFile::~AtomicFile() {
@@ -129,14 +151,54 @@ Result<void> AtomicFile::write(std::string_view bytes) {
   return {};
 }
 
+// Links make new names only; one that is taken over is first beside it, for an instant.
+Result<void> AtomicFile::link_over() {
+  const std::string from = own_link(fd_);
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+  for (int tries = 0; errno == EEXIST && tries < 100; ++tries) {
+    const std::filesystem::path name =
+        folder_of(path_) / fmt::format(".{}{}{:06x}", path_.filename().string(), kUnfinished,
+                                       static_cast<std::uint64_t>(monotonic_ns() + ::getpid()) & 0xffffff);
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) continue;
+    if (::rename(name.c_str(), path_.c_str()) == 0) return {};
+    const int err = errno;
+    ::unlink(name.c_str());
+    errno = err;
+    break;
+  }
+  return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+}
+
 Result<void> AtomicFile::commit() {
-  if (temporary_.empty()) return {};
+  if (in_place_) return {};
   if (::fsync(fd_.get()) != 0 && errno != EINVAL)
     return fail_errno(ErrorKind::input, fmt::format("cannot sync {}", path_.string()), errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
-  temporary_.clear();
+  if (temporary_.empty()) {
+    ROSE_CHECK(link_over());
+  } else {
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+      return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+    temporary_.clear();
+  }
+  // Until its folder is synced, the name may not outlive a power cut. A folder that cannot be read cannot be synced.
+  const Fd folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
+  in_place_ = true;
   return {};
+}
+
+void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::size_t mark = name.rfind(kUnfinished);
+    if (!name.starts_with(fmt::format(".{}", prefix)) || mark == std::string::npos || mark + kUnfinished.size() + 6 != name.size())
+      continue;
+    const Fd file(::open(it->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(it->path().c_str());
+  }
 }
 
 }  // namespace rose

@@ -20,9 +20,10 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::size_t most = kMostFileBytes);
 
-// Writes to a fresh temporary file in the same folder (0600 unless `mode` says otherwise), syncs it and renames it over
-// `path`: a reader sees the old file or the whole new one. What is no file is never replaced: a character device, a pipe of
-// our own, and descriptors (/dev/stdout, /dev/fd/63) are written to as they are; other kinds are refused.
+// Writes to a fresh file in the same folder that has no name yet (0600 unless `mode` says otherwise), syncs it, names it
+// `path`, and syncs the folder: a reader sees the old file or the whole new one, and whoever is killed on the way leaves
+// nothing. What is no file is never replaced: a character device, a pipe of our own, and descriptors (/dev/stdout,
+// /dev/fd/63) are written to as they are; other kinds are refused.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content,
                                       mode_t mode = 0600);
 
@@ -35,15 +36,21 @@ class AtomicFile {
   [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path, mode_t mode = 0600);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
-  ~AtomicFile();  // removes the temporary file unless committed
+  ~AtomicFile();  // leaves nothing unless committed
   [[nodiscard]] Result<void> write(std::string_view bytes);
   [[nodiscard]] Result<void> commit();
 
  private:
   AtomicFile() = default;
+  Result<void> link_over();
   Fd fd_;  // of a device or pipe: opened by the first write, as opening a pipe waits for its reader
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  // empty: `path_` is written to as it is
+  bool in_place_ = true;             // `path_` is written to as it is
+  std::filesystem::path temporary_;  // its name, where the file system knows no files without one
 };
+
+// Some file systems (NFS, 9p, FAT) know no files without a name. Removes what writers of files in `folder`, whose names begin
+// with `prefix`, left there when they were killed; those that are still at work keep theirs.
+void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
 
 }  // namespace rose

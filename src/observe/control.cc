@@ -26,8 +26,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "base/unix_socket.h"
+#include "base/thread.h"
 #include "base/units.h"
+#include "base/unix_socket.h"
 #include "trace/dump.h"
 
 // The protocol: the client says "rose 2 dump" and a newline. The answer is a line, "rose 2 error KIND MESSAGE<tab>HINT"
@@ -67,6 +68,46 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// Held by the one that looks at a socket's name and takes it. A file of our own, gone afterwards: the folder may be anybody's
+// to open, and whoever can open can lock.
+class NameLock {
+ public:
+  static Result<NameLock> take(const std::filesystem::path& socket) {
+    constexpr std::int64_t kLongest = 5'000'000'000;
+    NameLock lock;
+    lock.path_ = socket.string() + ".lock";
+    const auto refuse = [&](std::string_view why) {
+      return fail(ErrorKind::usage, fmt::format("cannot take the control socket '{}': {}", socket.string(), why),
+                  "give another path with --control");
+    };
+    for (const std::int64_t limit = monotonic_ns() + kLongest;;) {
+      Fd file(::open(lock.path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+      struct stat opened {}, named {};
+      if (!file) return refuse(fmt::format("{}: {}", lock.path_.string(), std::strerror(errno)));
+      if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid())
+        return refuse(fmt::format("'{}' is not ours", lock.path_.string()));
+      const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+      // Whoever had it before took the name away.
+      if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
+        lock.file_ = std::move(file);
+        return lock;
+      }
+      if (monotonic_ns() > limit) return refuse(fmt::format("another tracer holds '{}'", lock.path_.string()));
+      if (!locked) ::usleep(10'000);
+    }
+  }
+  NameLock(NameLock&&) = default;
+  NameLock& operator=(NameLock&&) = delete;
+  ~NameLock() {
+    if (file_) ::unlink(path_.c_str());
+  }
+
+ private:
+  NameLock() = default;
+  std::filesystem::path path_;
+  Fd file_;
+};
+
 class SocketServer final : public ControlServer {
  public:
   SocketServer(std::filesystem::path path, Source source) : path_(std::move(path)), source_(std::move(source)) {}
@@ -88,11 +129,7 @@ class SocketServer final : public ControlServer {
     if (!bad) path_ = absolute;
     ::mkdir(path_.parent_path().c_str(), 0755);
     ROSE_TRY(const auto address, socket_address(path_));
-    // One at a time looks at the name and takes it; the lock goes with the descriptor.
-    const Fd lock(::open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
-      return fail_errno(ErrorKind::usage, fmt::format("cannot lock the folder of '{}'", path_.string()), errno);
-    }
+    ROSE_TRY(const NameLock lock, NameLock::take(path_));
     struct stat status{};
     if (::lstat(path_.c_str(), &status) == 0) {
       if (!S_ISSOCK(status.st_mode)) {
@@ -117,7 +154,7 @@ class SocketServer final : public ControlServer {
       return fail_errno(ErrorKind::usage, fmt::format("cannot open the control socket '{}'", path_.string()), errno);
     }
     if (::lstat(path_.c_str(), &status) == 0) inode_ = status.st_ino;
-    thread_ = std::thread([this] { run(); });
+    ROSE_TRY(thread_, start_thread([this] { run(); }));
     return {};
   }
 
@@ -148,10 +185,17 @@ class SocketServer final : public ControlServer {
       if (!fd) continue;
       auto& client = clients.emplace_back();
       client.fd = std::move(fd);
-      client.thread = std::thread([this, &client] {
+      auto thread = start_thread([this, &client] {
         serve(client.fd.get());
         client.done = true;
       });
+      if (thread) {
+        client.thread = std::move(*thread);
+        continue;
+      }
+      log::warning("a request for the window is refused: {}", thread.error().message);
+      refuse(client.fd.get(), thread.error());
+      clients.pop_back();
     }
   }
 
@@ -171,6 +215,11 @@ class SocketServer final : public ControlServer {
     return true;
   }
 
+  void refuse(int fd, const Error& what) const {
+    (void)send(fd, fmt::format("rose 2 error {} {}\t{}\n", static_cast<int>(what.kind), one_line(what.message),
+                               one_line(what.hint)));
+  }
+
   void serve(int fd) const {
     std::string request;
     while (request.find('\n') == std::string::npos) {
@@ -180,12 +229,8 @@ class SocketServer final : public ControlServer {
       if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
       if (n > 0) request.append(bytes, static_cast<std::size_t>(n));
     }
-    const auto refuse = [&](const Error& what) {
-      (void)send(fd, fmt::format("rose 2 error {} {}\t{}\n", static_cast<int>(what.kind), one_line(what.message),
-                                 one_line(what.hint)));
-    };
     if (request != kRequest) {
-      refuse({ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
+      refuse(fd, {ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
               "use the rose that runs the tracer"});
       return;
     }
@@ -201,7 +246,7 @@ class SocketServer final : public ControlServer {
     if (summary) {
       (void)send(fd, std::string(4, '\0') + one_line(*summary) + "\n");
     } else if (!began) {
-      refuse(summary.error());
+      refuse(fd, summary.error());
     } else {
       log::warning("a dump was not sent whole: {}", summary.error().message);
     }

@@ -2,12 +2,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -54,7 +57,7 @@ TEST_CASE("files are whole or not there") {
     auto file = AtomicFile::create(folder / "b");
     REQUIRE(file.has_value());
     REQUIRE(file->write("half").has_value());
-    CHECK(folder.entries() == 2);  // the temporary one
+    CHECK(folder.entries() == 1);  // it has no name yet
   }
   CHECK(folder.entries() == 1);  // never committed: nothing is left
   CHECK_FALSE(fs::exists(folder / "b"));
@@ -62,6 +65,32 @@ TEST_CASE("files are whole or not there") {
   CHECK_FALSE(write_file(folder / "c", "x").has_value());  // the rename fails
   CHECK(folder.entries() == 2);
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
+}
+
+TEST_CASE("who is killed while he writes leaves nothing") {
+  const Folder folder;
+  const pid_t writer = ::fork();
+  REQUIRE(writer >= 0);
+  if (writer == 0) {
+    auto file = AtomicFile::create(folder / "dump.bin");
+    if (!file || !file->write("half")) ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(writer, &status, 0) == writer);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("what a killed writer left where files need names is removed, what others own is not") {
+  const Folder folder;
+  for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-", ".other.bin.rose-a1B2c3", "dump.bin.backup"})
+    std::ofstream(folder / name) << "half";
+  const Fd at_work(::open((folder / ".dump.bin.rose-lock01").c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::flock(at_work.get(), LOCK_EX | LOCK_NB) == 0);
+  remove_unfinished(folder / "", "dump.bin");
+  CHECK_FALSE(fs::exists(folder / ".dump.bin.rose-a1B2c3"));
+  CHECK(folder.entries() == 4);
 }
 
 TEST_CASE("what is no file is written to, never replaced") {

@@ -1,9 +1,14 @@
 // The control socket, without a kernel tracer behind it.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -199,6 +204,88 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   std::vector<Fd> many;
   for (int i = 0; i < 10; ++i) many.push_back(dial(socket));
   CHECK(request_dump(socket, folder.path / "d", 0));
+}
+
+TEST_CASE("nobody who may look at the socket's folder holds up a tracer that starts") {
+  const Folder folder;
+  // /run/rose is everybody's to open, and so to lock.
+  const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
+  std::atomic<bool> done = false;
+  bool started = false;
+  std::thread tracer([&] {
+    const auto server = ControlServer::start(folder.path / "t.sock", serves(1));
+    started = server.has_value() && request_dump(folder.path / "t.sock", folder.path / "d", 0).has_value();
+    done = true;
+  });
+  for (int i = 0; i < 1000 && !done; ++i) ::usleep(10'000);
+  const bool in_time = done;
+  ::flock(stranger.get(), LOCK_UN);
+  tracer.join();
+  CHECK(in_time);
+  CHECK(started);
+  fs::remove(folder.path / "d");
+  CHECK(fs::is_empty(folder.path));
+}
+
+TEST_CASE("of two tracers that start at once on one socket, one has it") {
+  const Folder folder;
+  const auto socket = folder.path / "t.sock";
+  for (int round = 0; round < 20; ++round) {
+    {
+      const Fd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+      REQUIRE(::bind(stale.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    }
+    std::vector<std::unique_ptr<ControlServer>> servers(4);
+    std::vector<std::thread> tracers;
+    for (auto& server : servers) {
+      tracers.emplace_back([&] {
+        if (auto started = ControlServer::start(socket, serves(1))) server = std::move(*started);
+      });
+    }
+    for (auto& tracer : tracers) tracer.join();
+    CHECK(std::count_if(servers.begin(), servers.end(), [](const auto& server) { return server != nullptr; }) == 1);
+    CHECK(request_dump(socket, folder.path / "d", 0));
+  }
+}
+
+TEST_CASE("a lock that is somebody else's is refused, not followed") {
+  const Folder folder;
+  REQUIRE(::symlink("/etc/passwd", (folder.path / "t.sock.lock").c_str()) == 0);
+  const auto refused = ControlServer::start(folder.path / "t.sock", serves(1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::usage);
+  CHECK(refused.error().hint.find("--control") != std::string::npos);
+}
+
+TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives on") {
+  const Folder folder;
+  REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // Limits do not bind root.
+    if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+    const auto socket = folder.path / "t.sock";
+    auto server = ControlServer::start(socket, serves(1));
+    if (!server) ::_exit(3);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NPROC, &limit);
+    const rlimit none{1, limit.rlim_max};
+    ::setrlimit(RLIMIT_NPROC, &none);
+    const auto refused = request_dump(socket, folder.path / "d", 0);
+    if (refused || refused.error().message.find("thread") == std::string::npos) ::_exit(4);
+    if (ControlServer::start(folder.path / "second.sock", serves(1))) ::_exit(5);
+    ::setrlimit(RLIMIT_NPROC, &limit);
+    ::_exit(request_dump(socket, folder.path / "d", 0) ? 0 : 6);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("a tracer that gives up in the middle leaves no file") {
