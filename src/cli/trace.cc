@@ -22,6 +22,7 @@
 #include "observe/tracer.h"
 #include "replay/repeat.h"
 #include "trace/dump.h"
+#include "trace/limits.h"
 
 namespace rose::cli {
 namespace {
@@ -369,7 +370,7 @@ Command trace_command() {
                .completes = Completes::file},
               {.names = "--function", .slot = &options->functions, .value = "NAME", .help = "Functions to watch: names or globs"},
               {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
-               .range = {{1000, 100'000'000}}},
+               .range = {{1000, trace::kMostWindow}}},
               {.names = "--memory", .slot = &options->memory, .value = "SIZE", .help = "Memory to keep them in", .otherwise = "64MiB"},
               {.names = "--interface", .slot = &options->interfaces, .value = "IF",
                .help = "Watch the network here instead of at the targets' sockets", .completes = Completes::interface},

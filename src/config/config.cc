@@ -565,7 +565,7 @@ void Reader::read_options() {
   }
   if (auto table = root_.table("trace")) {
     TraceOptions& trace = config_.trace;
-    table->integer("window", trace.window, 1000, 100'000'000);
+    table->integer("window", trace.window, 1000, 16'000'000);
     table->size("memory", trace.memory, std::uint64_t{1} << 20, std::uint64_t{64} << 30);
     table->duration("network_delay", trace.network_delay_ns, 10 * kMs, kHour);
     table->duration("pause", trace.pause_ns, 10 * kMs, kHour);

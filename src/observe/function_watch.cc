@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace rose::observe {
 namespace {
@@ -215,7 +216,7 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
       groups_.push_back(std::move(group));
     }
   }
-  watcher_ = std::thread([this] { run(); });
+  ROSE_TRY(watcher_, start_thread([this] { run(); }));
   return {};
 }
 

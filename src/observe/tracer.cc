@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "bpf/tracer.h"
 #include "kernel/attach.h"
 #include "kernel/privilege.h"
@@ -261,8 +262,9 @@ Result<void> KernelTracer::load() {
   fixed.rose_victim_task = forms.victim_task ? 1 : 0;
 
   // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
+  // Values of maps that each processor has its own of are as many: with too few, the kernel would write past ours.
   cpus_ = libbpf_num_possible_cpus();
-  if (cpus_ < 1) cpus_ = 1;
+  if (cpus_ < 1) return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)", -cpus_);
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
   const auto storms = static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(
@@ -413,7 +415,7 @@ Result<void> KernelTracer::begin() {
   }
   begin_wall_ns_ = wall_ns();
   begin_ns_ = monotonic_ns();
-  reader_ = std::thread([this] { run(); });
+  ROSE_TRY(reader_, start_thread([this] { run(); }));
   return attach();
 }
 
@@ -889,12 +891,13 @@ kernel::Capabilities KernelTracer::still_needed() {
   // Of BPF's commands, Linux 5.19 and later ask for privilege to load and to make maps only; before, for all.
   // Tried in a thread that ends.
   bool readable = false;
-  std::thread([&] {
+  auto trial = start_thread([&] {
     std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));
     const std::uint32_t key = 0;
     kernel::weaken_thread();
     readable = bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.rose_stats), &key, values.data()) == 0;
-  }).join();
+  });
+  if (trial) trial->join();
   if (!readable) needed.add({CAP_BPF});
   return needed;
 }

@@ -15,6 +15,7 @@
 #include "base/held_child.h"
 #include "base/log.h"
 #include "base/log_follow.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 
@@ -57,7 +58,7 @@ class Watcher final : public Triggers {
     }
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
-    thread_ = std::thread([this] { run(); });
+    ROSE_TRY(thread_, start_thread([this] { run(); }));
     return {};
   }
 

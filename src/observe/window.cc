@@ -8,18 +8,21 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
+#include "trace/limits.h"
 
 namespace rose::observe {
 namespace window {
 
 Block::Block(std::unique_ptr<Raw> raw, std::shared_ptr<Account> account)
-    : events_(raw->events.size()), memory_(raw->memory()), raw_(std::move(raw)), account_(std::move(account)) {
+    : events_(raw->events.size()), memory_(raw->memory()), strings_(raw->strings.size()), string_bytes_(raw->strings.bytes()),
+      raw_(std::move(raw)), account_(std::move(account)) {
   *account_ += memory_;
 }
 
 Block::Block(trace::PackedEvents packed, std::shared_ptr<Account> account)
-    : events_(packed.events), memory_(packed.block.capacity() + sizeof(Block)), packed_(std::move(packed)),
-      account_(std::move(account)) {
+    : events_(packed.events), memory_(packed.block.capacity() + sizeof(Block)), strings_(packed.strings),
+      string_bytes_(packed.string_bytes), packed_(std::move(packed)), account_(std::move(account)) {
   *account_ += memory_;
 }
 
@@ -61,7 +64,7 @@ std::uint64_t Snapshot::missed() const {
 }
 
 Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<std::string> nodes, FunctionName function)
-    : most_events_(std::max<std::uint64_t>(most_events, 1)),
+    : most_events_(std::clamp<std::uint64_t>(most_events, 1, trace::kMostWindow)),
       most_bytes_(most_bytes),
       // The open block, its strings and the one that is being packed are an eighth of the memory each at most.
       block_events_(std::clamp<std::uint64_t>(std::min(most_events_ / 4, most_bytes / 16 / sizeof(trace::Event)), 128,
@@ -70,7 +73,10 @@ Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<
       nodes_(std::move(nodes)),
       function_(std::move(function)) {
   open_anew();
-  packer_ = std::thread([this] { run(); });
+  if (auto packer = start_thread([this] { run(); }))
+    packer_ = std::move(*packer);
+  else
+    log::warning("the window is packed by its reader: {}", packer.error().message);
 }
 
 Window::~Window() {
@@ -79,7 +85,7 @@ Window::~Window() {
     stopping_ = true;
   }
   work_.notify_all();
-  packer_.join();
+  if (packer_.joinable()) packer_.join();
 }
 
 void Window::open_anew() {
@@ -129,27 +135,37 @@ void Window::seal() {
   open_anew();
   std::unique_lock lock(mutex_);
   sealed_events_ += block->events();
+  strings_ += block->strings();
+  string_bytes_ += block->string_bytes();
   waiting_ += block->memory();
   blocks_.push_back(std::move(block));
   make_room();
   work_.notify_one();
   // A packer that cannot keep up would have the window hold little: whoever adds lends a hand.
-  if (waiting_ > std::max<std::uint64_t>(most_bytes_ / 8, 1)) (void)pack_one(lock);
+  if (waiting_ > std::max<std::uint64_t>(most_bytes_ / 8, 1) || !packer_.joinable()) (void)pack_one(lock);
+}
+
+void Window::drop_oldest() {
+  const auto& block = *blocks_.front();
+  sealed_events_ -= block.events();
+  strings_ -= block.strings();
+  string_bytes_ -= block.string_bytes();
+  if (!block.is_packed()) waiting_ -= block.memory();
+  blocks_.pop_front();
 }
 
 // With mutex_ held. What is asked for: the last most_events_, in most_bytes_ of memory. A dump that is being written
 // holds on to the oldest blocks; it may have the last eighth of the memory for that, then it must let go.
 void Window::make_room() {
-  std::erase_if(snapshots_, [](const auto& snapshot) { return snapshot.expired(); });
-  const auto drop = [this] {
-    const auto& block = *blocks_.front();
-    sealed_events_ -= block.events();
-    if (!block.is_packed()) waiting_ -= block.memory();
-    blocks_.pop_front();
-  };
-  while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop();
+  while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop_oldest();
+  // Blocks bring their own strings: all of them together are at least as many as a reader will have. The open block and
+  // what is added to a dump find room beside them.
+  while (blocks_.size() > 1 && (strings_ > trace::kMostStrings - 8 * trace::kBlockEvents ||
+                                string_bytes_ > trace::kMostStringBytes - 8 * trace::kBlockStringBytes)) {
+    drop_oldest();
+  }
   const std::uint64_t comfortable = most_bytes_ - most_bytes_ / 8;
-  while (blocks_.size() > 1 && bytes() > comfortable && blocks_.front().use_count() == 1) drop();
+  while (blocks_.size() > 1 && bytes() > comfortable && blocks_.front().use_count() == 1) drop_oldest();
   while (bytes() > most_bytes_) {
     std::shared_ptr<const Block> oldest;
     for (const auto& weak : snapshots_) {
@@ -162,7 +178,7 @@ void Window::make_room() {
       snapshot->missed_ += oldest->events() - std::exchange(snapshot->skip_, 0);
     }
     if (blocks_.size() > 1) {
-      drop();
+      drop_oldest();
     } else if (!oldest) {
       break;
     }
@@ -191,11 +207,14 @@ bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
   const auto at = std::find(blocks_.begin(), blocks_.end(), block);
   if (better && at != blocks_.end()) {
     waiting_ -= block->memory();
+    strings_ += better->strings() - block->strings();
     *at = std::move(better);
   } else if (!better && at != blocks_.end()) {
     log::warning("{} events are lost: {}", block->events(), packed.error().message);
     waiting_ -= block->memory();
     sealed_events_ -= block->events();
+    strings_ -= block->strings();
+    string_bytes_ -= block->string_bytes();
     blocks_.erase(at);
   }
   done_.notify_all();
@@ -216,6 +235,11 @@ void Window::settle() {
   done_.wait(lock, [this] { return waiting_ == 0; });
 }
 
+std::size_t Window::snapshots() const {
+  const std::lock_guard lock(mutex_);
+  return snapshots_.size();
+}
+
 std::shared_ptr<Snapshot> Window::snapshot() {
   auto out = std::make_shared<Snapshot>();
   std::shared_ptr<const Block> open;
@@ -232,6 +256,7 @@ std::shared_ptr<Snapshot> Window::snapshot() {
     out->skip_ -= out->blocks_.front()->events();
     out->blocks_.pop_front();
   }
+  std::erase_if(snapshots_, [](const auto& snapshot) { return snapshot.expired(); });
   snapshots_.push_back(out);
   return out;
 }

@@ -1,6 +1,7 @@
 // The last events, in bounded memory: a ring of blocks in the dump's own form. Events go to an open block; a full
 // one never changes again and is packed by a thread of the window's own, so that a dump is mostly
 // bytes that exist already. The oldest blocks fall away whole, except that a snapshot never holds more events than asked for.
+// What packs well could fill the memory with more than a dump's reader takes (trace/limits.h): that falls away as well.
 #pragma once
 
 #include <array>
@@ -46,13 +47,15 @@ class Block {
 
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t memory() const { return memory_; }
+  [[nodiscard]] std::uint64_t strings() const { return strings_; }
+  [[nodiscard]] std::uint64_t string_bytes() const { return string_bytes_; }
   [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
   [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
   // Packs what is not packed, without its first `skip` events.
   [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
  private:
-  std::uint64_t events_, memory_;
+  std::uint64_t events_, memory_, strings_, string_bytes_;
   std::unique_ptr<Raw> raw_;
   trace::PackedEvents packed_;
   std::shared_ptr<Account> account_;
@@ -96,11 +99,14 @@ class Window {
   [[nodiscard]] std::uint64_t overwritten() const { return added_ - size(); }
   // Until all full blocks are packed; for tests and measurements.
   void settle();
+  // How many are kept in mind because somebody may still read them.
+  [[nodiscard]] std::size_t snapshots() const;
 
  private:
   void seal();
   void open_anew();
   void make_room();
+  void drop_oldest();
   void run();
   [[nodiscard]] bool pack_one(std::unique_lock<std::mutex>& lock);
 
@@ -116,7 +122,7 @@ class Window {
 
   mutable std::mutex mutex_;  // of what follows; never held while something is packed or written
   std::deque<std::shared_ptr<const window::Block>> blocks_;
-  std::uint64_t sealed_events_ = 0;  // in blocks_
+  std::uint64_t sealed_events_ = 0, strings_ = 0, string_bytes_ = 0;  // in blocks_
   std::uint64_t waiting_ = 0;        // bytes not packed yet
   std::vector<std::weak_ptr<Snapshot>> snapshots_;
   std::size_t packing_ = 0;

@@ -276,6 +276,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());
   packed.strings = static_cast<std::uint32_t>(count);
+  packed.string_bytes = string_bytes;
   for (const Event& event : events) {
     if (const auto type = static_cast<std::size_t>(event.type); type < packed.by_type.size()) packed.by_type[type] += event.count;
   }

@@ -54,6 +54,7 @@ struct PackedEvents {
   std::string block;
   std::uint32_t events = 0;
   std::uint32_t strings = 0;
+  std::uint64_t string_bytes = 0;
   std::array<std::uint64_t, 6> by_type{};  // counted ones as often as they happened; by number of EventType
 };
 

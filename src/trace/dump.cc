@@ -128,6 +128,11 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
     return fail(ErrorKind::input,
                 fmt::format("{} events are more than one dump holds ({})", trace.events.size(), kMostEvents),
                 "keep a part of them: rose dump show --format jsonl has --node, --type, --since and --until");
+  if (trace.strings.size() > kMostStrings || trace.strings.bytes() > kMostStringBytes)
+    return fail(ErrorKind::input,
+                fmt::format("{} different paths and names, of {} bytes, are more than one dump holds ({}, of {})",
+                            trace.strings.size(), trace.strings.bytes(), kMostStrings, kMostStringBytes),
+                "keep a part of the events: rose dump show --format jsonl has --node, --type, --since and --until");
   std::uint64_t refused = 0;
   for (const Event& event : trace.events) {
     const auto fault = event_fault(event, trace.strings.size());
@@ -457,6 +462,8 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
 }
 
 Result<void> DumpWriter::add(const PackedEvents& packed) {
+  if (packed.events > kMostEvents - events_)
+    return fail(ErrorKind::input, fmt::format("more events than one dump holds ({})", kMostEvents));
   events_ += packed.events;
   strings_ += packed.strings;
   return sink_(packed.block);

@@ -15,6 +15,8 @@ inline constexpr std::size_t kMostEvents = std::size_t{1} << 24;
 inline constexpr std::size_t kMostStrings = std::size_t{1} << 23;
 inline constexpr std::size_t kMostStringBytes = std::size_t{1} << 29;  // of all strings together
 inline constexpr std::size_t kLongestString = std::size_t{1} << 20;
+// A window larger than this would make dumps that no reader takes, with the little that is added when one is written.
+inline constexpr std::size_t kMostWindow = 16'000'000;
 
 // Year 2116. Sums and differences of two such times, or of one and a duration in
 // milliseconds of 31 bits, stay within 64 bits.

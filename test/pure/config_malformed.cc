@@ -543,12 +543,12 @@ infrequent_below = nan
     {kNode + R"([trace]
 window = 10
 )",
-     "5:10: trace.window: '10' is out of range, an integer from 1000 to 100000000 is needed",
+     "5:10: trace.window: '10' is out of range, an integer from 1000 to 16000000 is needed",
      ""},
     {kNode + R"([trace]
 window = 1e6
 )",
-     "5:10: trace.window: '1000000' is a decimal, an integer from 1000 to 100000000 is needed",
+     "5:10: trace.window: '1000000' is a decimal, an integer from 1000 to 16000000 is needed",
      ""},
     {kNode + R"([trace]
 memory = "64MB"

@@ -1,10 +1,14 @@
 // The window in bounded memory: overwriting, packing, snapshots that are slow to be read.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 
 #include "observe/window.h"
+#include "trace/dump.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -136,6 +140,52 @@ TEST_CASE("a snapshot stays what it was while the window moves on") {
   CHECK(trace.events.front().ts_ns == 0);
   CHECK(trace.events.back().ts_ns == 9'999);
   CHECK(read(window).events.front().ts_ns == 30'000);
+}
+
+TEST_CASE("a window of long paths is no larger than its dump's reader takes, and the newest are in it") {
+  // Such paths pack well: 64 MiB hold more than a gigabyte of them.
+  Made made(1'000'000, 64 * kMiB);
+  Window& window = made.window;
+  constexpr int kEvents = 150'000;
+  const std::string folder = "/" + std::string(3900, 'x') + "/";
+  std::uint64_t word = 1;
+  for (int i = 0; i < kEvents; ++i) {
+    std::string path = folder;
+    for (int j = 0; j < 8; ++j) {
+      word = word * 6364136223846793005ULL + 1442695040888963407ULL;
+      path += fmt::format("{:016x}", word);
+    }
+    window.add(failure(std::move(path), i));
+  }
+  std::string dump;
+  trace::DumpWriter writer([&](std::string_view bytes) -> Result<void> {
+    dump += bytes;
+    return {};
+  });
+  REQUIRE(writer.begin({}));
+  const auto snapshot = window.snapshot();
+  for (;;) {
+    const auto block = snapshot->next();
+    REQUIRE(block);
+    if (!*block) break;
+    REQUIRE(writer.add(**block));
+  }
+  REQUIRE(writer.end(snapshot->missed()));
+  const auto read = trace::parse_dump(std::as_bytes(std::span(dump)), "dump");
+  REQUIRE(read);
+  INFO((read->damage ? read->damage->message : "whole"));
+  CHECK_FALSE(read->damage);
+  REQUIRE_FALSE(read->trace.events.empty());
+  CHECK(read->trace.events.size() == window.size());
+  CHECK(read->trace.events.back().ts_ns == kEvents - 1);
+  CHECK(read->trace.events.size() > kEvents * 3 / 4);
+}
+
+TEST_CASE("snapshots that were read are forgotten, also while nothing happens") {
+  Made made(1000, 4 * kMiB);
+  made.window.add(failure("/p", 1));
+  for (int i = 0; i < 1000; ++i) (void)made.window.snapshot();
+  CHECK(made.window.snapshots() <= 1);
 }
 
 TEST_CASE("a dump that is not read gives way, and says how much") {
