@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/if_link.h>
 #include <linux/io_uring.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "inject_ping.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::test;
