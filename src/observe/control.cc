@@ -315,7 +315,9 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
     if (!cancel::sleep(after_ns)) ROSE_CHECK(cancel::check());
     ROSE_TRY(fd, connect_or_say(socket));
   }
-  if (::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kRequest.size())) {
+  // A tracer that refuses whoever asks has hung up perhaps, but said why.
+  const bool asked = ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kRequest.size());
+  if (!asked && errno != EPIPE) {
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
   }
   std::string bytes;  // received and not looked at yet
@@ -345,6 +347,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
                 "use the rose that runs the tracer");
   };
   ROSE_TRY(const auto head, line());
+  if (!head && !asked) return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), EPIPE);
   if (!head) return foreign();
   if (head->starts_with("rose 2 error ")) {
     const auto rest = std::string_view(*head).substr(13);
