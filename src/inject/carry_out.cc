@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,10 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <mutex>
+
+#include "inject/caller.h"
 
 namespace rose::inject {
 namespace {
@@ -78,102 +83,208 @@ bool is_quick(NotifiedCall& call) {
                                                      S_ISDIR(status.st_mode)));
 }
 
-std::int64_t carry_out(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive) {
-  int err = 0;
-  const Fd fd = call.duplicate(static_cast<int>(call.argument(0)), err);
-  if (!fd) return -err;
-  // A broken pipe must not end rose.
-  sigset_t pipe_signal;
-  sigemptyset(&pipe_signal);
-  sigaddset(&pipe_signal, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
+namespace {
 
-  const int flags = ::fcntl(fd.get(), F_GETFL);
-  const bool may_wait = !is_quick(call) && (flags & O_NONBLOCK) == 0;
-  const auto limited = [&](std::uint64_t size) {
-    return static_cast<std::size_t>(
-        std::min({size, kMostBytes, most < 0 ? kMostBytes : static_cast<std::uint64_t>(most)}));
-  };
-  const auto offset = [&](int index) { return static_cast<off_t>(call.argument(index)); };
-
-  switch (call.number()) {
-    case SYS_write:
-    case SYS_pwrite64:
-    case SYS_writev:
-    case SYS_pwritev:
-    case SYS_sendto: {
-      std::string data;
-      if (call.number() == SYS_writev || call.number() == SYS_pwritev) {
-        if (!gather(call, call.argument(1), call.argument(2), most, data)) return -EFAULT;
-      } else {
-        const auto want = limited(call.argument(2));
-        data = call.read_memory(call.argument(1), want);
-        if (data.size() != want) return -EFAULT;
-      }
-      sockaddr_storage address{};
-      socklen_t address_size = 0;
-      if (call.number() == SYS_sendto && call.argument(4) != 0) {
-        const auto raw = call.read_memory(call.argument(4), std::min<std::uint64_t>(call.argument(5), sizeof address));
-        std::memcpy(&address, raw.data(), raw.size());
-        address_size = static_cast<socklen_t>(raw.size());
-      }
-      std::size_t done = 0;
-      do {
-        if (may_wait && !wait_ready(fd.get(), POLLOUT, alive)) return done > 0 ? static_cast<std::int64_t>(done) : -EINTR;
-        std::int64_t got = 0;
-        const char* from = data.data() + done;
-        const std::size_t left = data.size() - done;
-        if (call.number() == SYS_pwrite64 || call.number() == SYS_pwritev) {
-          got = result_of(::pwrite(fd.get(), from, left, offset(3) + static_cast<off_t>(done)));
-        } else if (call.number() == SYS_sendto) {
-          got = result_of(::sendto(fd.get(), from, left, static_cast<int>(call.argument(3)) | MSG_NOSIGNAL |
-                                                             (may_wait ? MSG_DONTWAIT : 0),
-                                   address_size > 0 ? reinterpret_cast<sockaddr*>(&address) : nullptr, address_size));
-        } else {
-          got = may_wait ? result_of(::send(fd.get(), from, left, MSG_DONTWAIT | MSG_NOSIGNAL)) : -ENOTSOCK;
-          // A pipe that is ready takes this much without waiting.
-          if (got == -ENOTSOCK) {
-            got = result_of(::write(fd.get(), from, may_wait ? std::min<std::size_t>(left, PIPE_BUF) : left));
-          }
-        }
-        if (got == -EAGAIN && may_wait) continue;
-        if (got < 0) return done > 0 ? static_cast<std::int64_t>(done) : got;
-        done += static_cast<std::size_t>(got);
-        if (got == 0) break;
-      } while (may_wait && done < data.size());
-      return static_cast<std::int64_t>(done);
-    }
-    case SYS_read:
-    case SYS_pread64: {
-      std::string data(limited(call.argument(2)), '\0');
-      if (may_wait && !wait_ready(fd.get(), POLLIN, alive)) return -EINTR;
-      const auto got = call.number() == SYS_read
-                           ? result_of(::read(fd.get(), data.data(), data.size()))
-                           : result_of(::pread(fd.get(), data.data(), data.size(), offset(3)));
-      if (got > 0 && !call.write_memory(call.argument(1), data.data(), static_cast<std::size_t>(got))) return -EFAULT;
-      return got;
-    }
-    case SYS_fsync:
-      return result_of(::fsync(fd.get()));
-    case SYS_fdatasync:
-      return result_of(::fdatasync(fd.get()));
-    case SYS_syncfs:
-      return result_of(::syncfs(fd.get()));
-    case SYS_ftruncate:
-      return result_of(::ftruncate(fd.get(), offset(1)));
-    case SYS_fallocate:
-      return result_of(::fallocate(fd.get(), static_cast<int>(call.argument(1)), offset(2), offset(3)));
-    case SYS_sync_file_range:
-      return result_of(::sync_file_range(fd.get(), offset(1), offset(2), static_cast<unsigned>(call.argument(3))));
-    case SYS_lseek:
-      return result_of(::lseek(fd.get(), offset(1), static_cast<int>(call.argument(2))));
-    case SYS_fchmod:
-      return result_of(::fchmod(fd.get(), static_cast<mode_t>(call.argument(1))));
-    case SYS_shutdown:
-      return result_of(::shutdown(fd.get(), static_cast<int>(call.argument(1))));
-    default:
-      return -ENOSYS;
+// While this lives, a call of this thread that waits is interrupted (EINTR) every few milliseconds. A descriptor that was ready may
+// not be so any more when it is read: another reader was faster, and no flag makes every kind of file answer at once.
+class Interruptions {
+ public:
+  Interruptions() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      struct sigaction action {};
+      action.sa_handler = [](int) {};  // and no SA_RESTART
+      ::sigaction(number(), &action, nullptr);
+    });
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, number());
+    pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = number();
+    event._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+    constexpr long kPeriodNs = 10'000'000;
+    const itimerspec period{{0, kPeriodNs}, {0, kPeriodNs}};
+    made_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 && ::timer_settime(timer_, 0, &period, nullptr) == 0;
   }
+  Interruptions(const Interruptions&) = delete;
+  Interruptions& operator=(const Interruptions&) = delete;
+  ~Interruptions() {
+    if (made_) ::timer_delete(timer_);
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, number());
+    pthread_sigmask(SIG_BLOCK, &own, nullptr);
+  }
+  // Without them nothing that may wait is begun.
+  [[nodiscard]] bool ok() const { return made_; }
+
+ private:
+  static int number() { return SIGRTMIN + 1; }
+  timer_t timer_{};
+  bool made_ = false;
+};
+
+// One call on its way: what was read of its caller, all of it before the look that tells that the caller was the one.
+class CarriedCall {
+ public:
+  CarriedCall(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive)
+      : call_(call), most_(most), alive_(alive) {}
+
+  std::int64_t run() {
+    int err = 0;
+    fd_ = call_.duplicate(static_cast<int>(call_.argument(0)), err);
+    if (!fd_) return -err;
+    if (const auto problem = take_arguments(); problem != 0) return problem;
+    const auto rights = rights_of(call_.tid());
+    const auto own = own_rights();
+    if (!alive_() || !rights) return -EINTR;
+    if (!own) return -EPERM;
+
+    // A broken pipe must not end rose.
+    sigset_t pipe_signal;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
+    may_wait_ = !is_quick(call_) && (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) == 0;
+    std::int64_t result = -EPERM;
+    const auto act = [&] {
+      if (const AsCaller caller(*rights, *own); caller.ok()) result = carry();
+    };
+    // A path is the caller's to resolve: its folder, its root, its mounts.
+    if (view_) return with_view(*view_, act) ? result : -EPERM;
+    act();
+    return reads() && result > 0 ? hand_over(result) : result;
+  }
+
+ private:
+  [[nodiscard]] std::size_t limited(std::uint64_t size) const {
+    return static_cast<std::size_t>(
+        std::min({size, kMostBytes, most_ < 0 ? kMostBytes : static_cast<std::uint64_t>(most_)}));
+  }
+  [[nodiscard]] off_t offset(int index) const { return static_cast<off_t>(call_.argument(index)); }
+
+  [[nodiscard]] bool reads() const { return call_.number() == SYS_read || call_.number() == SYS_pread64; }
+
+  // With rose's own rights again.
+  std::int64_t hand_over(std::int64_t got) {
+    // Its number may be another's by now, and so would the memory.
+    if (!alive_()) return -EINTR;
+    return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got)) ? got : -EFAULT;
+  }
+
+  // 0, or what the call returns then.
+  std::int64_t take_arguments() {
+    switch (call_.number()) {
+      case SYS_writev:
+      case SYS_pwritev:
+        return gather(call_, call_.argument(1), call_.argument(2), most_, data_) ? 0 : -EFAULT;
+      case SYS_write:
+      case SYS_pwrite64:
+      case SYS_sendto: {
+        const auto want = limited(call_.argument(2));
+        data_ = call_.read_memory(call_.argument(1), want);
+        if (data_.size() != want) return -EFAULT;
+        if (call_.number() != SYS_sendto || call_.argument(4) == 0) return 0;
+        const auto raw = call_.read_memory(call_.argument(4), std::min<std::uint64_t>(call_.argument(5), sizeof address_));
+        std::memcpy(&address_, raw.data(), raw.size());
+        address_size_ = static_cast<socklen_t>(raw.size());
+        const bool named = address_.ss_family == AF_UNIX && raw.size() > offsetof(sockaddr_un, sun_path) &&
+                           raw[offsetof(sockaddr_un, sun_path)] != '\0';
+        if (!named) return 0;
+        view_ = view_of(call_.tid());
+        return view_ ? 0 : -EINTR;
+      }
+      default:
+        return 0;
+    }
+  }
+
+  std::int64_t carry() {
+    switch (call_.number()) {
+      case SYS_write:
+      case SYS_pwrite64:
+      case SYS_writev:
+      case SYS_pwritev:
+      case SYS_sendto: return write_all();
+      case SYS_read:
+      case SYS_pread64: return read_some();
+      case SYS_fsync: return result_of(::fsync(fd_.get()));
+      case SYS_fdatasync: return result_of(::fdatasync(fd_.get()));
+      case SYS_syncfs: return result_of(::syncfs(fd_.get()));
+      case SYS_ftruncate: return result_of(::ftruncate(fd_.get(), offset(1)));
+      case SYS_fallocate: return result_of(::fallocate(fd_.get(), static_cast<int>(call_.argument(1)), offset(2), offset(3)));
+      case SYS_sync_file_range:
+        return result_of(::sync_file_range(fd_.get(), offset(1), offset(2), static_cast<unsigned>(call_.argument(3))));
+      case SYS_lseek: return result_of(::lseek(fd_.get(), offset(1), static_cast<int>(call_.argument(2))));
+      case SYS_fchmod: return result_of(::fchmod(fd_.get(), static_cast<mode_t>(call_.argument(1))));
+      case SYS_shutdown: return result_of(::shutdown(fd_.get(), static_cast<int>(call_.argument(1))));
+      default: return -ENOSYS;
+    }
+  }
+
+  std::int64_t write_once(const char* from, std::size_t left, std::size_t done) {
+    switch (call_.number()) {
+      case SYS_pwrite64:
+      case SYS_pwritev: return result_of(::pwrite(fd_.get(), from, left, offset(3) + static_cast<off_t>(done)));
+      case SYS_sendto:
+        return result_of(::sendto(fd_.get(), from, left,
+                                  static_cast<int>(call_.argument(3)) | MSG_NOSIGNAL | (may_wait_ ? MSG_DONTWAIT : 0),
+                                  address_size_ > 0 ? reinterpret_cast<sockaddr*>(&address_) : nullptr, address_size_));
+      default: break;
+    }
+    const std::int64_t sent = may_wait_ ? result_of(::send(fd_.get(), from, left, MSG_DONTWAIT | MSG_NOSIGNAL)) : -ENOTSOCK;
+    return sent == -ENOTSOCK ? result_of(::write(fd_.get(), from, left)) : sent;
+  }
+
+  std::int64_t write_all() {
+    const auto interruptions = interrupted_when_waiting();
+    if (may_wait_ && !interruptions->ok()) return -EAGAIN;
+    std::size_t done = 0;
+    do {
+      if (may_wait_ && !wait_ready(fd_.get(), POLLOUT, alive_)) return done > 0 ? static_cast<std::int64_t>(done) : -EINTR;
+      const auto got = write_once(data_.data() + done, data_.size() - done, done);
+      if ((got == -EAGAIN || got == -EINTR) && may_wait_) continue;
+      if (got < 0) return done > 0 ? static_cast<std::int64_t>(done) : got;
+      done += static_cast<std::size_t>(got);
+      if (got == 0) break;
+    } while (may_wait_ && done < data_.size());
+    return static_cast<std::int64_t>(done);
+  }
+
+  std::int64_t read_some() {
+    const auto interruptions = interrupted_when_waiting();
+    if (may_wait_ && !interruptions->ok()) return -EAGAIN;
+    data_.resize(limited(call_.argument(2)));
+    std::int64_t got = 0;
+    do {
+      if (may_wait_ && !wait_ready(fd_.get(), POLLIN, alive_)) return -EINTR;
+      got = call_.number() == SYS_read ? result_of(::read(fd_.get(), data_.data(), data_.size()))
+                                       : result_of(::pread(fd_.get(), data_.data(), data_.size(), offset(3)));
+    } while (may_wait_ && (got == -EINTR || got == -EAGAIN));
+    return got;
+  }
+
+  [[nodiscard]] std::unique_ptr<Interruptions> interrupted_when_waiting() const {
+    return may_wait_ ? std::make_unique<Interruptions>() : nullptr;
+  }
+
+  NotifiedCall& call_;
+  const std::int64_t most_;
+  const std::function<bool()>& alive_;
+  Fd fd_;
+  std::string data_;
+  sockaddr_storage address_{};
+  socklen_t address_size_ = 0;
+  std::optional<CallerView> view_;
+  bool may_wait_ = false;
+};
+
+}  // namespace
+
+std::int64_t carry_out(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive) {
+  return CarriedCall(call, most, alive).run();
 }
 
 }  // namespace rose::inject

@@ -13,6 +13,7 @@
 //   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
 //   cold F                 opens F, whose name stands in memory that nothing has touched yet
 //   unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT   to ::1
+//   udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived | fchmod OCTAL
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -174,6 +175,21 @@ void run(const Steps& steps, int fd) {
         const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
         say(step, bound < 0 ? -1 : ::listen(fd, 16));
       }
+    } else if (step == "udgram") {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::strncpy(address.sun_path, next().c_str(), sizeof address.sun_path - 1);
+      const auto& text = next();
+      const int receiver = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      const int sender = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      ::unlink(address.sun_path);
+      ::bind(receiver, reinterpret_cast<sockaddr*>(&address), sizeof address);
+      say(step, ::syscall(SYS_sendto, sender, text.data(), text.size(), 0, &address, sizeof address));
+      char data[64];
+      const auto got = ::recv(receiver, data, sizeof data, MSG_DONTWAIT);
+      say("arrived " + std::string(data, got > 0 ? static_cast<std::size_t>(got) : 0), got);
+      ::close(receiver);
+      ::close(sender);
     } else if (step == "connect6") {
       sockaddr_in6 address{};
       address.sin6_family = AF_INET6;
@@ -207,6 +223,8 @@ void run(const Steps& steps, int fd) {
       say(step, ::syscall(SYS_fdatasync, fd));
     } else if (step == "ftruncate") {
       say(step, ::syscall(SYS_ftruncate, fd, number()));
+    } else if (step == "fchmod") {
+      say(step, ::syscall(SYS_fchmod, fd, std::strtol(next().c_str(), nullptr, 8)));
     } else if (step == "rename") {
       const auto& from = next();
       const auto& to = next();

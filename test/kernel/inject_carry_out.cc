@@ -1,0 +1,171 @@
+// Calls that rose makes in the caller's stead: with the caller's rights and view, never into anybody else's memory, and never so that
+// rose itself waits for ever.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+
+#include <atomic>
+#include <thread>
+
+#include "inject/carry_out.h"
+#include "inject_rig.h"
+
+using namespace rose;
+using namespace rose::test;
+
+TEST_CASE("a reader whose byte another reader took is carried out on, and held up by nobody") {
+  if (Rig::overriding()) return;
+  Rig rig;
+  const std::string fifo = rig.path("fifo");
+  rig.add({"threads", "8", "1", "openr", "../fifo", "repeat", "1000000", "read", "1", ";", ";"});
+  rig.prepare(R"(
+[[fault]]
+id = "late"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+path = "*/fifo"
+effect = "full"
+error = "EIO"
+times = "forever"
+)");
+  // Made only now: a run directory begins empty. The writer's end stays open, so that no end of file saves the others.
+  REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
+  const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  REQUIRE(writer);
+  rig.begin();
+  REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
+  // All look when a byte is there, and one gets it: until another is seen waiting inside its read.
+  const auto caught = [&] {
+    std::error_code error;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+      const auto words = split(read_file(thread.path() / "syscall", 4096).value_or(""), ' ');
+      if (words.size() < 2 || words[0] != std::to_string(SYS_read)) continue;
+      if (std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", std::stoul(words[1], nullptr, 16)), error) == fifo) return true;
+    }
+    return false;
+  };
+  int round = 0;
+  for (; round < 3000 && !caught(); ++round) (void)!::write(writer.get(), "x", 1);
+  INFO("rounds: " << round);
+  CHECK(rig.finish().at(0).fired);
+  std::atomic<bool> ended{false};
+  std::thread end([&] {
+    rig.injector.reset();  // waits for the workers that still read
+    ended = true;
+  });
+  CHECK(eventually([&] { return ended.load(); }));
+  while (!ended) (void)!::write(writer.get(), "x", 1);
+  end.join();
+}
+
+TEST_CASE("a call that is carried out has the caller's rights") {
+  if (Rig::overriding()) return;
+  Rig rig;
+  auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
+                        "openr", "../roots", "read", "5", "print", "done"});
+  node.user = "nobody";
+  rig.prepare(R"(
+[[fault]]
+id = "lie"
+kind = "syscall"
+node = "n1"
+syscall = "fchmod"
+effect = "full"
+result = 0
+times = 2
+[[fault]]
+id = "short"
+kind = "syscall"
+node = "n1"
+syscall = "read"
+path = "*/roots"
+effect = { bytes = 2 }
+result = 2
+)");
+  REQUIRE(write_file(rig.path("roots"), "hello", 0644));
+  rig.touch("go");
+  rig.begin();
+  rig.wait_said("done");
+  (void)rig.finish();
+  CHECK(rig.lines("fchmod = 0") == 2);
+  CHECK(rig.lines("read = 2") == 1);
+  struct stat info {};
+  REQUIRE(::stat(rig.path("roots").c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777) == 0644);
+  REQUIRE(::stat(rig.path("n1/own").c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777) == 0600);
+  // And rose is itself again.
+  CHECK(write_file(rig.path("after"), "").has_value());
+}
+
+TEST_CASE("names of sockets are the caller's: its folder, its root, its mounts") {
+  if (Rig::overriding()) return;
+  Rig rig;
+  rig.add({"udgram", "here.sock", "near", "print", "done"});
+  auto& mounted = rig.add({});
+  mounted.command = {"/usr/bin/unshare", "--mount", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c",
+                     fmt::format("mkdir m && mount -t tmpfs rose-test m && exec {} udgram $PWD/m/there.sock far print done", kVictim)};
+  std::string schedule;
+  for (const char* name : {"n1", "n2"})
+    schedule += fmt::format("[[fault]]\nid = \"late-{}\"\nkind = \"syscall\"\nnode = \"{}\"\nsyscall = \"sendto\"\neffect = \"full\"\n"
+                            "error = \"ECONNREFUSED\"\n", name, name);
+  rig.start(schedule);
+  for (std::size_t node = 0; node < 2; ++node) rig.wait_said("done", node);
+  CHECK(rig.out(0) == "udgram = ECONNREFUSED\narrived near = 4\ndone\n");
+  CHECK(rig.out(1) == "udgram = ECONNREFUSED\narrived far = 3\ndone\n");
+  for (const auto& one : rig.finish()) CHECK(one.fired);
+}
+
+TEST_CASE("nothing is read from or written to a caller that is gone") {
+  // A process that makes no call at all; only the look at its notification tells that it is not the one.
+  constexpr std::size_t kSize = 16;
+  char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(memory != MAP_FAILED);
+  std::memcpy(memory, "its own secrets", kSize);
+  int ends[2];
+  int back[2];
+  REQUIRE(::pipe(ends) == 0);
+  REQUIRE(::pipe(back) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);  // what follows tells what is in its memory now
+    if (::write(back[1], memory, kSize) < 0) ::_exit(1);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(child, nullptr, WUNTRACED) == child);
+  const auto address = reinterpret_cast<std::uint64_t>(memory);
+  int looks = 0;
+  REQUIRE(::write(ends[1], "evil", 4) == 4);
+  inject::NotifiedCall reading(SYS_read, child, {static_cast<std::uint64_t>(ends[0]), address, 4, 0, 0, 0});
+  CHECK(inject::carry_out(reading, -1, [&] { return ++looks < 2; }) < 0);
+  CHECK(looks >= 2);
+
+  const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
+  const Fd out(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  // The child has the descriptor too: under the number that is free there.
+  ::kill(child, SIGCONT);
+  char seen[kSize] = {};
+  REQUIRE(::read(back[0], seen, kSize) == kSize);
+  CHECK(std::string(seen) == "its own secrets");
+  ::waitpid(child, nullptr, 0);
+  const pid_t second = ::fork();
+  if (second == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(second, nullptr, WUNTRACED) == second);
+  inject::NotifiedCall writing(SYS_write, second, {static_cast<std::uint64_t>(out.get()), address, kSize, 0, 0, 0});
+  CHECK(inject::carry_out(writing, -1, [] { return false; }) < 0);
+  struct stat info {};
+  REQUIRE(::fstat(out.get(), &info) == 0);
+  CHECK(info.st_size == 0);
+  ::kill(second, SIGKILL);
+  ::waitpid(second, nullptr, 0);
+  ::unlink(file.c_str());
+  for (const int fd : {ends[0], ends[1], back[0], back[1]}) ::close(fd);
+  ::munmap(memory, 4096);
+}
