@@ -48,6 +48,11 @@ class NodeWorker {
     }
     ready_.notify_one();
   }
+  // Returns when all that was added has been done.
+  void drain() {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+  }
   // Does what is queued, then ends.
   void finish() {
     {
@@ -69,14 +74,18 @@ class NodeWorker {
       if (tasks_.empty()) return;
       auto task = std::move(tasks_.front());
       tasks_.pop_front();
+      busy_ = true;
       lock.unlock();
       task();
       lock.lock();
+      busy_ = false;
+      if (tasks_.empty()) idle_.notify_all();
     }
   }
 
   std::mutex mutex_;
-  std::condition_variable ready_;
+  std::condition_variable ready_, idle_;
+  bool busy_ = false;
   std::deque<std::function<void()>> tasks_;
   bool stop_ = false;
   std::thread thread_;
@@ -138,6 +147,17 @@ class ScheduleInjector final : public Injector, private Hands {
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) look_at_sockets(i);
     workload_ns_ = now_ns();
     state_->begin(workload_ns_);
+  }
+
+  void catch_up() override {
+    if (!armed_ || disarmed_) return;
+    {
+      std::unique_lock lock(rounds_mutex_);
+      const auto wanted = ++rounds_wanted_;
+      ring();
+      round_done_.wait(lock, [&] { return rounds_done_ >= wanted; });
+    }
+    for (auto& worker : workers_) worker->drain();
   }
 
   void disarm() override {
@@ -321,7 +341,9 @@ class ScheduleInjector final : public Injector, private Hands {
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     ::prctl(PR_SET_TIMERSLACK, 1UL);  // faults at their exact time
     while (!disarmed_) {
+      const auto round = wanted_round();
       const auto next = reconcile();
+      end_round(round);
       const auto now = now_ns();
       const auto left = next > now ? next - now : 0;
       const timespec limit{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
@@ -331,6 +353,19 @@ class ScheduleInjector final : public Injector, private Hands {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
+  }
+
+  std::uint64_t wanted_round() {
+    const std::lock_guard lock(rounds_mutex_);
+    return rounds_wanted_;
+  }
+  void end_round(std::uint64_t round) {
+    {
+      const std::lock_guard lock(rounds_mutex_);
+      if (rounds_done_ == round) return;
+      rounds_done_ = round;
+    }
+    round_done_.notify_all();
   }
 
   // Looks at the whole state, does what is due and says when it must look again at the latest. Everything is found
@@ -766,6 +801,9 @@ class ScheduleInjector final : public Injector, private Hands {
   std::uint64_t armed_ns_ = 0;
   std::vector<LogTail> tails_;
   std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;  // by condition and node
+  std::mutex rounds_mutex_;
+  std::condition_variable round_done_;
+  std::uint64_t rounds_wanted_ = 0, rounds_done_ = 0;
   std::mutex crashing_;
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;

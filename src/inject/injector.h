@@ -32,6 +32,9 @@ class Injector : public deploy::NodeObserver {
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment) = 0;
   // Time zero of `elapsed`; faults without conditions on processes and the network fire now.
   virtual void workload_began() = 0;
+  // Returns when everything whose time has come by now has been carried out, however busy the machine is. A short workload may be over
+  // before the thread that keeps time had the processor: what the schedule has at its beginning belongs to the run all the same.
+  virtual void catch_up() = 0;
   // Heals links, thaws nodes, answers what is pending, detaches. Call before Deployment::stop(); after it nothing fires.
   virtual void disarm() = 0;
 

@@ -161,6 +161,7 @@ class OneRun {
       if (!said.empty()) run_.incident->note += ": " + said;
     }
     ROSE_CHECK(cancel::check());
+    if (injector_ && !hit) injector_->catch_up();
     if (!hit) let_faults_run_out();
     capture();
     run_.completed = true;

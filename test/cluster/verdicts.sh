@@ -19,7 +19,7 @@ command = ["${3:-/bin/true}"]
 timeout = "10s"
 [oracle]
 command = [$2]
-timeout = "1s"
+timeout = "30s"
 TOML
 }
 config hit.toml '"/bin/true"'
@@ -27,6 +27,7 @@ config miss.toml '"/bin/false"'
 config unsure.toml '"/bin/sh", "-c", "exit 2"'
 config told.toml '"/bin/sh", "-c", "echo the other half; echo cannot look >&2; exit 2"'
 config hang.toml '"/bin/sleep", "100"'
+sed -i 's/timeout = "30s"/timeout = "500ms"/' hang.toml
 config missing.toml '"/nonexistent/oracle"'
 
 cat > never.toml <<'TOML'

