@@ -45,14 +45,13 @@ cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
 cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose makes its own
 
-# Everything of rose's that the system holds, one line each. Programs are the machine's: only a test that runs without others
-# beside it can tell whose they are.
+# Everything of rose's that this test's part of the system holds, one line each. Programs and maps belong to no part: the test
+# `leftovers` looks at them.
 leftovers() {
   ls -d "$cgroups"/rose-* 2>/dev/null || true
   ls -d /run/netns/rose-* 2>/dev/null || true
   ls -d /run/rose/rose-*.lock 2>/dev/null || true
   ip -o link 2>/dev/null | grep -o ' rose[^:@]*' || true
-  [ -z "${ROSE_CGROUP_PARENT:-}" ] && command -v bpftool >/dev/null && { bpftool prog show 2>/dev/null | grep -o 'name rose[^ ]*' || true; }
   return 0
 }
 
