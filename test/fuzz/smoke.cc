@@ -32,6 +32,7 @@ int fuzz_config(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
 int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
+int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
 }
@@ -125,6 +126,19 @@ Seeds go_seeds() {
   return seeds;
 }
 
+// The logs of test/logs: real ones, of servers.
+Seeds logs_seeds() {
+  Seeds seeds;
+  for (const auto& entry : std::filesystem::directory_iterator(ROSE_SOURCE_DIR "/test/logs")) {
+    if (entry.path().extension() != ".log") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    if (seeds.back().size() > 6000) seeds.back().resize(6000);
+  }
+  std::sort(seeds.begin(), seeds.end());
+  return seeds;
+}
+
 Seeds profile_seeds() {
   rose::profile::Profile profile;
   profile.name = "x";
@@ -145,6 +159,7 @@ constexpr Target kTargets[] = {
     {"dump", fuzz_dump, dump_seeds, 1500},
     {"gopclntab", fuzz_gopclntab, go_seeds, 20000},
     {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},
+    {"logs", fuzz_logs, logs_seeds, 1500},
     {"profile", fuzz_profile, profile_seeds, 3000},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},
 };

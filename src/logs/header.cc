@@ -1,0 +1,629 @@
+#include "logs/header.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rose::logs {
+namespace {
+
+constexpr std::size_t kMostSteps = 16;          // tokens of a header
+constexpr std::size_t kLongestBracket = 200;    // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
+constexpr std::size_t kLongestName = 120;
+
+bool blank(char c) { return c == ' ' || c == '\t'; }
+bool digit_char(char c) { return c >= '0' && c <= '9'; }
+bool letter_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), digit_char);
+}
+
+// "7f1b2c3d4e5f", "0x7f1b2c3d4e5f": a thread as its address.
+bool hex_pointer(std::string_view text) {
+  if (text.starts_with("0x")) text.remove_prefix(2);
+  return text.size() >= 8 && text.size() <= 16 && std::all_of(text.begin(), text.end(), [](char c) {
+           return digit_char(c) || (c >= 'a' && c <= 'f');
+         });
+}
+
+// "server.go:100", "QuorumPeer.java:917", "source/server/server.cc:249".
+bool source_place(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !all_digits(text.substr(colon + 1))) return false;
+  const std::string_view file = text.substr(0, colon);
+  const std::size_t dot = file.rfind('.');
+  return dot != std::string_view::npos && dot != 0 && file.size() - dot <= 6 && file.find(' ') == std::string_view::npos &&
+         std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), letter_char);
+}
+
+// "org.apache.x.Y", "util.Server", "store::journal", "o.e.n.Node", "kafka.server.KafkaServer$": a name with parts.
+bool dotted_name(std::string_view text) {
+  if (text.empty() || text.size() > kLongestName || !(letter_char(text[0]) || text[0] == '_')) return false;
+  bool parts = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '.' || c == ':') {
+      if (i + 1 == text.size()) return false;
+      if (c == ':' && text[i + 1] != ':' && text[i - 1] != ':') return false;
+      parts = true;
+    } else if (!letter_char(c) && !digit_char(c) && c != '_' && c != '$' && c != '-' && c != '@') {
+      return false;
+    }
+  }
+  return parts;
+}
+
+// A thread's or logger's name: no sentence.
+bool plain_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
+           return letter_char(c) || digit_char(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' || c == '$' || c == '@';
+         });
+}
+
+// Where the bracket that opens at `at` closes; npos: not soon enough.
+std::size_t closing(std::string_view line, std::size_t at, char open, char close) {
+  int depth = 0;
+  const std::size_t end = std::min(line.size(), at + kLongestBracket);
+  for (std::size_t i = at; i < end; ++i) {
+    if (line[i] == open) ++depth;
+    if (line[i] == close && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+class Header {
+ public:
+  Header(std::string_view line, Parts& parts, std::string* layout) : line_(line), parts_(parts), layout_(layout) {}
+
+  bool read() {
+    for (std::size_t i = 0; i < kMostSteps && at_ < line_.size() && !over_; ++i) {
+      if (!step()) break;
+    }
+    if (!parts_.time && !strong_level_) return false;
+    while (at_ < line_.size() && (blank(line_[at_]))) ++at_;
+    parts_.text = line_.substr(at_);
+    logger_at_the_end();
+    tell("message");
+    return true;
+  }
+
+ private:
+  void tell(std::string_view what, char open = 0, char close = 0) {
+    if (layout_ == nullptr) return;
+    if (!layout_->empty() && layout_->back() != ' ') *layout_ += ' ';
+    if (open != 0) *layout_ += open;
+    *layout_ += what;
+    if (close != 0) *layout_ += close;
+  }
+
+  // One token of the header; false: the message begins.
+  bool step() {
+    while (at_ < line_.size() && blank(line_[at_])) ++at_;
+    if (at_ >= line_.size()) return false;
+    if (pipes_ && line_[at_] == '|') return ++at_, true;
+    if (!parts_.time && time_here()) return true;
+    switch (line_[at_]) {
+      case '[': return bracket('[', ']');
+      case '(': return parts_.time && bracket('(', ')');
+      case '<': return bracket('<', '>');
+      case '{': return parts_.time && !parts_.thread.empty() && bracket('{', '}');
+      case '-':
+      case '|':
+      case '*':
+      case '#':
+      case '.':
+      case ':':
+      case ',': return sign();
+      default: return word();
+    }
+  }
+
+  bool time_here() {
+    std::string_view rest = line_.substr(at_);
+    const char first = rest[0];
+    if (!digit_char(first) && !letter_char(first) && first != '@') return false;
+    // A time stands at the beginning; further right only where little stands before it.
+    if (at_ > 60) return false;
+    auto time = read_time(rest);
+    if (!time && letter_char(first) && rest.size() > 2 && rest[1] == '[' && level_of(rest.substr(0, 1)) != Level::none) {
+      // Tendermint: "I[2024-06-05|12:00:00.123] message".
+      time = read_time(rest.substr(2));
+      if (!time || 2 + time->length >= rest.size() || rest[2 + time->length] != ']') return false;
+      parts_.level = level_of(rest.substr(0, 1));
+      parts_.time = time;
+      at_ += 3 + time->length;
+      tell("level[time]");
+      return true;
+    }
+    if (!time) return false;
+    const std::size_t end = at_ + time->length;
+    if (end < line_.size() && (letter_char(line_[end]) || digit_char(line_[end]))) return false;
+    parts_.time = time;
+    at_ = end;
+    tell("time");
+    // "1795371164: message"; "2026-11-22 18:13:00 - name - INFO - message" goes on.
+    if (at_ < line_.size() && line_[at_] == ':') ++at_;
+    just_timed_ = true;
+    return true;
+  }
+
+  bool bracket(char open, char close) {
+    const std::size_t end = closing(line_, at_, open, close);
+    if (end == std::string_view::npos) return false;
+    const std::string_view inside = trimmed(line_.substr(at_ + 1, end - at_ - 1));
+    if (!content(inside, open, close)) return false;
+    at_ = end + 1;
+    if (at_ < line_.size() && line_[at_] == ':') ++at_;
+    return true;
+  }
+
+  bool content(std::string_view inside, char open, char close) {
+    if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
+    if (!parts_.time && open == '[') {
+      if (auto time = read_time(inside)) {
+        tell("time", open, 0);
+        parts_.time = time;
+        inside_time(trimmed(inside.substr(time->length)));
+        tell("", 0, close);
+        return true;
+      }
+      if (at_ == 0 && since_boot(inside)) {
+        tell("seconds", open, close);
+        return true;
+      }
+    }
+    if (parts_.level == Level::none) {
+      // "core:notice" of Apache; "1" of Envoy is no level.
+      const std::size_t colon = inside.rfind(':');
+      const std::string_view module = colon == std::string_view::npos ? std::string_view() : inside.substr(0, colon);
+      const Level level = level_of(module.empty() ? inside : inside.substr(colon + 1));
+      if (level != Level::none && (module.empty() || plain_name(module))) {
+        parts_.level = level;
+        strong_level_ = strong_level_ || open == '[';
+        if (!module.empty()) parts_.logger = module;
+        tell(module.empty() ? "level" : "logger:level", open, close);
+        return true;
+      }
+    }
+    if (all_digits(inside) || inside.starts_with("pid ") || inside.starts_with("tid ") || hex_pointer(inside)) {
+      if (!parts_.time && at_ > 8) return false;
+      tell("number", open, close);
+      return true;
+    }
+    if (open == '<') return erlang_process(inside) && (tell("process", open, close), true);
+    if (open == '{') return plain_name(inside) && (tell("id", open, close), true);
+    if (!parts_.time && parts_.level == Level::none) {
+      // Before any time or level only a name: "[main] 2024-06-05 ...".
+      if (!plain_name(inside)) return false;
+    }
+    if (source_place(inside)) {
+      if (parts_.logger.empty()) parts_.logger = inside.substr(0, inside.rfind(':'));
+      tell("place", open, close);
+      return true;
+    }
+    if (open == '(' && !plain_name(inside)) return false;
+    if (dotted_name(inside) && parts_.logger.empty() && !parts_.thread.empty()) {
+      parts_.logger = inside;
+      tell("logger", open, close);
+      return true;
+    }
+    if (parts_.thread.empty()) {
+      // TiKV, TiDB: ["message"] [key=value].
+      if (inside.front() == '"') return false;
+      thread(inside);
+      tell("thread", open, close);
+      return true;
+    }
+    if (parts_.logger.empty() && plain_name(inside)) {
+      parts_.logger = inside;
+      tell("logger", open, close);
+      return true;
+    }
+    return false;
+  }
+
+  // What stands with the time in one bracket: " INFO  module", ": INFO/MainProcess", " #123".
+  void inside_time(std::string_view rest) {
+    while (!rest.empty()) {
+      while (!rest.empty() && (blank(rest.front()) || rest.front() == ':' || rest.front() == ',' || rest.front() == '#')) rest.remove_prefix(1);
+      const std::size_t end = std::min(rest.find_first_of(" /"), rest.size());
+      const std::string_view one = rest.substr(0, end);
+      if (parts_.level == Level::none && level_of(one) != Level::none) {
+        parts_.level = level_of(one);
+        tell("level");
+      } else if (!one.empty() && !all_digits(one) && parts_.logger.empty()) {
+        parts_.logger = one;
+        tell("logger");
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+
+  // "    12.345678" of the kernel.
+  bool since_boot(std::string_view inside) {
+    const std::size_t dot = inside.find('.');
+    if (dot == std::string_view::npos || dot > 9 || inside.size() - dot != 7) return false;
+    if (!all_digits(inside.substr(0, dot)) || !all_digits(inside.substr(dot + 1))) return false;
+    std::int64_t us = 0;
+    for (const char c : inside) {
+      if (c != '.') us = us * 10 + (c - '0');
+    }
+    TimeStamp stamp;
+    stamp.kind = TimeKind::since_boot;
+    stamp.ns = us * 1000;
+    stamp.zoned = true;
+    parts_.time = stamp;
+    return true;
+  }
+
+  static bool erlang_process(std::string_view inside) {
+    return std::count(inside.begin(), inside.end(), '.') == 2 &&
+           std::all_of(inside.begin(), inside.end(), [](char c) { return digit_char(c) || c == '.'; });
+  }
+
+  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" name the class behind the thread.
+  void thread(std::string_view inside) {
+    const std::size_t mark = inside.rfind('@');
+    const std::size_t colon = inside.rfind(':');
+    if (mark != std::string_view::npos && colon != std::string_view::npos && colon < mark && all_digits(inside.substr(mark + 1)) &&
+        plain_name(inside.substr(colon + 1, mark - colon - 1))) {
+      parts_.thread = inside.substr(0, colon);
+      if (parts_.logger.empty()) parts_.logger = inside.substr(colon + 1, mark - colon - 1);
+      return;
+    }
+    parts_.thread = inside;
+  }
+
+  // '-', '|', and Redis' marks of a level.
+  bool sign() {
+    const char c = line_[at_];
+    const bool alone = at_ + 1 >= line_.size() || blank(line_[at_ + 1]);
+    if (c == '-' && line_.substr(at_, 3) == "---") {  // Spring
+      at_ += 3;
+      tell("---");
+      return true;
+    }
+    if (c == '-' && line_.substr(at_, 2) == "--" && parts_.level != Level::none) {  // Ruby: "INFO -- : message"
+      at_ += 2;
+      return true;
+    }
+    if (!alone) return false;
+    if ((c == '*' || c == '#' || c == '.' || c == '-') && redis_) {
+      parts_.level = c == '#' ? Level::warning : c == '*' ? Level::notice : c == '-' ? Level::info : Level::debug;
+      ++at_;
+      tell("mark");
+      over_ = true;
+      return true;
+    }
+    if (c == '-' || c == ':' || c == '|') {
+      if (!parts_.time && parts_.level == Level::none) return false;
+      ++at_;
+      tell(std::string_view(&c, 1));
+      if (c == '|' && just_timed_) {
+        pipes_ = true;  // ActiveMQ: "time | LEVEL | message | logger | thread"
+        return true;
+      }
+      // Behind time and level a dash ends the header, unless a name and another dash follow it.
+      over_ = parts_.level != Level::none && !name_and_dash();
+      return true;
+    }
+    return false;
+  }
+
+  // "name - " stands here.
+  [[nodiscard]] bool name_and_dash() const {
+    std::size_t from = at_;
+    while (from < line_.size() && blank(line_[from])) ++from;
+    const std::size_t end = line_.find(' ', from);
+    return end != std::string_view::npos && plain_name(line_.substr(from, end - from)) && line_.substr(end, 3) == " - ";
+  }
+
+  // What stands behind the next word: for words that are part of a header only if a level follows.
+  [[nodiscard]] bool level_follows(std::size_t from) const {
+    for (int words = 0; words < 2; ++words) {
+      while (from < line_.size() && (blank(line_[from]) || line_[from] == '[' || line_[from] == '<' || line_[from] == '-')) ++from;
+      const std::size_t end = std::min(line_.find_first_of(" \t]>:", from), line_.size());
+      if (end == from) return false;
+      const std::string_view one = line_.substr(from, end - from);
+      if (one.size() > 1 && level_of(one) != Level::none && (std::isupper(static_cast<unsigned char>(one[0])) != 0 || line_[end < line_.size() ? end : from] == ']'))
+        return true;
+      if (!plain_name(one)) return false;
+      from = end;
+    }
+    return false;
+  }
+
+  bool word() {
+    const std::size_t end = std::min(line_.find_first_of(" \t", at_), line_.size());
+    std::string_view one = line_.substr(at_, end - at_);
+    const bool last = end >= line_.size();
+    if (pipes_) return pipe_word();
+    const bool colon = one.size() > 1 && one.back() == ':';
+    const std::string_view name = colon ? one.substr(0, one.size() - 1) : one;
+    const bool had_just_timed = std::exchange(just_timed_, false);
+
+    if (parts_.level == Level::none && level_word(name, colon, had_just_timed, end)) {
+      at_ = end;
+      tell(colon ? "level:" : "level");
+      over_ = colon && parts_.time.has_value();
+      return true;
+    }
+    if (!parts_.time) return before_time(one, end);
+    if (last) return false;
+    if (all_digits(name) || hex_pointer(name)) {
+      // A thread's number, where a header goes on behind it: "0 [System]", "12345 ---", "7f1b2c3d4e5f  0 message" of Ceph.
+      const bool ceph = had_just_timed && hex_pointer(name);
+      if (!ceph && !level_follows(end) && line_.substr(end, 5) != " --- " && !ceph_) return false;
+      if (ceph_ && one.size() > 3) return false;
+      ceph_ = ceph;
+      at_ = end;
+      tell("number");
+      return true;
+    }
+    if (const std::size_t mark = name.find('#'); colon && mark != std::string_view::npos && all_digits(name.substr(0, mark)) &&
+                                                 all_digits(name.substr(mark + 1))) {  // nginx: "739#739:"
+      at_ = end;
+      tell("number:");
+      over_ = true;
+      return true;
+    }
+    if (source_place(name)) {
+      if (parts_.logger.empty()) parts_.logger = name.substr(0, name.rfind(':'));
+      at_ = end;
+      tell("place");
+      over_ = colon || (parts_.level != Level::none && line_.substr(end, 3) != " - ");
+      return true;
+    }
+    if (parts_.level == Level::none) {
+      // Names before the level: "user@db LOG:", "o.a.z.Server INFO - ".
+      if (!plain_name(name) || !level_follows(end)) {
+        if (!had_just_timed || !name_before_dash(one, end)) return false;
+      }
+      name_found(name);
+      at_ = end;
+      tell("name");
+      return true;
+    }
+    if (dotted_name(name) && parts_.logger.empty() && (colon || line_.substr(end, 3) == " - " || line_.substr(end, 3) == " : " ||
+                                                      tab_separated(end) || next_is_colon(end) || line_.substr(end, 2) == " [")) {
+      parts_.logger = name;
+      at_ = end;
+      tell(colon ? "logger:" : "logger");
+      over_ = colon;
+      return true;
+    }
+    // RocketMQ, Python: "INFO main - message"; Python's own: "INFO MainThread store.journal: message".
+    if (plain_name(name) && !colon && (line_.substr(end, 3) == " - " || dotted_and_colon_follows(end))) {
+      name_found(name);
+      at_ = end;
+      tell("thread");
+      return true;
+    }
+    if (tab_separated(end) && plain_name(name) && parts_.logger.empty()) {  // zap's console form
+      parts_.logger = source_place(name) ? name.substr(0, name.rfind(':')) : name;
+      at_ = end;
+      tell("logger");
+      return true;
+    }
+    return false;
+  }
+
+  void name_found(std::string_view name) {
+    if (dotted_name(name) && parts_.logger.empty()) {
+      parts_.logger = name;
+    } else if (parts_.thread.empty()) {
+      parts_.thread = name;
+    } else if (parts_.logger.empty()) {
+      parts_.logger = name;
+    }
+  }
+
+  [[nodiscard]] bool tab_separated(std::size_t end) const { return end < line_.size() && line_[end] == '\t' && at_ > 0 && line_[at_ - 1] == '\t'; }
+  // "logger      : message", padded.
+  [[nodiscard]] bool next_is_colon(std::size_t end) const {
+    while (end < line_.size() && line_[end] == ' ') ++end;
+    return line_.substr(end, 2) == ": ";
+  }
+  [[nodiscard]] bool dotted_and_colon_follows(std::size_t end) const {
+    while (end < line_.size() && line_[end] == ' ') ++end;
+    const std::size_t stop = std::min(line_.find(' ', end), line_.size());
+    return stop > end + 1 && line_[stop - 1] == ':' && dotted_name(line_.substr(end, stop - end - 1));
+  }
+  [[nodiscard]] bool name_before_dash(std::string_view name, std::size_t end) const {
+    return plain_name(name) && line_.substr(end, 3) == " - ";
+  }
+  bool level_word(std::string_view name, bool colon, bool just_timed, std::size_t end) {
+    const Level level = level_of(name);
+    if (level == Level::none) return postgres_word(name, colon);
+    const bool upper = name[0] >= 'A' && name[0] <= 'Z';
+    if (name.size() == 1) {
+      // One letter is a level where a header goes on behind it: MongoDB ("I  NETWORK  [conn1]"), logcat, Ruby ("I, [").
+      if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0) return false;
+      if (line_.substr(end, 2) != "  " && !level_like_mongo(end)) return false;
+    }
+    // "error opening x" is a message, "ERROR opening x", "error: opening x" have a level.
+    if (!upper && !colon) return false;
+    if (!parts_.time && at_ != 0) return false;
+    if (!parts_.time && !colon && !(all_upper(name) && name.size() > 1)) return false;
+    parts_.level = level;
+    strong_level_ = strong_level_ || !parts_.time;
+    return true;
+  }
+  static bool all_upper(std::string_view name) {
+    return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  }
+  [[nodiscard]] bool level_like_mongo(std::size_t end) const {
+    const std::size_t stop = std::min(line_.find(' ', end + 1), line_.size());
+    return stop > end + 3 && all_upper(line_.substr(end + 1, stop - end - 1));
+  }
+  bool postgres_word(std::string_view name, bool colon) {
+    if (!colon || !parts_.time) return false;
+    if (name == "LOG" || name == "STATEMENT" || name == "DETAIL" || name == "HINT" || name == "CONTEXT" || name == "QUERY" || name == "LOCATION") {
+      parts_.level = Level::info;
+      return true;
+    }
+    return false;
+  }
+
+  // Words that stand before the time: a level ("INFO  [main] 2024-..."), a process and its role ("237:M"), a Ruby letter.
+  bool before_time(std::string_view one, std::size_t end) {
+    if (at_ > 30) return false;
+    const std::size_t colon = one.find(':');
+    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) && letter_char(one.back())) {
+      redis_ = true;
+      at_ = end;
+      tell("number:role");
+      return true;
+    }
+    if (one.size() == 2 && one[1] == ',' && at_ == 0 && level_of(one.substr(0, 1)) != Level::none) {  // Ruby
+      at_ = end;
+      return true;
+    }
+    if (parts_.level == Level::none && !strong_level_) return false;
+    // Behind a level: a name, if a time follows it.
+    std::size_t from = end;
+    while (from < line_.size() && blank(line_[from])) ++from;
+    if (from >= line_.size() || !plain_name(one) || !read_time(line_.substr(from))) return false;
+    name_found(one);
+    at_ = end;
+    tell("name");
+    return true;
+  }
+
+  // ActiveMQ: fields between '|'.
+  bool pipe_word() {
+    const std::size_t end = line_.find(" | ", at_);
+    if (end == std::string_view::npos) return false;
+    const std::string_view field = trimmed(line_.substr(at_, end - at_));
+    if (parts_.level != Level::none || level_of(field) == Level::none) return false;
+    parts_.level = level_of(field);
+    at_ = end + 3;
+    tell("level |");
+    const std::size_t last = line_.rfind(" | ");
+    if (last > end) {
+      const std::size_t middle = line_.rfind(" | ", last - 1);
+      parts_.thread = trimmed(line_.substr(last + 3));
+      if (middle != std::string_view::npos && middle > end) parts_.logger = trimmed(line_.substr(middle + 3, last - middle - 3));
+      line_ = line_.substr(0, middle != std::string_view::npos && middle > end ? middle : last);
+    }
+    over_ = true;
+    return true;
+  }
+
+  // Kafka: "message (kafka.server.KafkaServer)".
+  void logger_at_the_end() {
+    if (!parts_.logger.empty() || parts_.level == Level::none || parts_.text.empty() || parts_.text.back() != ')') return;
+    const std::size_t open = parts_.text.rfind('(');
+    if (open == std::string_view::npos || open == 0 || parts_.text[open - 1] != ' ') return;
+    const std::string_view name = parts_.text.substr(open + 1, parts_.text.size() - open - 2);
+    if (!dotted_name(name)) return;
+    parts_.logger = name;
+    parts_.text = trimmed(parts_.text.substr(0, open));
+  }
+
+  std::string_view line_;
+  Parts& parts_;
+  std::string* layout_;
+  std::size_t at_ = 0;
+  bool over_ = false;          // the message begins here
+  bool strong_level_ = false;  // a level that makes a header even without a time
+  bool just_timed_ = false;
+  bool redis_ = false, ceph_ = false, pipes_ = false;
+};
+
+struct LevelWord {
+  std::string_view word;
+  Level level;
+};
+constexpr std::array kLevelWords = std::to_array<LevelWord>({
+    {"info", Level::info},      {"warn", Level::warning},     {"error", Level::error},   {"debug", Level::debug},
+    {"warning", Level::warning}, {"err", Level::error},       {"fatal", Level::fatal},   {"trace", Level::trace},
+    {"notice", Level::notice},  {"note", Level::notice},      {"critical", Level::fatal}, {"crit", Level::fatal},
+    {"severe", Level::error},   {"emerg", Level::fatal},      {"alert", Level::fatal},   {"panic", Level::fatal},
+    {"inf", Level::info},       {"wrn", Level::warning},      {"dbg", Level::debug},     {"trc", Level::trace},
+    {"ftl", Level::fatal},      {"information", Level::info}, {"fine", Level::debug},    {"finer", Level::debug},
+    {"finest", Level::trace},   {"config", Level::info},      {"system", Level::notice}, {"emergency", Level::fatal},
+    {"verbose", Level::debug},  {"dpanic", Level::fatal},     {"pnc", Level::fatal},     {"i", Level::info},
+    {"w", Level::warning},      {"e", Level::error},          {"d", Level::debug},       {"f", Level::fatal},
+    {"t", Level::trace},        {"v", Level::debug},          {"n", Level::notice},
+});
+
+bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view one) { return line.starts_with(one); });
+}
+
+// "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException", "std::bad_alloc".
+bool exception_name(std::string_view name) {
+  if (name.empty() || name.size() > kLongestName || !(letter_char(name[0]))) return false;
+  for (const char c : name) {
+    if (!letter_char(c) && !digit_char(c) && c != '.' && c != '_' && c != '$' && c != ':') return false;
+  }
+  return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable") || name.ends_with("Interrupt") ||
+         name.ends_with("Failure") || name.ends_with("Timeout") || name.ends_with("Exit") || name.ends_with("::bad_alloc");
+}
+
+}  // namespace
+
+std::string_view level_name(Level level) {
+  constexpr std::array<std::string_view, 8> kNames = {"", "trace", "debug", "info", "notice", "warning", "error", "fatal"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+Level level_of(std::string_view word) {
+  if (word.empty() || word.size() > 11 || !letter_char(word[0])) return Level::none;
+  std::array<char, 11> low{};
+  std::transform(word.begin(), word.end(), low.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  const std::string_view wanted(low.data(), word.size());
+  for (const LevelWord& one : kLevelWords) {
+    if (one.word == wanted) return one.level;
+  }
+  return Level::none;
+}
+
+bool read_header(std::string_view line, Parts& parts, std::string* layout) {
+  if (line.empty()) return false;
+  parts = {};
+  Parts found;
+  if (!Header(line, found, layout).read()) return false;
+  parts = found;
+  return true;
+}
+
+bool names_exception(std::string_view line) {
+  while (!line.empty() && blank(line.front())) line.remove_prefix(1);
+  if (line.starts_with("Caused by: ") || line.starts_with("Suppressed: ") || line.starts_with("Exception in thread ") ||
+      line.starts_with("Wrapped by: "))
+    return true;
+  const std::size_t end = std::min(line.find(": "), line.size());
+  std::string_view name = line.substr(0, end);
+  if (name.ends_with(':')) name.remove_suffix(1);
+  return exception_name(name);
+}
+
+bool begins_by_itself(std::string_view line) {
+  static constexpr std::array kBeginnings = std::to_array<std::string_view>(
+      {"panic: ", "fatal error: ", "runtime: ", "terminate called", "Segmentation fault", "Aborted", "Bus error", "Killed", "Illegal instruction",
+       "*** ", "double free", "free(): ", "malloc(): ", "corrupted ", "thread '", "Exception in thread ", "Traceback (most recent call last)",
+       "Fatal Python error", "Assertion failed", "SUMMARY: ", "==", "OpenJDK ", "# A fatal error", "java.lang.OutOfMemoryError", "Uncaught ",
+       "unexpected fault address", "SIGSEGV", "SIGABRT", "WARNING: DATA RACE", "Error: ", "error: ", "ERROR: ", "FATAL: "});
+  if (starts_with_any(line, kBeginnings)) return true;
+  return line.find(": Assertion `") != std::string_view::npos;
+}
+
+bool looks_like_rest(std::string_view line) {
+  if (line.empty()) return true;
+  if (blank(line[0])) return true;
+  static constexpr std::array kBeginnings = std::to_array<std::string_view>(
+      {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ", "Wrapped by: ", "During handling of the above",
+       "The above exception was", "stack backtrace:", "note: ", "[signal ", "File \"", "main.", "runtime.", "exit status"});
+  if (starts_with_any(line, kBeginnings)) return true;
+  return names_exception(line) && !line.starts_with("Exception in thread");
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,601 @@
+#include "logs/reader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "logs/header.h"
+#include "logs/lines.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::size_t kSampleLines = 400;
+constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
+constexpr std::size_t kMostStreams = 4096;      // of a file; further threads share one
+constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
+constexpr std::uint64_t kFewOfAKind = 256;      // kept of each kind when a file has used up its share, as long as there is room
+constexpr std::size_t kExceptionsInKind = 3;    // lines of a stack trace that count for the kind
+
+// Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each time.
+class KindCache {
+ public:
+  KindCache() : places_(std::size_t{1} << 16) {}
+  [[nodiscard]] const TemplateId* find(std::uint64_t hash) const {
+    for (std::size_t i = hash & mask(), n = 0; n < kProbes; i = (i + 1) & mask(), ++n) {
+      if (places_[i].hash == hash) return &places_[i].id;
+      if (places_[i].hash == 0) return nullptr;
+    }
+    return nullptr;
+  }
+  void add(std::uint64_t hash, TemplateId id) {
+    for (std::size_t i = hash & mask(), n = 0; n < kProbes; i = (i + 1) & mask(), ++n) {
+      if (places_[i].hash != 0) continue;
+      places_[i] = {hash, id};
+      return;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kProbes = 16;
+  struct Place {
+    std::uint64_t hash = 0;
+    TemplateId id = 0;
+  };
+  [[nodiscard]] std::size_t mask() const { return places_.size() - 1; }
+  std::vector<Place> places_;
+};
+
+bool any_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 ? c != '\t' && c != '\n' : byte == 0x7f;
+  });
+}
+
+// What one file gave, with kinds and streams of its own.
+struct FileResult {
+  Source source;
+  Templates kinds;
+  std::vector<Message> messages;
+  std::vector<std::string> streams;
+  std::vector<std::uint64_t> counts;
+  Logs::Texts texts;
+};
+
+class FileReader {
+ public:
+  FileReader(Bytes bytes, const Input& input, const ReadOptions& options, std::size_t most_messages, std::size_t most_text, FileResult& out)
+      : lines_(std::move(bytes)), out_(out), most_messages_(most_messages), most_text_(most_text) {
+    out_.source.path = input.path;
+    out_.source.node = input.node;
+    out_.source.log = log_name(input.path);
+    out_.source.packing = lines_.source().packing();
+    std::int64_t zone = options.zone_ns;
+    for (const CustomForm& one : options.custom) {
+      if (!glob_match(one.files, input.path.string()) && !glob_match(one.files, out_.source.log)) continue;
+      custom_ = &one;
+      if (one.zone_ns) {
+        zone = *one.zone_ns;
+        out_.source.zoned = true;
+      }
+      break;
+    }
+    const std::int64_t written = lines_.source().modified_ns();
+    clock_ = TimeKeeper(zone, written != 0 ? written : wall_ns());
+  }
+
+  void read() {
+    take_sample();
+    if (out_.source.trouble.empty()) {
+      form_ = Form::choose(sample_, custom_);
+      out_.source.form = form_->words();
+      if (form_->is_journal_export()) {
+        read_journal();
+      } else {
+        std::string_view line;
+        for (const std::string& one : sample_) take(one);
+        while (lines_.next(line)) take(line);
+      }
+    }
+    finish_message();
+    close();
+  }
+
+ private:
+  void take_sample() {
+    std::string_view line;
+    std::size_t bytes = 0, controls = 0;
+    while (sample_.size() < kSampleLines && bytes < kSampleBytes && lines_.next(line)) {
+      bytes += line.size() + 1;
+      controls += static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 9 || (byte > 13 && byte < 27);
+      }));
+      sample_.emplace_back(line);
+      // The journal's fields are told apart from binary content by its first line; its fields can't be read by lines.
+      if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
+    }
+    using namespace std::string_view_literals;
+    if (sample_.empty()) return;
+    if (sample_[0].starts_with("LPKSHHRH")) {
+      out_.source.trouble = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
+    } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
+      out_.source.trouble = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
+    } else if (controls * 20 > bytes) {  // random bytes have one in twelve
+      out_.source.trouble = "its content is binary, nothing of it was taken for messages";
+    }
+  }
+
+  void take(std::string_view line) {
+    ++line_;
+    Took took = form_->take(line, parts_);
+    // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
+    if (took == Took::message && open_ && !parts_.time && now_.level >= Level::error && parts_.text.starts_with("Traceback (most recent call last)"))
+      took = Took::rest;
+    message_line(took);
+  }
+
+  void message_line(Took took) {
+    switch (took) {
+      case Took::nothing: return;
+      case Took::joined:
+        if (open_) append({}, parts_.text);
+        return;
+      case Took::rest:
+        ++out_.source.rest;
+        if (open_) {
+          if (exceptions_ < kExceptionsInKind && head_.size() < kMostMasked && names_exception(parts_.text)) {
+            ++exceptions_;
+            head_ += ' ';
+            head_ += parts_.text.substr(parts_.text.find_first_not_of(" \t"));
+          }
+          append("\n", parts_.text);
+          return;
+        }
+        [[fallthrough]];
+      case Took::message: begin_message();
+    }
+  }
+
+  void append(std::string_view between, std::string_view text) {
+    if (text_.size() + between.size() >= kLongestText) return;
+    text_ += between;
+    text_ += text.substr(0, kLongestText - text_.size());
+    long_text_ = true;
+  }
+
+  void begin_message() {
+    finish_message();
+    open_ = true;
+    Message& message = now_;
+    message = {};
+    message.line = line_;
+    message.level = parts_.level;
+    message.ts_ns = last_ns_;
+    if (parts_.time) {
+      ++out_.source.timed;
+      message.ts_ns = last_ns_ = clock_.take(*parts_.time);
+      last_kind_ = parts_.time->kind;
+      out_.source.time_kind = std::max(out_.source.time_kind, last_kind_);
+      out_.source.zoned = out_.source.zoned || parts_.time->zoned;
+      all_zoned_ = all_zoned_ && parts_.time->zoned;
+    }
+    kind_of_time_ = last_kind_;
+    if (out_.source.host.empty() && !parts_.host.empty()) out_.source.host = parts_.host;
+    message.stream = stream_of();
+    logger_.assign(parts_.logger);
+    text_.assign(parts_.text.substr(0, kLongestText));
+    head_.assign(text_, 0, std::min(text_.find('\n'), kMostMasked));
+    exceptions_ = 0;
+    long_text_ = false;
+    // A message whose rest came with it (JSON's stack traces).
+    for (std::size_t at = text_.find('\n'); at != std::string::npos && exceptions_ < kExceptionsInKind; at = text_.find('\n', at + 1)) {
+      const std::string_view line = std::string_view(text_).substr(at + 1, text_.find('\n', at + 1) - at - 1);
+      if (!names_exception(line)) continue;
+      ++exceptions_;
+      head_ += ' ';
+      head_ += line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+    }
+  }
+
+  // Threads have names where people gave them one; a number is another one in each run.
+  std::uint32_t stream_of() {
+    std::string_view name = parts_.thread;
+    if (name.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos) name = parts_.logger;
+    if (name == last_stream_name_ && stream_known_) return last_stream_;
+    last_stream_name_.assign(name);
+    stream_known_ = true;
+    mask(name, masked_);
+    if (masked_.empty()) masked_ = out_.source.log;
+    const auto found = stream_ids_.find(masked_);
+    if (found != stream_ids_.end()) return last_stream_ = found->second;
+    if (out_.streams.size() >= kMostStreams) return last_stream_ = 0;
+    last_stream_ = static_cast<std::uint32_t>(out_.streams.size());
+    stream_ids_.emplace(masked_, last_stream_);
+    out_.streams.push_back(masked_);
+    return last_stream_;
+  }
+
+  void finish_message() {
+    if (!open_) return;
+    open_ = false;
+    ++out_.source.messages;
+    mask(head_, masked_);
+    const std::uint64_t hash =
+        (std::hash<std::string_view>()(masked_) ^ (std::hash<std::string_view>()(logger_) * 31) ^ (static_cast<std::uint64_t>(now_.level) << 56)) | 1;
+    TemplateId kind = 0;
+    if (const TemplateId* known = cache_.find(hash)) {
+      kind = *known;
+    } else {
+      mask(logger_, masked_logger_);
+      kind = out_.kinds.learn(masked_, now_.level, masked_logger_);
+      cache_.add(hash, kind);
+    }
+    if (out_.counts.size() <= kind) out_.counts.resize(kind + 1);
+    const std::uint64_t count = ++out_.counts[kind];
+    const std::size_t kept = out_.messages.size();
+    if (kept >= most_messages_ && (count > kFewOfAKind || kept >= most_messages_ + most_messages_ / 4)) return;
+    now_.kind = kind;
+    if (out_.texts.bytes.size() + text_.size() <= most_text_ ||
+        (count <= kTextsPerKind && out_.texts.bytes.size() + text_.size() <= most_text_ + most_text_ / 4)) {
+      if (any_control(text_)) {
+        for (char& c : text_) {
+          if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = '?';
+          if (c == 0x7f) c = '?';
+        }
+      }
+      out_.texts.bytes += text_;
+      out_.texts.ends.push_back(static_cast<std::uint32_t>(out_.texts.bytes.size()));
+      now_.text = static_cast<std::uint32_t>(out_.texts.ends.size());
+    }
+    out_.messages.push_back(now_);
+    // Times without a date get theirs once the last line was read.
+    if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot) incomplete_.emplace_back(kept, kind_of_time_);
+  }
+
+  // Entries of KEY=VALUE lines, ended by an empty one; a value with control characters stands as KEY, its length and its bytes.
+  void read_journal() {
+    std::string message, identifier, host, unit;
+    std::optional<TimeStamp> time;
+    Level level = Level::none;
+    const auto give = [&] {
+      if (time && !message.empty()) {
+        Took took = form_->take_inner(message, parts_);
+        if (took == Took::rest) took = Took::message;
+        parts_.time = time;
+        if (parts_.level == Level::none) parts_.level = level;
+        if (parts_.logger.empty()) parts_.logger = identifier.empty() ? unit : identifier;
+        parts_.host = host;
+        message_line(took);
+      }
+      message.clear();
+      time.reset();
+      level = Level::none;
+    };
+    const auto field = [&](std::string_view key, std::string_view value) {
+      if (key == "__REALTIME_TIMESTAMP") {
+        TimeStamp stamp;
+        stamp.zoned = true;
+        for (const char c : value.substr(0, 16)) stamp.ns = c >= '0' && c <= '9' ? stamp.ns * 10 + (c - '0') : stamp.ns;
+        stamp.ns *= 1000;
+        time = stamp;
+      } else if (key == "MESSAGE") {
+        message.assign(value.substr(0, kLongestText));
+      } else if (key == "SYSLOG_IDENTIFIER") {
+        identifier.assign(value);
+      } else if (key == "_SYSTEMD_UNIT") {
+        unit.assign(value);
+      } else if (key == "_HOSTNAME") {
+        host.assign(value);
+      } else if (key == "PRIORITY" && value.size() == 1 && value[0] >= '0' && value[0] <= '7') {
+        constexpr std::array kLevels = {Level::fatal, Level::fatal, Level::fatal, Level::error, Level::warning, Level::notice, Level::info, Level::debug};
+        level = kLevels[static_cast<std::size_t>(value[0] - '0')];
+      }
+    };
+    std::string_view line;
+    std::string name;
+    bool first = true;
+    for (;;) {
+      if (first && !sample_.empty()) line = sample_[0];
+      else if (!lines_.next(line)) break;
+      first = false;
+      ++line_;
+      if (line.empty()) {
+        give();
+        identifier.clear();
+        unit.clear();
+        continue;
+      }
+      const std::size_t equals = line.find('=');
+      if (equals != std::string_view::npos) {
+        field(line.substr(0, equals), line.substr(equals + 1));
+        continue;
+      }
+      name.assign(line.substr(0, 256));
+      std::string_view bytes;
+      if (!lines_.take(8, bytes)) break;
+      std::uint64_t length = 0;
+      for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+      if (length > std::uint64_t{768} << 20) {
+        out_.source.trouble = fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
+        break;
+      }
+      if (lines_.take(length, bytes)) field(name, bytes);
+      if (!lines_.next(line)) break;  // the newline behind the bytes
+    }
+    give();
+  }
+
+  void close() {
+    Source& source = out_.source;
+    source.lines = line_;
+    source.bytes = lines_.bytes();
+    source.cut = lines_.cut();
+    source.kept = out_.messages.size();
+    source.overflow = out_.kinds.overflow();
+    if (!lines_.source().damage().empty() && source.trouble.empty()) source.trouble = lines_.source().damage();
+    for (const auto& [index, kind] : incomplete_) {
+      if (out_.messages[index].ts_ns != kNoTime) out_.messages[index].ts_ns += clock_.offset(kind);
+    }
+    for (const Message& one : out_.messages) {
+      if (one.ts_ns == kNoTime) continue;
+      if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
+      if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
+    }
+    // What stands before the first time belongs to that moment.
+    for (Message& one : out_.messages) {
+      if (one.ts_ns != kNoTime) break;
+      one.ts_ns = source.first_ns;
+    }
+    if (out_.streams.empty()) out_.streams.push_back(source.log);
+    out_.counts.resize(out_.kinds.size());
+  }
+
+  LineReader lines_;
+  FileResult& out_;
+  std::size_t most_messages_, most_text_;
+  const CustomForm* custom_ = nullptr;
+  std::optional<Form> form_;
+  std::vector<std::string> sample_;
+  TimeKeeper clock_{0, 0};
+  KindCache cache_;
+  std::unordered_map<std::string, std::uint32_t> stream_ids_;
+  std::vector<std::pair<std::size_t, TimeKind>> incomplete_;
+
+  Parts parts_;
+  std::uint64_t line_ = 0;
+  Message now_;
+  bool open_ = false, long_text_ = false;
+  std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
+  bool stream_known_ = false;
+  std::uint32_t last_stream_ = 0;
+  std::size_t exceptions_ = 0;
+  std::int64_t last_ns_ = kNoTime;
+  TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
+  bool all_zoned_ = true;
+};
+
+// Kinds and streams of one file become those of all.
+void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map<std::string, std::uint32_t>& streams) {
+  std::vector<TemplateId> kinds(file.kinds.size());
+  for (TemplateId i = 0; i < kinds.size(); ++i) kinds[i] = templates.learn(file.kinds, i);
+  std::vector<std::uint32_t> stream_of(file.streams.size());
+  for (std::size_t i = 0; i < stream_of.size(); ++i) {
+    const auto [at, added] = streams.try_emplace(file.streams[i], static_cast<std::uint32_t>(logs.streams.size()));
+    if (added) logs.streams.push_back(file.streams[i]);
+    stream_of[i] = at->second;
+  }
+  const auto source = static_cast<std::uint16_t>(logs.sources.size());
+  for (Message& one : file.messages) {
+    one.kind = kinds[one.kind];
+    one.stream = stream_of[one.stream];
+    one.source = source;
+  }
+  // The node it belongs to.
+  const Source& about = file.source;
+  const std::string name = !about.node.empty() ? about.node : !about.host.empty() ? about.host : about.log;
+  auto node = std::find_if(logs.nodes.begin(), logs.nodes.end(),
+                           [&](const NodeLog& one) { return one.node == about.node && one.name == name; });
+  if (node == logs.nodes.end()) {
+    logs.nodes.push_back({about.node, name, {}, {}});
+    node = logs.nodes.end() - 1;
+  }
+  node->counts.resize(std::max(node->counts.size(), templates.size()));
+  for (std::size_t i = 0; i < kinds.size(); ++i) node->counts[kinds[i]] += file.counts[i];
+  if (node->messages.empty()) {
+    node->messages = std::move(file.messages);
+  } else {
+    node->messages.insert(node->messages.end(), file.messages.begin(), file.messages.end());
+    file.messages = {};
+  }
+  logs.sources.push_back(std::move(file.source));
+  logs.texts.push_back(std::move(file.texts));
+}
+
+// A file whose times say no zone and lie apart from all that do by whole quarters of an hour comes from a place with another clock:
+// it is moved there when that makes it overlap, and told.
+void meet(Logs& logs) {
+  constexpr std::int64_t kQuarter = 900 * kSecond;
+  constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
+  constexpr std::int64_t kSlack = 60 * kSecond;
+  std::int64_t first = kNoTime, last = kNoTime;
+  for (const Source& one : logs.sources) {
+    if (one.first_ns == kNoTime || !one.zoned) continue;
+    first = first == kNoTime ? one.first_ns : std::min(first, one.first_ns);
+    last = last == kNoTime ? one.last_ns : std::max(last, one.last_ns);
+  }
+  if (first == kNoTime) return;
+  for (std::size_t i = 0; i < logs.sources.size(); ++i) {
+    Source& one = logs.sources[i];
+    if (one.first_ns == kNoTime || one.zoned) continue;
+    if (one.last_ns >= first - kSlack && one.first_ns <= last + kSlack) continue;
+    const std::int64_t apart = last - one.last_ns;  // logs of one incident end together
+    const std::int64_t shift = (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
+    if (shift == 0 || shift > kMostZone || shift < -kMostZone) continue;
+    if (one.last_ns + shift < first - kSlack || one.first_ns + shift > last + kSlack) continue;
+    one.shifted_ns = shift;
+    one.first_ns += shift;
+    one.last_ns += shift;
+    for (NodeLog& node : logs.nodes) {
+      for (Message& message : node.messages) {
+        if (message.source == i && message.ts_ns != kNoTime) message.ts_ns += shift;
+      }
+    }
+  }
+}
+
+void order(Logs& logs) {
+  for (NodeLog& node : logs.nodes) {
+    // Lines of one file keep their order, whatever their times say: what was written first happened first. Files are then put
+    // together by time; a file without times comes last.
+    std::vector<std::vector<Message>> files(logs.sources.size());
+    bool several = false;
+    for (std::size_t i = 1; i < node.messages.size() && !several; ++i) several = node.messages[i].source != node.messages[0].source;
+    if (!several) continue;
+    for (const Message& one : node.messages) files[one.source].push_back(one);
+    // Files of one log follow each other: by their times, else older rotations (further down the list of names) first.
+    std::vector<std::size_t> at(files.size());
+    const auto time_at = [&](std::size_t file) {
+      const Message& one = files[file][at[file]];
+      return one.ts_ns == kNoTime ? std::numeric_limits<std::int64_t>::max() : one.ts_ns;
+    };
+    std::vector<std::size_t> heap;
+    const auto later = [&](std::size_t a, std::size_t b) {
+      const std::int64_t ta = time_at(a), tb = time_at(b);
+      return ta != tb ? ta > tb : a > b;
+    };
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (!files[i].empty()) heap.push_back(i);
+    }
+    std::make_heap(heap.begin(), heap.end(), later);
+    node.messages.clear();
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), later);
+      const std::size_t file = heap.back();
+      heap.pop_back();
+      node.messages.push_back(files[file][at[file]++]);
+      if (at[file] == files[file].size()) continue;
+      heap.push_back(file);
+      std::push_heap(heap.begin(), heap.end(), later);
+    }
+  }
+}
+
+Logs put_together(std::vector<FileResult>& files, Templates& templates) {
+  Logs logs;
+  std::unordered_map<std::string, std::uint32_t> streams;
+  for (FileResult& one : files) {
+    join(one, logs, templates, streams);
+    one = {};
+  }
+  for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
+  meet(logs);
+  order(logs);
+  return logs;
+}
+
+bool all_digit_chars(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::string_view Logs::text(const Message& message) const {
+  if (message.text == 0) return {};
+  const Texts& of = texts[message.source];
+  const std::size_t begin = message.text == 1 ? 0 : of.ends[message.text - 2];
+  return std::string_view(of.bytes).substr(begin, of.ends[message.text - 1] - begin);
+}
+
+std::string log_name(const std::filesystem::path& path) {
+  std::string name = path.filename().string();
+  const auto strip = [&](std::string_view suffix) {
+    if (!name.ends_with(suffix) || name.size() == suffix.size()) return false;
+    name.resize(name.size() - suffix.size());
+    return true;
+  };
+  for (bool more = true; more;) {
+    more = strip(".gz") || strip(".xz") || strip(".zst") || strip(".bz2") || strip(".old");
+    // ".1", ".20261122", "-20261122", also before an ending: "app-2026-11-22.log".
+    const std::size_t dot = name.rfind('.');
+    if (dot != std::string::npos && dot != 0 && all_digit_chars(std::string_view(name).substr(dot + 1))) {
+      name.resize(dot);
+      more = true;
+    }
+  }
+  const std::size_t ending = std::min(name.rfind('.'), name.size());
+  std::size_t begin = ending;
+  while (begin > 0 && (all_digit_chars(name.substr(begin - 1, 1)) || name[begin - 1] == '-' || name[begin - 1] == '_')) --begin;
+  if (ending - begin >= 8 && begin != 0 && !all_digit_chars(name.substr(begin, 1))) name.erase(begin, ending - begin);
+  return name;
+}
+
+std::string words(const Source& source) {
+  std::string out = fmt::format("{}: {} lines, {} messages", source.path.string(), source.lines, source.messages);
+  if (source.messages == 0) return out + (source.trouble.empty() ? "" : fmt::format("; {}", source.trouble));
+  out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed), source.form);
+  if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
+  if (source.rest != 0) out += fmt::format("; {} lines belong to the message before", source.rest);
+  if (source.timed != 0 && source.time_kind == TimeKind::no_date) out += "; times have no date: it is told by when the file was written";
+  if (source.timed != 0 && source.time_kind == TimeKind::no_year) out += "; times have no year: it is told by when the file was written";
+  if (source.timed != 0 && source.time_kind == TimeKind::since_boot)
+    out += "; times count from a start: they are told by when the file was written";
+  if (source.timed != 0 && !source.zoned && source.time_kind != TimeKind::since_boot)
+    out += source.shifted_ns != 0 ? fmt::format("; times have no zone, and were moved by {}{} to meet those of the other files",
+                                                source.shifted_ns < 0 ? "-" : "", format_duration(std::abs(source.shifted_ns)))
+                                  : "; times have no zone and are taken for UTC's";
+  if (source.cut != 0) out += fmt::format("; {} lines were longer than {}", source.cut, format_size(LineReader::kLongestLine));
+  if (source.kept < source.messages) out += fmt::format("; {} messages are only counted", source.messages - source.kept);
+  if (source.overflow != 0) out += fmt::format("; {} messages are of no kind, there are more than {} kinds", source.overflow, Templates::kMost);
+  if (!source.trouble.empty()) out += fmt::format("; {}", source.trouble);
+  return out;
+}
+
+Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options, Templates& templates) {
+  if (inputs.size() > 4096) return fail(ErrorKind::input, fmt::format("{} log files are given, at most 4096 can be read", inputs.size()));
+  std::vector<Bytes> files;
+  std::vector<double> weights;
+  double whole = 0;
+  for (const Input& one : inputs) {
+    ROSE_TRY(Bytes bytes, Bytes::open(one.path));
+    // Packed text grows about tenfold.
+    weights.push_back(1 + static_cast<double>(bytes.file_size()) * (bytes.packing().empty() ? 1 : 10));
+    whole += weights.back();
+    files.push_back(std::move(bytes));
+  }
+  std::vector<FileResult> results(inputs.size());
+  std::vector<std::size_t> by_size(inputs.size());
+  for (std::size_t i = 0; i < by_size.size(); ++i) by_size[i] = i;
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t n = next++; n < by_size.size(); n = next++) {
+      const std::size_t i = by_size[n];
+      const double share = weights[i] / whole;
+      const auto messages = std::max(kLeastMessages, static_cast<std::size_t>(share * kMostMessages));
+      const auto text = std::max(std::size_t{1} << 20, static_cast<std::size_t>(share * kMostTextBytes));
+      FileReader(std::move(files[i]), inputs[i], options, messages, text, results[i]).read();
+    }
+  };
+  const unsigned most = options.threads != 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < std::min<std::size_t>(most, inputs.size()); ++i) threads.emplace_back(work);
+    work();
+  }
+  return put_together(results, templates);
+}
+
+Logs read_text(std::string content, const Input& input, const ReadOptions& options, Templates& templates) {
+  std::vector<FileResult> results(1);
+  FileReader(Bytes::of(std::move(content)), input, options, kMostMessages, kMostTextBytes, results[0]).read();
+  return put_together(results, templates);
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,24 @@
+// Logs: no content may crash the reader, what it keeps stays within its bounds, and what it says of the file is one line.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "logs/reader.h"
+
+using namespace rose::logs;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Templates kinds;
+  const Logs logs = read_text(std::string(reinterpret_cast<const char*>(data), size), {"x.log", "n1"}, {}, kinds);
+  if (logs.sources.size() != 1 || logs.nodes.size() != 1) std::abort();
+  const Source& source = logs.sources[0];
+  if (words(source).find('\n') != std::string::npos) std::abort();
+  if (source.messages > source.lines || source.kept > source.messages) std::abort();
+  if (logs.nodes[0].messages.size() != source.kept || kinds.size() > Templates::kMost + 8) std::abort();
+  for (const Message& message : logs.nodes[0].messages) {
+    if (message.kind >= kinds.size() || message.stream >= logs.streams.size() || message.line > source.lines) std::abort();
+    if (logs.text(message).size() > kLongestText + 1) std::abort();
+    (void)kinds.text(message.kind);
+  }
+  return 0;
+}

@@ -1,0 +1,222 @@
+#include "logs_support.h"
+
+#include <zlib.h>
+
+#include <cstdlib>
+
+#include "base/units.h"
+#include "logs/lines.h"
+
+using namespace rose;
+using namespace rose::logs;
+using namespace rose::logs::test;
+
+TEST_CASE("real logs are read in the form they have") {
+  struct Row {
+    const char* name;
+    const char* form;
+    std::uint64_t lines, messages, timed;
+  };
+  const Row rows[] = {
+      {"etcd.failure", "JSON, an object a line", 37, 37, 37},
+      {"journald-export.failure", "the journal's export form", 90, 5, 5},
+      {"journald-json.failure", "the journal as JSON", 5, 5, 5},
+      {"journald-short.failure", "syslog (RFC 3164)", 7, 5, 5},
+      {"klog.failure", "glog", 18, 17, 17},
+      {"mosquitto.failure", "'time message'", 35, 35, 35},
+      {"nats.failure", "'[number] time [level] message'", 39, 39, 39},
+      {"nginx-access.failure", "a web server's access log", 8, 8, 8},
+      {"nginx.failure", "'time [level] number: message'", 24, 24, 24},
+      {"postgresql.failure", "'time [number] level: message'", 25, 25, 25},
+      {"prometheus.failure", "key=value", 134, 7, 5},
+      {"python.failure", "'time level thread logger: message'", 18, 8, 7},
+      {"redis.failure", "'number:role time mark message'", 29, 29, 29},
+      {"redis-replica.failure", "'number:role time mark message'", 33, 33, 33},
+      {"supervisor.failure", "'time level message'", 18, 18, 18},
+      {"syslog.failure", "syslog (RFC 3164)", 6, 6, 6},
+      {"syslog-rfc5424.failure", "syslog (RFC 5424)", 6, 6, 6},
+      {"zookeeper.failure", "'time [thread] - level [logger] - message'", 177, 148, 148},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    Templates kinds;
+    const Logs logs = read_files({{log_file(row.name), "n1"}}, kinds);
+    const Source& source = logs.sources[0];
+    CHECK(source.form == row.form);
+    CHECK(source.lines == row.lines);
+    CHECK(source.messages == row.messages);
+    CHECK(source.timed == row.timed);
+    CHECK(source.trouble == "");
+    CHECK(words(source).find(row.form) != std::string::npos);
+    std::uint64_t counted = 0;
+    for (const std::uint64_t count : logs.nodes.at(0).counts) counted += count;
+    CHECK(counted == row.messages);
+  }
+}
+
+TEST_CASE("what real messages say, when, and how loudly") {
+  struct Row {
+    const char* name;
+    const char* text;
+    Level level;
+    const char* kind;
+  };
+  const Row rows[] = {
+      {"redis.failure", "Background saving error", Level::warning, "Background saving error"},
+      {"postgresql.failure", "could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", Level::fatal, ""},
+      {"nats.failure", "Error trying to connect to route (attempt 1): dial tcp 127.0.0.1:6223: connect: connection refused", Level::error,
+       "Error trying to connect to route (attempt <n>): dial tcp <addr>: connect: connection refused"},
+      {"nginx.failure", "*7 no live upstreams while connecting to upstream", Level::error, ""},
+      {"supervisor.failure", "exited: worker (terminated by SIGKILL; not expected)", Level::warning, ""},
+      {"python.failure", "cannot save record 2\nTraceback (most recent call last):", Level::error, ""},
+      {"journald-export.failure", "Traceback (most recent call last):\n  File \"store.py\", line 3, in save\nOSError", Level::error, ""},
+      {"journald-short.failure", "cannot write /var/lib/store/data: No space left on device", Level::none,
+       "cannot write <path>: No space left on device"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    Templates kinds;
+    const Logs logs = read_files({{log_file(row.name), "n1"}}, kinds);
+    bool found = false;
+    for (const Message& one : logs.nodes.at(0).messages) {
+      if (logs.text(one).find(row.text) == std::string_view::npos) continue;
+      found = true;
+      CHECK(one.level == row.level);
+      CHECK(one.ts_ns != kNoTime);
+      if (*row.kind != '\0') CHECK(kinds.text(one.kind) == row.kind);
+    }
+    CHECK(found);
+  }
+}
+
+TEST_CASE("a stack trace is one message, and what was thrown counts for its kind") {
+  const Read one(
+      "2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n"
+      "java.io.IOException: No space left on device\n"
+      "\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+      "Caused by: java.lang.Foo: bar\n"
+      "\t... 3 more\n"
+      "2026-01-02 03:04:06,000 [main] ERROR o.x.Store - cannot save\n"
+      "java.io.EOFException\n"
+      "2026-01-02 03:04:07,000 [io] INFO o.x.Store - saved\n");
+  REQUIRE(one.messages().size() == 3);
+  CHECK(one.text(0).find("\tat java.io") != std::string::npos);
+  CHECK(one.messages()[0].kind != one.messages()[1].kind);
+  CHECK(one.logs.streams.at(one.messages()[0].stream) == "main");
+  CHECK(one.logs.streams.at(one.messages()[2].stream) == "io");
+  CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 322'000'000);
+}
+
+TEST_CASE("a container's JSON around a server's own lines") {
+  const Read one(
+      R"({"log":"2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n","stream":"stderr","time":"2026-01-02T03:04:05.679Z"})"
+      "\n"
+      R"({"log":"java.io.IOException: Broken pipe\n","stream":"stderr","time":"2026-01-02T03:04:05.679Z"})"
+      "\n"
+      R"({"log":"2026-01-02 03:04:06,678 [main] INFO o.x.Store - saved\n","stream":"stderr","time":"2026-01-02T03:04:06.679Z"})"
+      "\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.messages()[0].level == Level::error);
+  CHECK(one.text(0).find("cannot save\njava.io.IOException: Broken pipe") == 0);
+}
+
+TEST_CASE("times without a zone, a year or a date") {
+  const auto span = [](const char* text, const ReadOptions& options = {}) {
+    const Read one(text, options);
+    REQUIRE(one.messages().size() == 2);
+    return one.messages()[1].ts_ns - one.messages()[0].ts_ns;
+  };
+  CHECK(span("2026-01-02T03:04:05Z a\n2026-01-02T05:04:05+02:00 b\n") == 0);
+  CHECK(span("Dec 31 23:59:59 h p[1]: a\nJan  1 00:00:01 h p[1]: b\n") == 2 * kSecond);
+  CHECK(span("23:59:59.500 INFO a\n00:00:00.250 INFO b\n") == kSecond * 3 / 4);
+  CHECK(span("[   12.000000] a\n[   13.500000] b\n") == kSecond * 3 / 2);
+  ReadOptions custom;
+  custom.custom.push_back({"*.log", R"(^<(?P<time>[^>]*)> (?P<message>.*)$)", "%d.%m.%Y %H:%M:%S", std::nullopt});
+  CHECK(pattern_problem(custom.custom[0].pattern) == "");
+  CHECK(pattern_problem("(") != "");
+  CHECK(span("<02.01.2026 03:04:05> a\n<02.01.2026 03:05:05> b\n", custom) == 60 * kSecond);
+}
+
+TEST_CASE("files of one node are one log, packed or not, in the order of time") {
+  char name[] = "/tmp/rose-logs-XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::filesystem::path folder = name;
+  const std::string older = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";
+  REQUIRE(write_file(folder / "server.log", "2026-01-02 03:04:07 INFO three\n"));
+  const gzFile packed = ::gzopen((folder / "server.log.1.gz").c_str(), "wb");
+  REQUIRE(::gzwrite(packed, older.data(), static_cast<unsigned>(older.size())) == static_cast<int>(older.size()));
+  ::gzclose(packed);
+  Templates kinds;
+  const Logs logs = read_files({{folder / "server.log", "n1"}, {folder / "server.log.1.gz", "n1"}}, kinds);
+  REQUIRE(logs.nodes.size() == 1);
+  std::string all;
+  for (const Message& one : logs.nodes[0].messages) all += std::string(logs.text(one)) + " ";
+  CHECK(all == "one two three ");
+  CHECK(logs.sources[1].packing == "gzip");
+  CHECK(logs.sources[1].log == logs.sources[0].log);
+  std::filesystem::remove_all(folder);
+  Templates none;
+  const Input missing{folder / "server.log", ""};
+  const Result<Logs> gone = read_logs(std::span(&missing, 1), {}, none);
+  REQUIRE(!gone);
+  CHECK(gone.error().kind == ErrorKind::input);
+  CHECK(gone.error().message.find("server.log") != std::string::npos);
+}
+
+TEST_CASE("names of rotated files") {
+  CHECK(log_name("/var/log/server.log.2.gz") == "server.log");
+  CHECK(log_name("app-2026-11-22.log") == "app.log");
+  CHECK(log_name("server.log") == "server.log");
+}
+
+TEST_CASE("hostile logs are harmless") {
+  SECTION("a line of 100 MB") {
+    const Read one(std::string(100'000'000, 'x') + "\n2026-01-02 03:04:05 ERROR end\n");
+    CHECK(one.source().cut == 1);
+    CHECK(one.messages().size() == 2);
+    CHECK(one.text(0).size() <= kLongestText);
+  }
+  SECTION("binary content") {
+    std::string bytes;
+    for (std::uint32_t i = 0, x = 1; i < 100'000; ++i) bytes += static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+    const Read one(bytes);
+    CHECK(one.source().messages == 0);
+    CHECK(one.source().trouble.find("binary") != std::string::npos);
+  }
+  SECTION("a million templates") {
+    std::string text;
+    const auto letters = [](std::uint32_t n) {
+      std::string word;
+      for (int i = 0; i < 5; ++i, n /= 26) word += static_cast<char>('a' + n % 26);
+      return word;
+    };
+    for (std::uint32_t i = 0; i < 1'000'000; ++i) text += letters(i * 7919U) + " " + letters(i * 104729U) + "\n";
+    const Read one(std::move(text));
+    CHECK(one.source().messages == 1'000'000);
+    CHECK(one.kinds.size() <= Templates::kMost + 8);
+    CHECK((one.kinds.overflow() > 0 || one.kinds.size() < Templates::kMost));
+  }
+  SECTION("no newline, control characters, terminal colours") {
+    const Read one("2026-01-02 03:04:05 \x1b[31mERROR\x1b[0m a\x01" "b");
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.messages()[0].level == Level::error);
+    CHECK(one.text(0) == "a?b");
+  }
+  SECTION("nothing") { CHECK(Read("").source().messages == 0); }
+  SECTION("a packed file that is cut") {
+    const std::string text = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";
+    std::string packed(200, '\0');
+    z_stream stream{};
+    REQUIRE(::deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    packed.resize(stream.total_out - 12);
+    ::deflateEnd(&stream);
+    const Read one(packed);
+    CHECK(one.source().trouble == "the gzip data end in the middle");
+    CHECK(one.source().packing == "gzip");
+  }
+}
