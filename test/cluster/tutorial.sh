@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# examples/README.md, word for word: its files are written, its commands run in their order. Only what records in production is left out.
+# Usage: tutorial.sh ROSE BUILD
+here=$(dirname "$(realpath "$0")")
+. "$here/common.bash"
+rose=$(realpath "$rose")
+for tool in ip redis-server redis-cli prlimit; do
+  command -v $tool > /dev/null || skip "$tool is missing"
+done
+
+mkdir "$work/bin" "$work/tutorial"
+ln -s "$rose" "$work/bin/rose"
+export PATH=$work/bin:$PATH
+cd "$work/tutorial"
+python3 - "$here/../../examples/README.md" << 'EOF'
+import pathlib, re, sys
+text = pathlib.Path(sys.argv[1]).read_text()
+commands = []
+for language, block in re.findall(r"^```(\w*)\n(.*?)^```\s*$", text, flags=re.M | re.S):
+    name = re.match(r"# (\S+\.(?:toml|sh))\n", block)
+    if name:
+        file = pathlib.Path(name[1])
+        file.write_text(block[name.end():])
+        if file.suffix == ".sh":
+            file.chmod(0o755)
+    elif language in ("", "sh") and "--control" not in block:
+        commands += block.replace("\\\n", " ").splitlines()
+pathlib.Path("commands").write_text("\n".join(commands) + "\n")
+EOF
+[ "$(grep -c '^rose ' commands)" -ge 6 ] || fail "examples/README.md shows only: $(cat commands)"
+# A test has less time than a user: fewer runs, nothing made simpler.
+sed -i 's/^jobs = 2$/jobs = 2\nconfirm_runs = 4\nsimplify = false/' rose.toml
+grep -q confirm_runs rose.toml || fail "rose.toml has no line 'jobs = 2'"
+
+while read -r command; do
+  expect 0 sh -c "$command" < /dev/null
+  case $command in
+    'rose trace'*) says out 'reproduced: the oracle found the bug' ;;
+    *--summary*) says out 'new .*openat EMFILE .*temp-.*rdb' ;;
+    'rose diagnose'*) says out 'fail the 1st openat of \*/temp-\*\.rdb on primary with EMFILE' ;;
+  esac
+done < commands
+[ -s report/report.html ] || fail "there is no report"
+[ -s replay.xml ] || fail "there is no replay.xml"

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""The documents: their links lead somewhere, the commands they show are taken, and the reference has the keys that the parser knows.
+
+Usage: documents.py ROSE
+"""
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from table import Table
+
+rose = os.path.realpath(sys.argv[1])
+root = pathlib.Path(__file__).parent.parent.parent
+table = Table(rose)
+failures = 0
+
+
+def fail(text):
+    global failures
+    failures += 1
+    print("FAILED: " + text)
+
+
+def documents():
+    """Those of the project: at the top and in its folders, without what builds leave."""
+    found = [p for p in root.glob("*.md")]
+    for folder in ("bpf", "cmake", "configs", "examples", "src", "test"):
+        found += [p for p in (root / folder).rglob("*.md") if "build" not in p.relative_to(root).parts]
+    return sorted(found)
+
+
+def without_code(text):
+    text = re.sub(r"^```.*?^```\s*$", "", text, flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "code", text)
+
+
+def anchors(text):
+    """The names that GitHub gives to headings."""
+    names = set()
+    for heading in re.findall(r"^#+ +(.+?)\s*$", re.sub(r"^```.*?^```\s*$", "", text, flags=re.M | re.S), flags=re.M):
+        names.add(re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-"))
+    return names
+
+
+def check_links():
+    count = 0
+    for file in documents():
+        for target in re.findall(r"\]\(([^)\s]+)\)", without_code(file.read_text())):
+            if re.match(r"[a-z]+:", target):
+                continue
+            count += 1
+            path, _, anchor = target.partition("#")
+            to = (file.parent / path) if path else file
+            where = f"{file.relative_to(root)}: the link to {target}"
+            if not to.exists():
+                fail(f"{where}: there is no such file")
+            elif root not in to.resolve().parents and to.resolve() != root:
+                fail(f"{where} leaves the project")
+            elif anchor and (to.suffix != ".md" or anchor not in anchors(to.read_text())):
+                fail(f"{where}: there is no such heading")
+    if count < 20:
+        fail(f"only {count} links were found: are they looked for in the right way?")
+    for file in documents():
+        if file.parent != root and file.name == "README.md" and file.parent.parent == root:
+            if f"]({file.relative_to(root)}" not in (root / "README.md").read_text():
+                fail(f"README.md does not lead to {file.relative_to(root)}")
+
+
+def shown_commands(text):
+    """Lines of code blocks that call rose, continued lines joined; pipes and redirections cut off."""
+    for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```\s*$", text, flags=re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = re.sub(r"\s+#.*", "", line.strip().removeprefix("$ "))
+            line = re.sub(r"^(?:\$\S*rose|\S*/rose)(?=\s)", "rose", line)
+            if line.startswith("rose "):
+                yield re.split(r" (?:\||>|&&|\|\||;|&)(?: |$)", line)[0]
+
+
+def check_commands():
+    count = 0
+    for file in documents():
+        for line in shown_commands(file.read_text()):
+            count += 1
+            if problem := table.problem(shlex.split(line)[1:]):
+                fail(f"{file.relative_to(root)} shows '{line}': {problem}")
+    if count < 10:
+        fail(f"only {count} commands were found: are they looked for in the right way?")
+    top = {c.split()[0] for c in table.commands}
+    told = set(re.findall(r"^\| `([a-z]+)` \|", (root / "README.md").read_text(), flags=re.M))
+    for name in sorted(top - told):
+        fail(f"README.md's table of commands lacks '{name}'")
+    for name in sorted(told - top):
+        fail(f"README.md's table of commands has '{name}', which rose does not know")
+
+
+# --- the reference of keys
+
+NODE = '[[node]]\nname = "n1"\ncommand = ["true"]\n'
+REST = '[workload]\ncommand = ["true"]\n[oracle]\ncommand = ["true"]\n'
+CONFIG = {
+    "top": "{key}" + NODE + REST,
+    "deployment": "[deployment]\n{key}" + NODE + REST,
+    "node": NODE + "{key}" + REST,
+    "node.ready": NODE + "[node.ready]\ntcp = 1\n{key}" + REST,
+    "node.restart": NODE + "[node.restart]\n{key}" + REST,
+    "node.attach": '[[node]]\nname = "n1"\n[node.attach]\nunit = "u"\n{key}' + REST,
+    "workload": NODE + '[oracle]\ncommand = ["true"]\n[workload]\ncommand = ["true"]\n{key}',
+    "oracle": NODE + REST + "{key}",
+} | {name: NODE + REST + f"[{name}]\n{{key}}" for name in ("profile", "trace", "diagnose", "inject")}
+
+FAULT = '[[fault]]\nid = "f"\nnode = "n1"\nkind = "{kind}"\n'
+
+
+def known(what, text):
+    """The keys that the parser names when it meets one that it does not know; `what`: config or schedule."""
+    with tempfile.TemporaryDirectory(prefix="rosetest-") as work:
+        work = pathlib.Path(work)
+        config = text if what == "config" else NODE + REST
+        (work / "rose.toml").write_text(config)
+        (work / "schedule.toml").write_text(text)
+        command = [rose, "replay", "schedule.toml", "-c", "rose.toml"]
+        if what == "config":
+            command = [rose, "profile", "-c", "rose.toml"]
+        run = subprocess.run(command, cwd=work, capture_output=True, text=True)
+    if "unknown key 'zzz'" not in run.stderr:
+        fail(f"the parser does not complain of the unknown key in {text!r}: {run.stderr}")
+        return set()
+    lines = run.stderr.splitlines()
+    at = next(i for i, line in enumerate(lines) if "unknown key 'zzz'" in line)
+    hint = next(line for line in lines[at:] if "accepted here: " in line)
+    return set(hint.partition("accepted here: ")[2].split(", "))
+
+
+def sections(text):
+    """Heading -> the keys in the first column of the tables below it."""
+    found = {}
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ").replace("`", "")
+        elif row := re.match(r"\| (`[^|]*`) \|", line):
+            found.setdefault(heading, set()).update(re.findall(r"`([\w]+)`", row[1]))
+    return found
+
+
+def compare(told, heading, keys, shown):
+    missing, strange = keys - told.get(heading, set()), told.get(heading, set()) - keys
+    if missing:
+        fail(f"configs/README.md, '{heading}': the parser also knows {', '.join(sorted(missing))}")
+    if strange:
+        fail(f"configs/README.md, '{heading}': the parser does not know {', '.join(sorted(strange))}")
+    for key in sorted(keys):
+        if not re.search(rf"(?<![\w-]){key}(?![\w-])", shown[1]):
+            fail(f"configs/{shown[0]} does not show the key '{key}' ({heading})")
+
+
+def check_keys():
+    told = sections((root / "configs/README.md").read_text())
+    config = ("rose.toml", (root / "configs/rose.toml").read_text())
+    for name, text in CONFIG.items():
+        heading = "The top of the file" if name == "top" else f"[[{name}]]" if name == "node" else name if "." in name else f"[{name}]"
+        compare(told, heading, known("config", text.format(key="zzz = 1\n")), config)
+    schedule = ("schedule.toml", (root / "configs/schedule.toml").read_text())
+    compare(told, "The schedule", known("schedule", "zzz = 1\n" + FAULT.format(kind="crash")), schedule)
+    unknown = subprocess.run([rose, "replay", "/dev/stdin", "-c", str(root / "configs/rose.toml")], capture_output=True, text=True,
+                             input=FAULT.format(kind="zzz")).stderr
+    kinds = re.findall(r'"([a-z-]+)"', unknown.partition("'zzz' is not one of ")[2].partition("\n")[0])
+    if len(kinds) < 4:
+        fail(f"the parser does not name the kinds of faults: {unknown}")
+        return
+    by_kind = {kind: known("schedule", FAULT.format(kind=kind) + "zzz = 1\n") for kind in kinds}
+    common = set.intersection(*by_kind.values())
+    compare(told, "Every fault", common, schedule)
+    for kind, keys in by_kind.items():
+        compare(told, kind, keys - common, schedule)
+    compare(told, "Roles", known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
+    # Those that narrow a call stand with syscall faults.
+    condition = known("schedule", FAULT.format(kind="crash") + "when = [ { zzz = 1 } ]\n")
+    narrow = known("schedule", FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}
+    compare(told, "Conditions", condition - narrow - {"offset", "result"}, schedule)
+
+
+check_links()
+check_commands()
+check_keys()
+print("documents: ok" if failures == 0 else f"documents: {failures} failures")
+sys.exit(1 if failures else 0)
