@@ -2,7 +2,7 @@
  * Conditions that are met inside the kernel: returns of syscalls that were matched at their entry (by the seccomp supervisor or by
  * rose_call, the override backend), and entries of probed functions or offsets in them. They advance the schedule's state (inject.h)
  * on the thread that meets them, and act there and then on the process that runs: a crash does not wait for userspace to wake up.
- */
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
 

@@ -4,7 +4,7 @@
  * same steps with the same atomics, so that nothing fires early, out of order or twice, whoever comes first.
  *
  * C that C++ also compiles; include <linux/types.h> or the like before (for __u64).
- */
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_H
 #define ROSE_INJECT_H
 
@@ -417,7 +417,7 @@ ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 }
 
 /*
- * Claims the firing of a chain: for whoever gets 1 it is his to carry out, nobody else gets 1 for it, nor for another of its
+ * Claims the firing of a chain: one caller gets 1 and carries it out; nobody else gets 1 for it, nor for another of its
  * group. The chain is bound. The caller then opens the chains that come `after`.
  */
 ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)

@@ -6,7 +6,7 @@
  * there to heal it; and with the process that holds these programs they go, wherever they are attached (see rose_gate).
  *
  * Left alone: ARP and IPv6's neighbour discovery, so that nodes know each other when the cut heals.
- */
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
 

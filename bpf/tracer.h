@@ -1,6 +1,6 @@
-/* What the tracer's kernel half (tracer.bpf.c) and its user half (src/observe) tell each other.
- * C that C++ compiles. Every record in the ring opens with struct rose_head; numbers once used for
- * a kind or a piece stay used. Nothing here reaches a file: dumps have a form of their own. */
+/* What the tracer's kernel half (tracer.bpf.c) and its user half (src/observe) tell each other. C that C++ compiles. Every record in the
+ * ring opens with struct rose_head; numbers once used for a kind or a piece stay used. Nothing here reaches a file: dumps have their own form.
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_H
 #define ROSE_TRACER_H
 

@@ -1,6 +1,6 @@
 /* The override backend: at a syscall's entry, finds out whether it is one that a condition or fault means, counts it, and answers it
  * in the kernel's stead (bpf_override_return). The same steps in the same order as Supervisor::decide in src/inject/supervisor.cc.
- */
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_CALLS_H
 #define ROSE_INJECT_CALLS_H
 

@@ -3,7 +3,7 @@
  * seccomp notification: the two backends must not differ.
  *
  * All texts stand in one buffer of this CPU, which rose_call has to itself: a kprobe's program is never preempted.
- */
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_LOOK_H
 #define ROSE_INJECT_LOOK_H
 
