@@ -10,7 +10,11 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 3
 fi
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
+
+# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors.
+jobs=$((2 * $(nproc)))
+[ "$jobs" -le 8 ] || jobs=8
 
 step "packages"
 cmake/install-packages.sh cmake/deps.txt
@@ -32,7 +36,7 @@ for failure in snapshot-enospc crash-double-apply split-lost-writes; do
   mkdir -p "$work"
 
   step "$failure: profile (fault-free runs teach rose what is normal)"
-  "$rose" profile -c "$example/rose.toml" -o "$work/profile.json" --runs 2
+  "$rose" profile -c "$example/rose.toml" -o "$work/profile.json"
 
   step "$failure: the incident, in \"production\", under rose trace"
   status=0
@@ -48,7 +52,7 @@ for failure in snapshot-enospc crash-double-apply split-lost-writes; do
   step "$failure: diagnose"
   status=0
   "$rose" diagnose --trace "$work/dump.bin" -c "$example/rose.toml" --profile "$work/profile.json" \
-    -o "$work/schedule.toml" --report "$work/report" --jobs 2 || status=$?
+    -o "$work/schedule.toml" --report "$work/report" --jobs "$jobs" || status=$?
   if [ $status -ne 0 ]; then
     failed=1
     summary+=("$failure: not reproduced (exit $status)")
@@ -57,15 +61,15 @@ for failure in snapshot-enospc crash-double-apply split-lost-writes; do
 
   step "$failure: replay"
   status=0
-  "$rose" replay "$work/schedule.toml" -c "$example/rose.toml" --runs 6 --jobs 2 --report "$work/replay" || status=$?
+  "$rose" replay "$work/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" --report "$work/replay" || status=$?
   [ $status -eq 0 ] || failed=1
   summary+=("$failure: $(sed -n '1s/: .*//p' "$work/report/diagnosis.txt"), \
 $(sed -n 's/^level/level/p' "$work/report/diagnosis.txt")
-$(sed -n '/^what must happen/,/^rate/p' "$work/report/diagnosis.txt" | sed '1d;$d')
-    replay rate: $(grep -o '"rate":[0-9.]*' "$work/replay/replay.json" | head -1 | cut -d: -f2) over 6 runs
+$(sed -n '/^what must happen/,/^$/p' "$work/report/diagnosis.txt" | sed '1d;$d')
+    replay rate: $(grep -o '"rate":[0-9.]*' "$work/replay/replay.json" | head -1 | cut -d: -f2) over $jobs runs
     schedule:    $work/schedule.toml")
 done
 
-step "what rose found (two runs went side by side: --jobs 2)"
+step "what rose found (up to $jobs runs went side by side: --jobs $jobs)"
 for line in "${summary[@]}"; do printf '%s\n\n' "$line"; done
 exit $failed
