@@ -212,7 +212,6 @@ class FileReader {
     last_stream_name_.assign(name);
     stream_known_ = true;
     mask(name, masked_);
-    if (masked_.empty()) masked_ = out_.source.log;
     const auto found = stream_ids_.find(masked_);
     if (found != stream_ids_.end()) return last_stream_ = found->second;
     if (out_.streams.size() >= kMostStreams) return last_stream_ = 0;
@@ -353,7 +352,7 @@ class FileReader {
       if (one.ts_ns != kNoTime) break;
       one.ts_ns = source.first_ns;
     }
-    if (out_.streams.empty()) out_.streams.push_back(source.log);
+    if (out_.streams.empty()) out_.streams.emplace_back();
     out_.counts.resize(out_.kinds.size());
   }
 

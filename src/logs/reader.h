@@ -1,4 +1,4 @@
-// Log files in, timed messages out: each message has its kind (template), its stream (thread, else logger, else file) and, within
+// Log files in, timed messages out: each message has its kind (template), its stream (thread, else logger, else none) and, within
 // a budget, its own words. How each file was read is told. Bounded whatever the files hold: memory by the budgets below, time
 // by the files' size.
 #pragma once
@@ -66,7 +66,7 @@ struct NodeLog {
 class Logs {
  public:
   std::vector<Source> sources;
-  std::vector<std::string> streams;
+  std::vector<std::string> streams;  // "": of messages that name neither a thread nor a logger
   std::vector<NodeLog> nodes;
 
   // Its own words; "" where they were not kept.

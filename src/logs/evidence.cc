@@ -1,0 +1,300 @@
+#include "logs/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <optional>
+
+#include "base/units.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::size_t kQuoted = 140;                      // characters of a message
+constexpr std::size_t kTail = 6;                          // messages before a restart that may tell why
+constexpr std::int64_t kLeastGap = kSecond;               // of a node that is said to have stood still
+constexpr std::int64_t kEarly = 3 * kSecond;              // a log that ends so long before the others' ends early
+constexpr std::int64_t kGapFactor = 4;                    // times the longest gap that is usual
+
+constexpr double kPlain = 1.0;      // the failure's own message names the error, or the signal
+constexpr double kRestarted = 0.9;  // it began again, and nothing says why
+constexpr double kPanicked = 0.6;   // it ended itself: why is told by something else, mostly
+constexpr double kSilent = 0.5;     // it says nothing any more
+constexpr double kStood = 0.35;     // a gap
+constexpr double kSpokenOf = 0.6;   // others miss it
+constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
+
+std::size_t end_of(const NodeLog& node) { return node.messages.size(); }
+
+bool timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime; }
+
+// Longest silence between two messages of a node.
+std::int64_t longest_gap(const NodeLog& node) {
+  std::int64_t longest = 0;
+  for (std::size_t i = 1; i < node.messages.size(); ++i)
+    if (node.messages[i - 1].ts_ns != kNoTime) longest = std::max(longest, node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
+  return longest;
+}
+
+class Finder {
+ public:
+  Finder(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& names)
+      : failure_(failure), normal_(normal), difference_(difference), names_(names) {}
+
+  std::vector<Hint> find() {
+    observed_.resize(failure_.nodes.size());
+    for (const Observed& one : difference_.observed) observed_[one.node].emplace(one.kind, &one);
+    for (const NodeLog& node : failure_.nodes)
+      if (timed(node)) last_ = std::max(last_, node.messages.back().ts_ns);
+    for (std::size_t n = 0; n < failure_.nodes.size(); ++n) {
+      ends(n);
+      gaps(n);
+      sayings(n);
+    }
+    std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
+    if (hints_.size() > kMostHints) hints_.resize(kMostHints);
+    return std::move(hints_);
+  }
+
+ private:
+  [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure_.nodes[n]; }
+  [[nodiscard]] const NodeLog* usual(std::size_t n) const {
+    return difference_.nodes[n].normal == kNoNode ? nullptr : &normal_.nodes[difference_.nodes[n].normal];
+  }
+  Meaning meaning(const Message& message) const { return read_meaning(failure_.text(message)); }
+
+  Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {
+    Hint& hint = hints_.emplace_back();
+    hint.kind = kind;
+    hint.node = node(n).node;
+    hint.ts_ns = message.ts_ns;
+    hint.weight = weight;
+    hint.words = quote(failure_, n, message);
+    return hint;
+  }
+
+  // --- a program that begins again, or says nothing any more
+
+  // What a program says once, when it begins: kinds that stand once in a run without faults, near its beginning.
+  std::set<TemplateId> banner(std::size_t n) const {
+    std::set<TemplateId> kinds;
+    const NodeLog* other = usual(n);
+    const NodeLog& from = other != nullptr ? *other : node(n);
+    for (std::size_t i = 0; i < from.messages.size() && i < 12 && kinds.size() < 3; ++i) {
+      const TemplateId kind = from.messages[i].kind;
+      if (other != nullptr ? from.counts[kind] == 1 : i < 3) kinds.insert(kind);
+    }
+    return kinds;
+  }
+
+  void ends(std::size_t n) {
+    const NodeLog& here = node(n);
+    const std::set<TemplateId> begin = banner(n);
+    std::size_t since = 0;  // where the life began that is looked at
+    std::set<TemplateId> said;
+    for (std::size_t i = 0; i < end_of(here); ++i) {
+      const TemplateId kind = here.messages[i].kind;
+      if (!begin.contains(kind) || said.insert(kind).second) continue;
+      if (usual(n) == nullptr && !meaning(here.messages[i]).starting) continue;
+      said = {kind};
+      life_ended(n, since, i);
+      since = i;
+    }
+    if (end_of(here) == 0) return;
+    const Message& last = here.messages.back();
+    for (std::size_t i = end_of(here) - std::min(end_of(here) - since, kTail); i < end_of(here); ++i) {
+      const auto observed = observed_[n].find(here.messages[i].kind);
+      if (!meaning(here.messages[i]).panic || (observed == observed_[n].end() && !normal_.nodes.empty())) continue;
+      Hint& hint = add(Hint::Kind::end, n, here.messages[i], kPanicked);
+      hint.itself = true;
+      hint.signal = SIGABRT;
+      return;
+    }
+    if (!timed(here)) return;
+    const std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
+    if (last_ - last.ts_ns < std::max(kEarly, kGapFactor * gap) || stopped_in_order(n, since, end_of(here))) return;
+    end_hint(n, since, end_of(here), kSilent).words += ", and then nothing any more, while others go on";
+  }
+
+  bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i)
+      if (meaning(node(n).messages[i]).stopping) return true;
+    return false;
+  }
+
+  Hint& end_hint(std::size_t n, std::size_t begin, std::size_t end, double weight) {
+    const Message& last = node(n).messages[end - 1];
+    bool itself = false;
+    for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i) itself = itself || meaning(node(n).messages[i]).panic || node(n).messages[i].level == Level::fatal;
+    Hint& hint = add(Hint::Kind::end, n, last, itself ? weight * 0.7 : weight);
+    hint.itself = itself;
+    hint.signal = itself ? SIGABRT : SIGKILL;
+    return hint;
+  }
+
+  void life_ended(std::size_t n, std::size_t begin, std::size_t i) {
+    if (i == begin) return;
+    const bool ordered = stopped_in_order(n, begin, i);
+    Hint& hint = end_hint(n, begin, i, ordered ? kStood : kRestarted);
+    if (ordered && !hint.itself) hint.signal = SIGTERM;
+    hint.until_ns = node(n).messages[i].ts_ns;
+    hint.words += fmt::format(" is the last before it begins again{}", ordered ? " (it was stopped in order)" : "");
+  }
+
+  // --- a node that stands still
+
+  void gaps(std::size_t n) {
+    const NodeLog& here = node(n);
+    const NodeLog* other = usual(n);
+    if (!timed(here) || other == nullptr || other->messages.size() < 4) return;
+    const std::int64_t most = std::max(kLeastGap, kGapFactor * longest_gap(*other));
+    for (std::size_t i = 1; i < end_of(here); ++i) {
+      const Message& before = here.messages[i - 1];
+      const std::int64_t gap = here.messages[i].ts_ns - before.ts_ns;
+      if (gap < most || is_end(here.node, before.ts_ns)) continue;
+      Hint& hint = add(Hint::Kind::stop, n, before, kStood);
+      hint.until_ns = here.messages[i].ts_ns;
+      hint.words += fmt::format(", and then nothing for {}", format_duration(gap / 1'000'000 * 1'000'000));
+    }
+  }
+
+  bool is_end(const std::string& name, std::int64_t ts) const {
+    return std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts; });
+  }
+
+  // --- what messages say
+
+  struct Said {
+    const Message* first = nullptr;
+    const Message* last = nullptr;
+    std::uint64_t count = 0;
+    Meaning meaning;
+    double weight = 0;
+  };
+
+  // The node that a message of another one speaks of; "" none.
+  std::string spoken_of(std::size_t n, const Meaning& meaning, std::string_view text) const {
+    const std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
+    for (const NodeName& one : names_) {
+      if (one.node == node(n).node) continue;
+      if (!address.empty() && std::find(one.also.begin(), one.also.end(), address) != one.also.end()) return one.node;
+    }
+    for (const NodeName& one : names_) {
+      if (one.node == node(n).node || one.node.size() < 2) continue;
+      for (std::size_t at = text.find(one.node); at != std::string_view::npos; at = text.find(one.node, at + 1)) {
+        const auto letter = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+        if ((at == 0 || !letter(at - 1)) && !letter(at + one.node.size())) return one.node;
+      }
+    }
+    return {};
+  }
+
+  void sayings(std::size_t n) {
+    const NodeLog& here = node(n);
+    std::map<TemplateId, std::optional<Meaning>> read;  // by kind: of its first message
+    std::map<std::tuple<int, std::string, std::string>, Said> calls;  // error, path, peer
+    std::map<std::string, Said> peers;
+    std::map<std::pair<std::string, int>, Said> processes;
+    for (const Message& message : here.messages) {
+      std::optional<Meaning>& known = read[message.kind];
+      if (known && !known->says_something()) continue;  // messages of one kind say one thing
+      Meaning meaning = read_meaning(failure_.text(message));
+      if (!known) known = meaning;
+      if (!meaning.says_something()) continue;
+      const auto observed = observed_[n].find(message.kind);
+      const double weight = observed != observed_[n].end() ? observed->second->weight : normal_.nodes.empty() ? kPlain : kUsual;
+      const std::string other = spoken_of(n, meaning, failure_.text(message));
+      if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty())
+        put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight);
+      if ((meaning.lost || meaning.late) && !other.empty()) put(peers[other], message, meaning, weight);
+      if (meaning.ended && !meaning.panic) put(processes[{other.empty() ? here.node : other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
+    }
+    for (const auto& [key, said] : calls) call_hint(n, said);
+    for (const auto& [other, said] : peers) {
+      Hint& hint = add(Hint::Kind::silence, n, *said.first, kSpokenOf * said.weight);
+      hint.peer = other;
+      hint.count = said.count;
+      hint.until_ns = said.last->ts_ns;
+    }
+    for (const auto& [key, said] : processes) {
+      Hint& hint = add(Hint::Kind::end, n, *said.first, kPlain * said.weight);
+      hint.node = key.first;
+      hint.signal = said.meaning.signal;
+      hint.exit_code = said.meaning.exit_code;
+      hint.itself = said.meaning.signal == 0;
+      hint.count = said.count;
+    }
+  }
+
+  static void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
+    if (said.first == nullptr) {
+      said.first = &message;
+      said.meaning = meaning;
+    }
+    said.last = &message;
+    ++said.count;
+    said.weight = std::max(said.weight, weight);
+  }
+
+  void call_hint(std::size_t n, const Said& said) {
+    Hint& hint = add(Hint::Kind::call, n, *said.first, kPlain * said.weight);
+    hint.error = said.meaning.error;
+    hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation);
+    hint.path = said.meaning.path;
+    hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
+    hint.count = said.count;
+    hint.until_ns = said.last->ts_ns;
+  }
+
+  const Logs& failure_;
+  const Logs& normal_;
+  const Difference& difference_;
+  const std::vector<NodeName>& names_;
+  std::vector<std::map<TemplateId, const Observed*>> observed_;
+  std::int64_t last_ = kNoTime;
+  std::vector<Hint> hints_;
+};
+
+}  // namespace
+
+std::string quote(const Logs& logs, std::size_t node, const Message& message) {
+  std::string_view text = logs.text(message);
+  text = text.substr(0, text.find('\n'));
+  std::string cut(text.substr(0, kQuoted));
+  if (cut.size() < text.size()) {
+    while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xc0) == 0x80) cut.pop_back();  // no half characters
+    if (!cut.empty() && static_cast<unsigned char>(cut.back()) >= 0xc0) cut.pop_back();
+    cut += "...";
+  }
+  const std::string& name = logs.nodes[node].node;
+  return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line, name.empty() ? "" : " of " + name, cut);
+}
+
+std::string key_of(const Logs& failure, const Observed& observed) {
+  return fmt::format("{} says {}", failure.nodes[observed.node].name, observed.kind);
+}
+
+std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference,
+                             const std::vector<NodeName>& nodes) {
+  return Finder(failure, normal, difference, nodes).find();
+}
+
+Judge::Judge(const Evidence& evidence, Templates& kinds, ReadOptions options) : evidence_(evidence), kinds_(kinds), options_(std::move(options)) {}
+
+std::set<std::string> Judge::shown(const std::vector<Input>& run) {
+  std::lock_guard lock(mutex_);
+  const Result<Logs> logs = read_logs(run, options_, kinds_);
+  std::set<std::string> keys;
+  if (!logs) return keys;
+  for (const Observed& one : evidence_.difference.observed) {
+    std::uint64_t count = 0;
+    for (const NodeLog& node : logs->nodes)  // roles move from node to node: whoever says it
+      if (one.kind < node.counts.size()) count = std::max(count, node.counts[one.kind]);
+    if (count > one.normal) keys.insert(key_of(evidence_.failure, one));
+  }
+  return keys;
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,40 @@
+// What the words of a message say happened: a call that failed and how, a peer that is lost, a process that was killed or ended,
+// a stop. A table of the words that systems use; what it does not know stays unsaid. Pure, one pass, no allocation to speak of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rose::logs {
+
+enum class Operation : std::uint8_t { unknown, open, read, write, sync, truncate, rename, unlink, mkdir, connect, accept, listen, send, receive, spawn, memory };
+
+struct Meaning {
+  int error = 0;               // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
+  Operation operation = Operation::unknown;
+  std::string path;            // that the error is about; "" none
+  std::string peer;            // "ip:port", "ip"; "" none
+  int signal = 0;              // that is said to have ended something
+  int exit_code = -1;
+  bool ended = false;          // a process was ended, or ends itself, by `signal` or `exit_code` or in a panic
+  bool panic = false;          // the one that writes ends: a panic, an abort, an uncaught exception
+  bool out_of_memory = false;
+  bool lost = false;           // a peer is gone, silent or refuses
+  bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
+  bool stopping = false;       // an orderly stop begins or is done
+  bool starting = false;       // a program begins
+
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || out_of_memory; }
+};
+
+[[nodiscard]] Meaning read_meaning(std::string_view text);
+
+// The system calls that return this error when they do that, likeliest first (what write, open, fsync, connect, ... return in
+// practice); empty when none can be injected sensibly.
+[[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation);
+// The errors that a call returns in practice, most frequent first: what is tried where a log names none.
+[[nodiscard]] std::vector<int> errors_of(std::string_view syscall);
+
+}  // namespace rose::logs
