@@ -45,6 +45,23 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view cont
   return file.commit();
 }
 
+Result<void> write_new_file(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd && errno == EEXIST)
+    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", path.string()), "give another name with -o");
+  if (!fd) return fail_errno(ErrorKind::usage, fmt::format("cannot create {}", path.string()), errno);
+  int error = 0;
+  while (error == 0 && !content.empty()) {
+    const ssize_t n = ::write(fd.get(), content.data(), content.size());
+    if (n < 0 && errno != EINTR) error = errno;
+    if (n > 0) content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (error == 0 && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
+  if (error == 0) return {};
+  ::unlink(path.c_str());
+  return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", path.string()), error);
+}
+
 Result<void> write_control(const std::filesystem::path& path, std::string_view content) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path.string()), errno);

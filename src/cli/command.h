@@ -19,6 +19,7 @@
 namespace rose::cli {
 
 // Each makes its row of the table: names, options, help, and what to run.
+[[nodiscard]] Command init_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command trace_command();
 [[nodiscard]] Command dump_command();

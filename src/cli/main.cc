@@ -24,10 +24,10 @@ cli::Program program() {
               .synopsis = {"COMMAND [OPTION...]"},
               .description = "rose watches production at very low cost. From the dump of a failure it finds the faults that make it happen "
                              "again in a test deployment, and replays them as a regression test.",
-              .examples = {"rose profile -c rose.toml", "rose trace --unit my-database -o dump.bin",
+              .examples = {"rose init --unit my-database", "rose profile -c rose.toml", "rose trace --unit my-database -o dump.bin",
                            "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                            "rose replay schedule.toml -c rose.toml"},
-              .commands = {cli::profile_command(), cli::trace_command(), cli::dump_command(), cli::diagnose_command(),
+              .commands = {cli::init_command(), cli::profile_command(), cli::trace_command(), cli::dump_command(), cli::diagnose_command(),
                            cli::replay_command(), cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::exec_command()},
               .environment = {{"TMPDIR", "Where run directories are made; /tmp when it is not set."},
                               {"ROSE_CGROUP_PARENT", "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},

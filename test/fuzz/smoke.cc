@@ -29,6 +29,7 @@
 extern "C" {
 int fuzz_code(const std::uint8_t* data, std::size_t size);
 int fuzz_config(const std::uint8_t* data, std::size_t size);
+int fuzz_draft(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
 int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
@@ -84,6 +85,27 @@ Seeds config_seeds() {
       "name = \"x\"\n[[node]]\nname = \"n1\"\ncommand = [\"./kv\", \"${ip}\"]\nready = { tcp = 7000, timeout = \"10s\" }\n"
       "[workload]\ncommand = [\"true\"]\n[oracle]\ncommand = [\"true\"]\nwhen = \"poll\"\n");
   return seeds;
+}
+
+// What each reader of fuzz_draft.cc takes, behind its letter.
+Seeds draft_seeds() {
+  return {
+      "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], expose: [1], scale: 2 }\n"
+      "  app:\n    <<: *x\n    command: sh -c 'a \"b\"'\n    depends_on: { db: { condition: service_healthy } }\n    healthcheck: { test: x }\n"
+      "    environment: [A=1]\n    volumes: [\"d:/d\", \"/e:/e:ro\"]\n    networks: { n: { ipv4_address: 10.5.0.9 } }\nvolumes: { d: { external: true } }\n",
+      "c/opt/kv\n--data\n/var/lib/kv\n--listen=127.0.0.1:7001\n--peers\n127.0.0.1:7002,[::1]:7002\n--password=x\nhttp://u:p@h/?token=1\n${dir}\n'''\n\n"
+      "listen 127.0.0.1:7001;\nbind: 10.0.0.5\npeers = 127.0.0.1:7002\ndata /var/lib/kv\nrequirepass y\n",
+      "credis-server *:7001\n\n", "cnginx: master process /usr/sbin/nginx -g daemon on; x; -c /n\n\n", "c/usr/bin/postgres\n-D\n/x\n-p\n7001\n\n",
+      "c/usr/bin/redis-server\n/etc/r.conf\n--requirepass\n'\n--bind\n::1\n--replicaof\n127.0.0.1\n7002\n\n",
+      "j[{\"Id\":\"1f\",\"Name\":\"/c\",\"State\":{\"Pid\":7},\"Config\":{\"Image\":\"redis:7\",\"Cmd\":[\"a\",\"--password\",\"b\",\"127.0.0.1:80\"],"
+      "\"Env\":[\"A=b c\",\"S_TOKEN=1\"],\"Entrypoint\":[\"e\",\"f\"],\"User\":\"u\"},\"HostConfig\":{\"Memory\":5,\"CapAdd\":[\"X\"]},"
+      "\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/a\",\"Destination\":\"/b\",\"RW\":false}],\"NetworkSettings\":{\"IPAddress\":\"10.1.1.1\"}}]",
+      "uId=kv.service\nExecStart={ path=/opt/kv ; argv[]=/opt/kv --dir /x ; ignore_errors=no }\nRestart=always\nRestartUSec=1min 30s\nStartLimitBurst=7\n"
+      "PIDFile=/run/kv.pid\nStateDirectory=kv a/b\nEnvironmentFiles=/etc/x (ignore_errors=yes)\n",
+      "t   0: 0100007F:1CE9 0200007F:CFEA 01 00000000:00000000 00:00000000 00000000     0        0 4711 1\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 815 /run/x.sock\n     |-- 10.1.0.7\n        /32 host LOCAL\n"
+      "00000000000000000000000000000001 01 80 10 80       lo\nA=\"b\"\n",
+  };
 }
 
 Seeds schedule_seeds() {
@@ -156,6 +178,7 @@ Seeds profile_seeds() {
 constexpr Target kTargets[] = {
     {"code", fuzz_code, code_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
+    {"draft", fuzz_draft, draft_seeds, 6000},
     {"dump", fuzz_dump, dump_seeds, 1500},
     {"gopclntab", fuzz_gopclntab, go_seeds, 20000},
     {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},

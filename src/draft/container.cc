@@ -1,0 +1,364 @@
+#include "draft/container.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/toml.h"
+#include "base/units.h"
+#include "deploy/cgroup.h"
+#include "deploy/containers.h"
+#include "deploy/deployment.h"
+#include "deploy/processes.h"
+#include "draft/systems.h"
+#include "kernel/cgroup2.h"
+#include "kernel/processes.h"
+
+namespace rose::draft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kAskEngineTimeout = 20 * kSecond;
+constexpr std::size_t kMostRunWords = 2000;
+
+// Members that may be absent, null or of another type with another engine.
+const Json& member(const Json& json, std::string_view key) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  const auto found = json.find(key);
+  return found == json.end() ? none : *found;
+}
+
+std::string json_text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
+
+// A list of strings; podman gives an entry point as one string.
+std::vector<std::string> json_texts(const Json& json) {
+  std::vector<std::string> texts;
+  if (json.is_string() && !json.get<std::string>().empty()) texts.push_back(json.get<std::string>());
+  if (json.is_array())
+    for (const Json& one : json)
+      if (one.is_string()) texts.push_back(one.get<std::string>());
+  return texts;
+}
+
+const Json& first_of(const Json& json) { return json.is_array() && !json.empty() ? json.front() : json; }
+
+Variables read_environment(const Json& json) {
+  Variables variables;
+  for (const std::string& entry : json_texts(json))
+    if (const std::size_t equals = entry.find('='); equals != std::string::npos && equals > 0)
+      variables.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  return variables;
+}
+
+std::vector<Mount> read_mounts(const Json& json) {
+  std::vector<Mount> mounts;
+  if (!json.is_array()) return mounts;
+  for (const Json& one : json) {
+    Mount mount{json_text(member(one, "Type")), json_text(member(one, "Source")), json_text(member(one, "Destination")), true};
+    if (member(one, "RW").is_boolean()) mount.writable = member(one, "RW").get<bool>();
+    if (mount.type == "volume" && !json_text(member(one, "Name")).empty()) mount.source = json_text(member(one, "Name"));
+    if (!mount.target.empty()) mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
+std::optional<std::string> ask_engine(const std::vector<std::string>& argv) {
+  const auto answer = run_command(argv, {}, kAskEngineTimeout);
+  if (!answer || answer->exit_code != 0) {
+    log::debug("{} {} does not tell: {}", argv[0], argv[1], answer ? answer->err.substr(0, 200) : answer.error().message);
+    return std::nullopt;
+  }
+  return answer->out;
+}
+
+bool tool_exists(const std::string& tool) {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':'))
+    if (folder.starts_with('/') && ::access((folder + "/" + tool).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// --- The commands that make fresh ones
+
+struct Fresh {
+  const Container& container;
+  const AddressBook& book;
+  std::size_t self;
+  const std::vector<std::string>& variables;  // of all
+  const std::vector<Container>& all;
+  NodeDraft& node;
+  Secrets& secrets;
+};
+
+// A value for a script in rose.toml: placeholders of ours stay outside of the quotes.
+std::string run_word(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t at = text.find("${ip");
+    const bool ours = at != std::string_view::npos && (at == 0 || text[at - 1] != '$');
+    const std::size_t end = ours ? text.find('}', at) : std::string_view::npos;
+    if (end == std::string_view::npos) return out + (text.empty() && !out.empty() ? "" : shell_word(text));
+    if (at > 0) out += shell_word(text.substr(0, at));
+    out += text.substr(at, end + 1 - at);
+    text.remove_prefix(end + 1);
+  }
+}
+
+void add_mounts(Fresh& fresh, std::vector<std::string>& words) {
+  for (const Mount& mount : fresh.container.mounts) {
+    if (mount.type == "tmpfs") {
+      words.insert(words.end(), {"--tmpfs", shell_word(mount.target)});
+    } else if (mount.type == "bind" && !mount.writable) {
+      words.insert(words.end(), {"-v", shell_word(escaped(mount.source + ":" + mount.target + ":ro"))});
+    } else {
+      words.insert(words.end(), {"-v", shell_word(escaped(mount.target))});
+      fresh.node.changes.push_back(fmt::format("{} {} on {}: a volume of its own, empty but for what the image has there",
+                                               mount.type == "bind" ? "the folder" : "the volume", mount.source, mount.target));
+    }
+  }
+}
+
+void add_environment(Fresh& fresh, std::vector<std::string>& words, Rewritten& rewritten) {
+  for (const auto& [name, value] : fresh.container.env) {
+    if (name == "HOSTNAME" || name == "HOME" || name == "container" || name == "TERM" || name == "PATH") continue;
+    if (!fits_toml(value) || !fits_toml(name) || value.size() > 16384) {
+      fresh.node.env_left.push_back(fmt::format("{}: it cannot be written in TOML", name));
+      continue;
+    }
+    const std::string masked = fresh.secrets.masked(name, value);
+    if (masked != value) fresh.node.changes.push_back(fmt::format("{}: looked like a secret: a made-up one", name));
+    words.push_back("-e");
+    words.push_back(shell_word(escaped(name) + "=") + run_word(fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten)));
+  }
+}
+
+std::string run_command_for(Fresh& fresh, const std::string& network) {
+  const Container& container = fresh.container;
+  std::vector<std::string> words = {container.tool, "run", "-d", "--name", shell_word("rose-" + fresh.node.name), "--network", shell_word(network),
+                                    "--ip", fmt::format("${{ip_{}}}", fresh.node.variable)};
+  // Names that they know each other by, whether or not the engine has a name service.
+  for (std::size_t i = 0; i < fresh.all.size(); ++i)
+    if (i != fresh.self) words.insert(words.end(), {"--add-host", fmt::format("{}:${{ip_{}}}", shell_word(fresh.all[i].name), fresh.variables[i])});
+  if (!container.user.empty()) words.insert(words.end(), {"--user", shell_word(escaped(container.user))});
+  if (!container.folder.empty()) words.insert(words.end(), {"-w", shell_word(escaped(container.folder))});
+  for (const std::string& capability : container.capabilities) words.insert(words.end(), {"--cap-add", shell_word(capability)});
+  if (container.memory > 0) words.insert(words.end(), {"--memory", std::to_string(container.memory)});
+  if (!container.restart.empty() && container.restart != "no") words.insert(words.end(), {"--restart", "always"});
+  Rewritten rewritten;
+  add_environment(fresh, words, rewritten);
+  add_mounts(fresh, words);
+  std::vector<std::string> entry = container.entrypoint.value_or(std::vector<std::string>{});
+  if (!entry.empty()) words.insert(words.end(), {"--entrypoint", shell_word(escaped(entry.front()))});
+  words.push_back(shell_word(escaped(container.image)));
+  // The entry point's own arguments go in front of the command's. Word 0 stands for the program.
+  std::vector<std::string> args = {"x"};
+  if (entry.size() > 1) args.insert(args.end(), entry.begin() + 1, entry.end());
+  args.insert(args.end(), container.args.begin(), container.args.end());
+  const Words before(args);
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const Split parts = split_word(args[i]);
+    const std::string masked = fresh.secrets.masked(before.option_of(i), parts.value);
+    if (masked == parts.value) continue;
+    fresh.node.changes.push_back("a word that looked like a secret: a made-up one");
+    args[i] = std::string(parts.option) + masked;
+  }
+  Words rest(args);
+  fresh.book.rewrite(fresh.self, rest, rewritten);
+  for (std::size_t i = 1; i < rest.size(); ++i) words.push_back(run_word(rest[i].text));
+  fresh.node.changes.insert(fresh.node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
+  fresh.node.doubts.insert(fresh.node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
+  if (container.privileged) fresh.node.doubts.push_back("it is privileged; the fresh one is not: add --privileged to its 'run' if it needs that");
+  if (container.host_network) fresh.node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
+  if (words.size() > kMostRunWords || !std::all_of(words.begin(), words.end(), fits_toml)) return "";
+  return fmt::format("{} > /dev/null", fmt::join(words, " "));
+}
+
+void describe_container(NodeDraft& node, const Container& container, const Seen& seen, std::string_view title) {
+  node.about.push_back(fmt::format("{}: {}, from container {} (image {})", node.name, title, container.name.empty() ? container.id.substr(0, 12) : container.name,
+                                   container.image.empty() ? "unknown" : container.image));
+  std::string ports;
+  for (const Listen& listen : seen.tcp) ports += fmt::format("{}{}:{}", ports.empty() ? "" : ", ", listen.address, listen.port);
+  if (!ports.empty()) node.about.push_back(fmt::format("Listens at {}.", ports));
+  for (const std::string& unread : seen.unread) node.doubts.push_back("could not be read: " + unread);
+}
+
+}  // namespace
+
+std::string shell_word(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-./:=,@%+").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  }
+  return out + "'";
+}
+
+Result<Container> read_container(std::string_view json, std::string_view image_json, std::string tool) {
+  const Json parsed = Json::parse(json, nullptr, false);
+  const Json& root = first_of(parsed);
+  const Json& config = member(root, "Config");
+  if (!root.is_object() || !config.is_object() || json_text(member(root, "Id")).empty())
+    return fail(ErrorKind::input, fmt::format("what '{} inspect' says is no container's description", tool));
+  const Json image_parsed = Json::parse(image_json, nullptr, false);
+  const Json& image = member(first_of(image_parsed), "Config");
+  const Json& host = member(root, "HostConfig");
+
+  Container container;
+  container.tool = std::move(tool);
+  container.id = json_text(member(root, "Id"));
+  container.name = json_text(member(root, "Name"));
+  if (container.name.starts_with('/')) container.name.erase(0, 1);
+  container.image = json_text(member(root, "ImageName"));
+  if (container.image.empty()) container.image = json_text(member(config, "Image"));
+  container.args = json_texts(member(config, "Cmd"));
+  const auto entrypoint = json_texts(member(config, "Entrypoint"));
+  if (!image.is_null()) {
+    // Podman joins an entry point's words; so is the image's compared.
+    const auto own = json_texts(member(image, "Entrypoint"));
+    const std::string joined = fmt::format("{}", fmt::join(own, " "));
+    if (entrypoint != own && !(entrypoint.size() == 1 && entrypoint.front() == joined) && !entrypoint.empty()) container.entrypoint = entrypoint;
+    if (!container.entrypoint && container.args == json_texts(member(image, "Cmd"))) container.args.clear();
+  }
+  const Variables defaults = read_environment(member(image, "Env"));
+  for (auto& variable : read_environment(member(config, "Env")))
+    if (std::find(defaults.begin(), defaults.end(), variable) == defaults.end()) container.env.push_back(std::move(variable));
+  container.user = json_text(member(config, "User"));
+  if (container.user == json_text(member(image, "User"))) container.user.clear();
+  container.folder = json_text(member(config, "WorkingDir"));
+  const std::string image_folder = json_text(member(image, "WorkingDir"));
+  if (container.folder == (image_folder.empty() ? "/" : image_folder)) container.folder.clear();
+  container.mounts = read_mounts(member(root, "Mounts"));
+  const Json& network = member(root, "NetworkSettings");
+  const Json& networks = member(network, "Networks");
+  if (networks.is_object())
+    for (const Json& one : networks)
+      if (const std::string address = json_text(member(one, "IPAddress")); !address.empty()) container.addresses.push_back(address);
+  if (const std::string address = json_text(member(network, "IPAddress"));
+      !address.empty() && std::find(container.addresses.begin(), container.addresses.end(), address) == container.addresses.end())
+    container.addresses.push_back(address);
+  container.capabilities = json_texts(member(host, "CapAdd"));
+  if (member(host, "Memory").is_number_unsigned()) container.memory = member(host, "Memory").get<std::uint64_t>();
+  container.privileged = member(host, "Privileged").is_boolean() && member(host, "Privileged").get<bool>();
+  container.host_network = json_text(member(host, "NetworkMode")) == "host";
+  container.restart = json_text(member(member(host, "RestartPolicy"), "Name"));
+  container.health = member(config, "Healthcheck").is_object();
+  if (member(member(root, "State"), "Pid").is_number_integer()) container.pid = member(member(root, "State"), "Pid").get<pid_t>();
+  return container;
+}
+
+Result<Container> ask_container(const std::string& what) {
+  const std::string option = fmt::format("--container {}", what);
+  for (const char* tool : {"docker", "podman", "nerdctl"}) {
+    if (!tool_exists(tool)) continue;
+    const auto json = ask_engine({tool, "inspect", "--type", "container", "--", what});
+    if (!json) continue;
+    const Json parsed = Json::parse(*json, nullptr, false);
+    const std::string image = json_text(member(first_of(parsed), "Image"));
+    const auto image_json = image.empty() ? std::nullopt : ask_engine({tool, "image", "inspect", "--", image});
+    auto container = read_container(*json, image_json.value_or(""), tool);
+    if (!container) return Unexpected(std::move(container).error().in(option));
+    if (container->pid <= 0)
+      return fail(ErrorKind::usage, fmt::format("{}: it does not run", option), "a draft is made of what runs: start it");
+    return container;
+  }
+  // Known by its cgroup alone.
+  auto mount = kernel::cgroup2_mount();
+  if (!mount) return Unexpected(std::move(mount).error().in(option));
+  auto located = deploy::locate_container(what, *mount);
+  if (!located) {
+    Error error = std::move(located).error();
+    error.kind = ErrorKind::usage;
+    return Unexpected(std::move(error).in(option));
+  }
+  Container container;
+  container.id = what;
+  container.name = what;
+  container.pid = located->cgroup.empty() ? located->pid : deploy::leading_process(deploy::cgroup::processes(located->cgroup));
+  if (container.pid <= 0) return fail(ErrorKind::usage, fmt::format("{}: it has no process", option), "a draft is made of what runs: start it");
+  return container;
+}
+
+Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen, const Host&, Secrets& secrets) {
+  Drafted drafted;
+  std::vector<const System*> systems;
+  std::vector<Seen> facts = seen;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const System* system = find_system(seen[i]);
+    systems.push_back(system != nullptr ? system : find_system_of_image(containers[i].image));
+    if (!containers[i].host_network && !containers[i].addresses.empty()) facts[i].addresses.insert(facts[i].addresses.end(), containers[i].addresses.begin(), containers[i].addresses.end());
+    facts[i].unit = Unit{};
+    facts[i].unit->name = containers[i].name + ".container";  // gives the node its name
+  }
+  const std::vector<std::string> names = node_names(facts, systems);
+  std::vector<std::string> variables;
+  for (const std::string& name : names) variables.push_back(variable_name(name));
+  Host nobody;  // "localhost" in a container is that container
+  nobody.names = {"localhost"};
+  AddressBook book(facts, names, variables, nobody);
+  book.name_all();  // `setup` starts them
+  const std::string network = "rose-" + names.front();
+
+  std::string setup;
+  std::string teardown;
+  std::set<std::string> tools;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const Container& container = containers[i];
+    NodeDraft node;
+    node.name = names[i];
+    node.variable = variables[i];
+    node.system = systems[i];
+    describe_container(node, container, seen[i], node.system != nullptr ? node.system->title() : "a container");
+    const auto outside = std::find_if(seen[i].tcp.begin(), seen[i].tcp.end(), [](const Listen& listen) { return !listen.address.starts_with("127.") && listen.address != "::1"; });
+    if (outside != seen[i].tcp.end()) {
+      node.port = outside->port;
+      const bool usual = node.system != nullptr && std::any_of(seen[i].tcp.begin(), seen[i].tcp.end(), [&](const Listen& listen) { return listen.port == node.system->usual_port(); });
+      if (usual) node.port = node.system->usual_port();
+    }
+    if (container.tool.empty()) {
+      node.attach = fmt::format("{{ container = {} }}", toml::literal(container.id));
+      node.doubts.push_back("neither docker, podman nor nerdctl tells how it is started: this is the running container itself, and faults would strike it. "
+                            "Let [deployment] setup start another one for the test, and name that");
+      drafted.nodes.push_back(std::move(node));
+      continue;
+    }
+    tools.insert(container.tool);
+    Fresh fresh{container, book, i, variables, containers, node, secrets};
+    const std::string command = run_command_for(fresh, network);
+    node.attach = fmt::format("{{ container = {} }}", toml::literal("rose-" + node.name));
+    node.ip = fmt::format("10.77.0.{}", i + 11);
+    if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
+    if (command.empty()) node.doubts.push_back("what it was started with cannot be written in TOML: add its 'run' to setup");
+    setup += command.empty() ? "" : command + "\n";
+    teardown += " " + shell_word("rose-" + node.name);
+    drafted.nodes.push_back(std::move(node));
+  }
+  drafted.around.network = "host";
+  if (!setup.empty()) {
+    const std::string& tool = *tools.begin();
+    if (tools.size() > 1)
+      drafted.around.about.push_back("LOOK: these containers belong to more than one engine, whose networks do not meet");
+    const std::string remove = fmt::format("{} rm -f -v{} > /dev/null 2>&1 || true\n{} network rm {} > /dev/null 2>&1 || true\n", tool, teardown, tool, shell_word(network));
+    drafted.around.setup = {"sh", "-ec", remove + fmt::format("{} network create --subnet 10.77.0.0/24 {} > /dev/null\n", tool, shell_word(network)) + setup};
+    drafted.around.teardown = {"sh", "-c", remove};
+    drafted.around.about.push_back("Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
+  }
+  drafted.around.next = {"'rose diagnose' and 'rose replay' ask for --allow-attached: the containers are those that setup starts. Syscall faults need the "
+                         "containers' commands started by 'rose exec' (attach = { ..., exec = true }).",
+                         "Runs go one after the other: the containers' names are taken while one lasts."};
+  return drafted;
+}
+
+}  // namespace rose::draft

@@ -1,0 +1,218 @@
+#include "draft/folders.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/result.h"
+#include "base/text.h"
+
+namespace rose::draft {
+namespace {
+
+bool mentions(std::string_view option, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return option.find(word) != std::string_view::npos; });
+}
+
+// Programs, libraries and settings; nobody's data is there.
+bool system_path(std::string_view path) {
+  static const std::vector<std::string> folders = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev", "/boot"};
+  return path == "/" || std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return is_below(path, folder); });
+}
+
+// Folders that many programs share: what is one's own begins below them.
+bool shared_folder(std::string_view path) {
+  static const std::set<std::string, std::less<>> folders = {
+      "/", "/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/run", "/var/tmp", "/var/local", "/run", "/tmp", "/opt",
+      "/srv", "/home", "/root", "/mnt", "/media", "/data", "/dev", "/dev/shm", "/run/user", "/usr", "/usr/local", "/usr/local/var", "/etc"};
+  if (folders.contains(path)) return true;
+  // Somebody's home is as shared.
+  return path.starts_with("/home/") && path.find('/', 6) == std::string_view::npos;
+}
+
+bool has_written_below(const Seen& seen, const std::string& folder) {
+  return std::any_of(seen.written.begin(), seen.written.end(), [&](const std::string& path) { return is_below(path, folder); });
+}
+
+std::string leaf_for(const std::string& path, const Moved& moved) {
+  std::string leaf = path.substr(path.rfind('/') + 1);
+  std::replace_if(leaf.begin(), leaf.end(), [](char c) {
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.');
+  }, '_');
+  if (leaf.empty() || leaf.front() == '.' || leaf == "stdout.log" || leaf == "stderr.log") leaf = "data" + leaf;
+  const auto taken = [&](const std::string& name) {
+    return std::any_of(moved.places.begin(), moved.places.end(), [&](const auto& place) { return place.second == "${dir}/" + name; });
+  };
+  std::string name = leaf;
+  for (int n = 2; taken(name); ++n) name = fmt::format("{}{}", leaf, n);
+  return name;
+}
+
+// "/a,/b": each is looked at by itself.
+std::vector<std::string> values_of(std::string_view value) { return split(value, ','); }
+
+struct Named {
+  std::string option;
+  std::string path;  // as spelled
+};
+
+std::vector<Named> named_paths(const Seen& seen, const Words& words, const Variables& variables) {
+  std::vector<Named> named;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].done) continue;
+    for (std::string& value : values_of(split_word(words[i].text).value))
+      if (says_path(seen, words, i, value)) named.push_back({words.option_of(i), std::move(value)});
+  }
+  for (const auto& [name, value] : variables) {
+    std::string option = name;
+    std::transform(option.begin(), option.end(), option.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (std::string& part : values_of(value)) named.push_back({option, std::move(part)});
+  }
+  return named;
+}
+
+std::string trimmed_path(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// The new place of `path`, or "".
+std::string new_place(const std::string& path, const Moved& moved) {
+  const std::string whole = trimmed_path(path);
+  for (const auto& [from, to] : moved.places) {
+    if (whole == from) return to;
+    if (is_below(whole, from)) return to + whole.substr(from.size());
+  }
+  return "";
+}
+
+// A file that is there and that it only reads: it is not in the run's empty folder, though its folder moves there.
+bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
+  if (moved.places.contains(path) || std::find(seen.written.begin(), seen.written.end(), path) != seen.written.end()) return false;
+  return std::any_of(seen.paths.begin(), seen.paths.end(), [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
+}
+
+}  // namespace
+
+bool is_below(std::string_view path, std::string_view folder) {
+  if (!path.starts_with(folder)) return false;
+  return path.size() == folder.size() || folder == "/" || path[folder.size()] == '/';
+}
+
+bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_view part) {
+  if (part.find('/') != std::string_view::npos) return true;
+  const std::string option = words.option_of(i);
+  if (option == "-c" || option == "-f" || option == "-d" || mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"})) return true;
+  // The script of a shell or another runtime.
+  return (i == 1 || !words[i - 1].text.starts_with('-')) && (!seen.runtime.empty() || seen.program.has_value()) && split_word(words[i].text).option.empty();
+}
+
+Moved find_places(const Seen& seen, const Words& words, const Variables& variables) {
+  Moved moved;
+  // Outer folders first, so that what lies inside moves along.
+  std::map<std::string, Named> own;
+  for (const Named& named : named_paths(seen, words, variables)) {
+    const auto fact = seen.paths.find(named.path);
+    const bool tells_data = (named.option == "--dir" || mentions(named.option, {"data", "wal", "stor", "dbpath", "db-path", "state", "journal", "log", "spool"})) &&
+                            !mentions(named.option, {"conf", "etc", "plugin", "module", "lib", "template", "cert", "ssl", "tls", "class"});
+    if (fact == seen.paths.end()) {
+      // A pid file or socket need not be there now.
+      if (named.path.starts_with('/') && mentions(named.option, {"pidfile", "pid-file", "pid_file", "socket"}))
+        own.emplace(named.path, named);
+      continue;
+    }
+    const std::string path = trimmed_path(fact->second.absolute);
+    if (system_path(path) || shared_folder(path)) continue;
+    if (!seen.main.exe.empty() && is_below(seen.main.exe, path)) continue;
+    const bool written = has_written_below(seen, path);
+    const bool file_of_its_own = mentions(named.option, {"pid", "log", "sock"});
+    if (written || (fact->second.writable && (fact->second.folder ? tells_data : file_of_its_own))) own.emplace(path, named);
+  }
+  for (const auto& [path, named] : own) {
+    if (!new_place(path, moved).empty()) continue;
+    const auto fact = seen.paths.find(named.path);
+    const bool folder = fact != seen.paths.end() && fact->second.folder;
+    const std::string leaf = leaf_for(path, moved);
+    moved.places[path] = "${dir}/" + leaf;
+    if (folder) moved.folders.push_back(leaf);
+    moved.changes.push_back(fmt::format("{}{}: ${{dir}}/{}{}", path,
+                                        named.option.empty() ? "" : fmt::format(" of {}", named.option), leaf,
+                                        folder ? ", empty in each run" : ""));
+  }
+  return moved;
+}
+
+std::string move_value(const Seen& seen, const std::string& value, const Moved& moved) {
+  std::string out;
+  for (const std::string& part : values_of(value)) {
+    const std::string place = part.starts_with('/') && !only_read(seen, moved, part) ? new_place(part, moved) : "";
+    out += (place.empty() ? part : place) + ",";
+  }
+  out.pop_back();
+  return out;
+}
+
+void move_words(const Seen& seen, Words& words, Moved& moved) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].done) continue;
+    const Split split = split_word(words[i].text);
+    std::string out;
+    bool changed = false;
+    for (const std::string& part : values_of(split.value)) {
+      const auto fact = says_path(seen, words, i, part) ? seen.paths.find(part) : seen.paths.end();
+      const std::string absolute = fact == seen.paths.end() ? part : fact->second.absolute;
+      std::string place = absolute.starts_with('/') && !only_read(seen, moved, absolute) ? new_place(absolute, moved) : "";
+      if (place.empty() && absolute != part) {
+        place = escaped(absolute);
+        moved.changes.push_back(fmt::format("{}: {} (it runs in {})", part, absolute, seen.main.cwd));
+      }
+      changed = changed || !place.empty();
+      out += (place.empty() ? part : place) + ",";
+    }
+    out.pop_back();
+    if (changed) words.set(i, std::string(split.option) + out, false);
+  }
+}
+
+Covers find_covers(const Seen& seen, const Words& words, const Moved& moved) {
+  std::set<std::string> needed(seen.needed.begin(), seen.needed.end());
+  needed.insert(seen.main.exe);
+  if (seen.program) needed.insert(seen.program->exe);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (const std::string& part : values_of(split_word(words[i].text).value))
+      if (part.starts_with('/')) needed.insert(trimmed_path(part));
+  needed.erase("");
+  const auto holds_needed = [&](const std::string& folder) {
+    return std::any_of(needed.begin(), needed.end(), [&](const std::string& path) { return is_below(path, folder); });
+  };
+  std::vector<std::string> written = seen.written;
+  if (seen.unit) {
+    written.insert(written.end(), seen.unit->folders.begin(), seen.unit->folders.end());
+    if (!seen.unit->pid_file.empty()) written.push_back(seen.unit->pid_file);
+  }
+  Covers covers;
+  std::set<std::string> chosen;
+  for (const std::string& path : written) {
+    if (path.empty() || is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev")) continue;
+    if (!new_place(path, moved).empty()) continue;
+    // The outermost folder that is its own and holds nothing that it runs or reads.
+    std::string cover;
+    for (std::size_t slash = path.find('/', 1); cover.empty(); slash = path.find('/', slash + 1)) {
+      const std::string folder = path.substr(0, slash);
+      if (!shared_folder(folder) && !holds_needed(folder)) cover = folder;
+      if (slash == std::string::npos) break;
+    }
+    if (cover.empty()) cover = path;
+    const bool single = cover == path && shared_folder(path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)));
+    if (single && std::find(seen.sockets.begin(), seen.sockets.end(), path) != seen.sockets.end())
+      covers.uncovered.push_back(path);
+    else
+      chosen.insert(cover);
+  }
+  for (const std::string& path : chosen) {
+    const bool inside = std::any_of(chosen.begin(), chosen.end(), [&](const std::string& other) { return other != path && is_below(path, other); });
+    if (!inside) covers.paths.push_back(path);
+  }
+  return covers;
+}
+
+}  // namespace rose::draft

@@ -1,0 +1,416 @@
+#include "draft/node.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "draft/container.h"
+#include "draft/folders.h"
+#include "draft/settings.h"
+#include "draft/systems.h"
+
+namespace rose::draft {
+namespace {
+
+constexpr std::size_t kMostWords = 1000;
+constexpr std::size_t kMostWordBytes = 64 * 1024;
+constexpr std::size_t kMostValueBytes = 4096;
+constexpr std::size_t kMostVariables = 100;
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+// Letters, digits, '_' and '-' of it, small, as a node may be called.
+std::string as_node_name(std::string_view text) {
+  std::string name;
+  for (const char c : text.substr(0, 24)) {
+    const char low = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool fits = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || low == '_' || low == '-';
+    if (fits && !(name.empty() && (low == '_' || low == '-')))
+      name += low;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "node" : name;
+}
+
+// What a runtime runs: the script, the jar, the class.
+std::string runs_what(const Seen& seen) {
+  const Process& process = seen.program ? *seen.program : seen.main;
+  for (std::size_t i = 1; i < process.argv.size(); ++i) {
+    const std::string& word = process.argv[i];
+    if (word == "-jar" && i + 1 < process.argv.size()) return base_name(process.argv[i + 1]);
+    if (word == "-cp" || word == "-classpath" || word == "--class-path" || word == "-p" || word == "--module-path") {
+      ++i;
+      continue;
+    }
+    if (word == "-m" && i + 1 < process.argv.size()) return base_name(process.argv[i + 1]);
+    if (word.starts_with('-')) continue;
+    const std::string name = base_name(word);
+    // org.x.Main: the class; server.py: the script.
+    return seen.runtime == "java" ? name.substr(name.rfind('.') + 1) : name.substr(0, name.find('.'));
+  }
+  return "";
+}
+
+// Variables that belong to whoever logged in or to systemd, not to the program.
+bool is_session_variable(std::string_view name) {
+  static const std::set<std::string, std::less<>> names = {
+      "_", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "OLDPWD", "SHLVL", "LANG", "LANGUAGE", "MAIL", "HOSTNAME", "DISPLAY", "COLORTERM",
+      "LS_COLORS", "LESSOPEN", "LESSCLOSE", "LESS", "PAGER", "EDITOR", "VISUAL", "PS1", "PS2", "HISTFILE", "HISTSIZE", "HISTCONTROL", "INVOCATION_ID",
+      "JOURNAL_STREAM", "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
+      "PIDFILE", "TMUX", "TMUX_PANE", "STY", "WINDOW", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "PATH", "DEBIAN_FRONTEND", "CREDENTIALS_DIRECTORY",
+      "CONFIGURATION_DIRECTORY", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH",
+      "MEMORY_PRESSURE_WRITE", "COLUMNS", "LINES", "XPC_FLAGS", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "VTE_VERSION"};
+  if (names.contains(name)) return true;
+  for (const std::string_view prefix : {"SSH_", "SUDO_", "XDG_", "LC_", "ROSE_", "BASH_FUNC_", "GPG_", "BYOBU_", "SYSTEMD_"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+// Why rose.toml cannot hold this command line; "" when it can.
+std::string unwritable(const std::vector<std::string>& words) {
+  if (words.empty() || words.front().empty()) return "its command line is empty";
+  if (words.size() > kMostWords) return fmt::format("its command line has {} words", words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].size() > kMostWordBytes) return fmt::format("word {} of its command line has {} bytes", i + 1, words[i].size());
+    if (!fits_toml(words[i])) return fmt::format("word {} of its command line is not UTF-8, which TOML cannot hold", i + 1);
+  }
+  return "";
+}
+
+// --- The command line
+
+// The words it was started with; empty when they are not known, then node.question says why.
+std::vector<std::string> first_words(Making& making) {
+  const Seen& seen = making.seen();
+  std::vector<std::string> words = seen.main.argv;
+  if (seen.title) {
+    words.clear();
+    if (seen.unit && !seen.unit->command.empty()) {
+      words = seen.unit->command;
+      making.node.changes.push_back(fmt::format("it wrote \"{}\" over its command line: this one is the unit's ExecStart (split at spaces: "
+                                                "systemd tells no quotes)", seen.main.argv.front()));
+    } else if (making.node.system != nullptr && !seen.program) {
+      if (auto recovered = making.node.system->recover(making)) words = std::move(*recovered);
+    }
+    if (words.empty() && making.node.question.empty())
+      making.node.question = fmt::format("it wrote \"{}\" over its command line", seen.main.argv.front());
+    if (words.empty()) return {};
+  }
+  if (std::string why = unwritable(words); !why.empty()) {
+    making.node.question = std::move(why);
+    return {};
+  }
+  return words;
+}
+
+// The program by a path that works from anywhere, under the name it was called by: some do different things by name.
+void settle_program(Making& making, std::vector<std::string>& words) {
+  const Seen& seen = making.seen();
+  const auto fact = seen.paths.find(words.front());
+  if (words.front().find('/') != std::string::npos) {
+    if (fact != seen.paths.end()) words.front() = fact->second.absolute;
+    else if (!words.front().starts_with('/') && !seen.main.exe.empty()) words.front() = seen.main.exe;
+    return;
+  }
+  // Without a slash: as PATH told when it was started, which is looked up when facts are gathered.
+  if (fact != seen.paths.end()) {
+    words.front() = fact->second.absolute;
+  } else if (!seen.main.exe.empty() && words.front() != base_name(seen.main.exe)) {
+    making.node.doubts.push_back(fmt::format("it calls itself {}, and what runs is {}", words.front(), seen.main.exe));
+    words.front() = seen.main.exe;
+  } else if (!seen.main.exe.empty()) {
+    words.front() = seen.main.exe;
+  }
+}
+
+void mask_words(Making& making, std::vector<std::string>& words, Secrets& secrets) {
+  const Words before(words);
+  std::size_t masked = 0;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const Split split = split_word(words[i]);
+    const std::string value = secrets.masked(before.option_of(i), split.value);
+    if (value == split.value) continue;
+    words[i] = std::string(split.option) + value;
+    ++masked;
+  }
+  if (masked > 0)
+    making.node.changes.push_back(fmt::format("{} that looked like a secret: a made-up one (rose-secret-...), the same wherever it was the same",
+                                              masked == 1 ? "a word" : fmt::format("{} words", masked)));
+}
+
+// Runs the command where empty folders, and copies of configuration files that name the run's addresses, lie over what runs has.
+void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches) {
+  if (covers.paths.empty() && patches.empty()) return;
+  NodeDraft& node = making.node;
+  // Without `user`, its folder is root's.
+  std::string script = node.user.empty() ? "" : fmt::format("chown {} .\n", node.user);
+  for (const auto& [path, patch] : patches) {
+    const std::string file = escaped(shell_word(path));
+    script += fmt::format("mkdir -p over$(dirname {0}); cp -p {0} over{0}\nsed -E -i", file);
+    for (const std::string& expression : patch.expressions) script += fmt::format(" \\\n  -e '{}'", expression);
+    script += fmt::format(" over{0}\nmount --bind over{0} {0}\n", file);
+  }
+  if (!covers.paths.empty()) {
+    // "${1%/*}" is the shell's.
+    script += escaped("while [ \"$1\" != -- ]; do\n"
+                      "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
+    if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
+    script += "  mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
+  }
+  // unshare and mount are root's to do: the user changes behind them.
+  script += node.user.empty() ? "exec \"$@\"" : fmt::format("exec setpriv --reuid {0} --regid \"$(id -g {0})\" --init-groups \"$@\"", node.user);
+  std::vector<std::string> front = {"unshare", "--mount", "sh", "-ec", script, "sh"};
+  for (const std::string& path : covers.paths) front.push_back(escaped(path));
+  if (!covers.paths.empty()) front.push_back("--");
+  if (node.binary.empty()) node.binary = making.words[0].text;
+  making.words.prepend(std::move(front));
+  if (!covers.paths.empty())
+    node.changes.push_back(fmt::format("it writes to {}, which its command line does not name: in a run, empty ones of the run's folder lie over "
+                                       "them, for this node alone (unshare, mount --bind)", fmt::join(covers.paths, ", ")));
+  if (!node.user.empty()) {
+    node.changes.push_back(fmt::format("user {}: by setpriv, for mount is root's to do", node.user));
+    node.user.clear();
+  }
+}
+
+// --- What stands beside it
+
+void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritten& rewritten) {
+  NodeDraft& node = making.node;
+  std::size_t others = 0;
+  std::size_t inherited = 0;
+  const Variables& own = making.host.environment;
+  for (const auto& [name, value] : making.seen().main.env) {
+    if (is_session_variable(name)) continue;
+    if (std::find(own.begin(), own.end(), std::pair(name, value)) != own.end()) {
+      ++inherited;
+      continue;
+    }
+    // Of two with one name, programs see the first.
+    if (std::any_of(node.env.begin(), node.env.end(), [&](const Variable& known) { return known.name == name; })) continue;
+    if (!is_variable_name(name)) {
+      ++others;
+    } else if (node.env.size() >= kMostVariables) {
+      node.env_left.push_back(fmt::format("{}: there are more than {}", name, kMostVariables));
+      break;
+    } else if (value.size() > kMostValueBytes) {
+      node.env_left.push_back(fmt::format("{}: it has {} bytes", name, value.size()));
+    } else if (!fits_toml(value)) {
+      node.env_left.push_back(fmt::format("{}: it is not UTF-8, which TOML cannot hold", name));
+    } else {
+      Variable variable{name, secrets.masked(name, value), ""};
+      if (variable.value != value) {
+        variable.comment = "looked like a secret: a made-up one";
+        variable.value = making.book.rewrite(making.self, name, escaped(variable.value), rewritten);
+      } else {
+        const std::string place = move_value(making.seen(), value, moved);
+        variable.value = place != value ? place : making.book.rewrite(making.self, name, escaped(value), rewritten);
+        if (variable.value != escaped(value)) variable.comment = fmt::format("was {}", value);
+      }
+      node.env.push_back(std::move(variable));
+    }
+  }
+  if (inherited > 0)
+    node.env_left.push_back(fmt::format("{} that 'rose init' found in its own environment, too: nodes inherit rose's", inherited == 1 ? "one" : std::to_string(inherited)));
+  if (others > 0) node.env_left.push_back(fmt::format("{} whose names are none", others));
+}
+
+bool is_wild(const Listen& listen) { return listen.address == "0.0.0.0" || listen.address == "::"; }
+
+// The port that tells that it is up: one that others will reach.
+void choose_ready(Making& making) {
+  NodeDraft& node = making.node;
+  const Seen& seen = making.seen();
+  if (seen.tcp.empty()) {
+    if (node.ready.empty()) node.doubts.push_back("it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or a command");
+    return;
+  }
+  const bool told = making.reachable;
+  const auto open = std::find_if(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return told || is_wild(listen); });
+  if (open == seen.tcp.end()) {
+    node.doubts.push_back(fmt::format(
+        "it listens at {} alone, which its command line does not say: in a run nobody reaches it there. Its configuration file (a copy of it) must "
+        "name 0.0.0.0; then ready = {{ tcp = {} }}", fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
+    return;
+  }
+  if (node.port == 0) node.port = open->port;
+  const bool known = std::any_of(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return listen.port == node.port; });
+  if (node.ready.empty()) node.ready = fmt::format("{{ tcp = {}, timeout = \"30s\" }}", known ? node.port : open->port);
+}
+
+void describe(Making& making) {
+  const Seen& seen = making.seen();
+  NodeDraft& node = making.node;
+  std::string what = node.system != nullptr ? std::string(node.system->title()) : seen.main.exe.empty() ? "a program" : base_name(seen.main.exe);
+  std::string line = fmt::format("{}: {}", node.name, what);
+  line += fmt::format(", from {}", seen.origin);
+  if (seen.processes > 1) line += fmt::format(", {} processes", seen.processes);
+  node.about.push_back(line);
+  if (seen.program)
+    node.about.push_back(fmt::format("Started by {}; what works is {} (pid {}).", base_name(seen.main.argv.empty() ? "" : seen.main.argv.front()),
+                                     seen.program->exe, seen.program->pid));
+  if (!seen.started_by.empty())
+    node.about.push_back(fmt::format("It was started by {}, which may have prepared something.", seen.started_by));
+  const auto list = [](const std::vector<Listen>& listens) {
+    std::string text;
+    for (std::size_t i = 0; i < listens.size() && i < 12; ++i) {
+      const bool six = listens[i].address.find(':') != std::string::npos;
+      text += fmt::format("{}{}{}{}:{}", text.empty() ? "" : ", ", six ? "[" : "", listens[i].address, six ? "]" : "", listens[i].port);
+    }
+    if (listens.size() > 12) text += fmt::format(" and {} more", listens.size() - 12);
+    return text;
+  };
+  if (!seen.tcp.empty()) node.about.push_back("Listens at " + list(seen.tcp) + ".");
+  if (!seen.udp.empty()) node.about.push_back("UDP: " + list(seen.udp) + ".");
+  for (const std::string& line_of : seen.output) node.about.push_back(line_of);
+  std::vector<std::string> logs;
+  for (const std::string& path : seen.written)
+    if (path.find("log") != std::string::npos && logs.size() < 4) logs.push_back(path);
+  if (!logs.empty())
+    node.about.push_back(fmt::format("Writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).", fmt::join(logs, ", ")));
+  if (!seen.runtime.empty())
+    node.about.push_back(fmt::format("It runs on {}: calls, connections and processes are seen, the program's own {} are not functions of a file.",
+                                     seen.runtime == "java" ? "the Java virtual machine" : seen.runtime, seen.runtime == "java" ? "methods" : "functions"));
+  for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
+  if (seen.main.deleted) node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
+}
+
+void add_restart(Making& making) {
+  const auto& unit = making.seen().unit;
+  NodeDraft& node = making.node;
+  if (!unit) {
+    node.restart_note = "if something starts it again when it ends";
+    return;
+  }
+  if (unit->restart.empty() || unit->restart == "no") {
+    node.restart_note = "its unit does not start it again";
+    return;
+  }
+  node.restart = fmt::format("{{ delay = \"{}\", max = {} }}", format_duration(std::max<std::int64_t>(unit->restart_delay_ns, 1'000'000)),
+                             unit->restarts > 0 && unit->restarts <= 1000 ? unit->restarts : 5);
+  node.restart_note = fmt::format("the unit's Restart={}{}", unit->restart, unit->restart == "always" ? "" : "; here after every end");
+}
+
+NodeDraft draft_node(Making making, Secrets& secrets) {
+  const Seen& seen = making.seen();
+  making.node.user = making.node.owner = seen.main.user;
+  describe(making);
+  add_restart(making);
+  if (seen.functions && seen.runtime.empty())
+    making.node.functions = *seen.functions == 0 ? "its program has no symbols: no function of it can be named"
+                                                 : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
+  if (seen.program && fits_toml(seen.program->exe)) making.node.binary = seen.program->exe;
+  std::vector<std::string> words = first_words(making);
+  if (words.empty()) {
+    making.node.port = seen.tcp.empty() ? 0 : seen.tcp.front().port;
+    if (making.node.port != 0) making.node.ready = fmt::format("{{ tcp = {}, timeout = \"30s\" }}", making.node.port);
+    return std::move(making.node);
+  }
+  settle_program(making, words);
+  if (!fits_toml(words.front())) words.front() = seen.main.argv.front();
+  mask_words(making, words, secrets);
+  making.words = Words(words);
+  // A wrapper's words are its own.
+  const bool adapts = making.node.system != nullptr && !seen.program;
+  if (adapts) making.node.system->adapt(making);
+
+  Variables visible;
+  for (const auto& variable : seen.main.env)
+    if (!is_session_variable(variable.first)) visible.push_back(variable);
+  Moved moved = find_places(seen, making.words, visible);
+  move_words(seen, making.words, moved);
+  Rewritten rewritten;
+  making.book.rewrite(making.self, making.words, rewritten);
+  add_variables(making, moved, secrets, rewritten);
+  // Its own address, where it listens, is in the words or variables now.
+  making.reachable = making.reachable || rewritten.own;
+  Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved);
+  std::erase_if(covers.paths, [&](const std::string& path) {
+    if (fits_toml(path)) return false;
+    making.node.doubts.push_back(fmt::format("it writes to {}, whose name TOML cannot hold: a run would write there, too", path));
+    return true;
+  });
+  std::vector<std::pair<std::string, Patch>> patches;
+  for (const Settings& settings : seen.settings) {
+    if (making.places_known || seen.program) break;
+    Patch patch = patch_settings(settings, making.self, making.book, rewritten);
+    making.reachable = making.reachable || patch.own;
+    if (!patch.expressions.empty()) patches.emplace_back(settings.path, std::move(patch));
+  }
+  NodeDraft& node = making.node;
+  node.changes.insert(node.changes.end(), moved.changes.begin(), moved.changes.end());
+  node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
+  node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
+  for (const std::string& path : covers.uncovered)
+    node.doubts.push_back(fmt::format("its socket {} is in a folder that everybody uses, and would be taken from what runs: give it another place", path));
+  node.folders = moved.folders;
+  choose_ready(making);
+  if (adapts) making.node.system->finish(making);
+  cover(making, covers, patches);
+  node.command = making.words.texts();
+  return std::move(making.node);
+}
+
+}  // namespace
+
+std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::vector<const System*>& systems) {
+  std::vector<std::string> bases;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const Seen& one = seen[i];
+    std::string base;
+    if (one.unit) {
+      base = one.unit->name.substr(0, one.unit->name.rfind('.'));
+    } else if (systems[i] != nullptr) {
+      base = systems[i]->name();
+    } else {
+      if (!one.runtime.empty()) base = runs_what(one);
+      if (base.empty()) base = base_name((one.program ? *one.program : one.main).exe);
+      if (base.empty() && !one.main.argv.empty()) base = base_name(one.main.argv.front().substr(0, one.main.argv.front().find(' ')));
+    }
+    bases.push_back(as_node_name(base));
+  }
+  std::vector<std::string> names;
+  std::set<std::string> taken;  // as variables
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const bool alone = std::count(bases.begin(), bases.end(), bases[i]) == 1 && bases[i] != "client";
+    std::string name = alone ? bases[i] : bases[i] + "1";
+    // "web" twice and "web2" once: three names.
+    for (int n = 2; taken.contains(variable_name(name)); ++n) name = fmt::format("{}{}", bases[i], n);
+    taken.insert(variable_name(name));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::vector<NodeDraft> draft_nodes(const std::vector<Seen>& seen, const Host& host, Secrets& secrets) {
+  std::vector<const System*> systems;
+  for (const Seen& one : seen) systems.push_back(find_system(one));
+  const std::vector<std::string> names = node_names(seen, systems);
+  std::vector<std::string> variables;
+  for (const std::string& name : names) variables.push_back(variable_name(name));
+  // What a program wrote over its command line is shown to people, as it is.
+  std::vector<Seen> shown = seen;
+  for (Seen& one : shown)
+    if (one.title && !one.main.argv.empty()) one.main.argv.front() = secrets.masked("", one.main.argv.front());
+  const AddressBook book(shown, names, variables, host);
+  std::vector<NodeDraft> nodes;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    Making making{shown, i, book, systems, host, Words(), NodeDraft(), false, false};
+    making.node.name = names[i];
+    making.node.variable = variables[i];
+    making.node.system = systems[i];
+    nodes.push_back(draft_node(std::move(making), secrets));
+  }
+  return nodes;
+}
+
+}  // namespace rose::draft

@@ -1,0 +1,372 @@
+#include "draft/systems.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/result.h"
+#include "base/text.h"
+#include "base/toml.h"
+#include "draft/container.h"
+
+namespace rose::draft {
+namespace {
+
+std::string file_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+// The first word of a title, without what follows: "redis-server" of "redis-server *:6379".
+std::string program_name(const Seen& seen) {
+  const Process& process = seen.program ? *seen.program : seen.main;
+  const std::string first = process.argv.empty() ? "" : process.argv.front();
+  const std::string word = first.substr(0, first.find_first_of(" :"));
+  return file_name(word.empty() ? process.exe : word);
+}
+
+// Where an example finds the node: inside of a container it is at home.
+std::string address_of(const NodeDraft& node) { return node.run_in.empty() ? "$ROSE_IP_" + node.variable : "127.0.0.1"; }
+
+std::uint16_t lowest_port(const Seen& seen) { return seen.tcp.empty() ? 0 : seen.tcp.front().port; }
+
+bool writes_below(const Seen& seen, std::string_view part) {
+  return std::any_of(seen.written.begin(), seen.written.end(),
+                     [&](const std::string& path) { return path.find(part) != std::string::npos; });
+}
+
+// Redis and those that came of it.
+class Redis : public System {
+ public:
+  std::string_view name() const override { return "redis"; }
+  std::string_view title() const override { return "Redis"; }
+  std::uint16_t usual_port() const override { return 6379; }
+  bool is(std::string_view program) const override {
+    return program == "redis-server" || program == "valkey-server" || program == "keydb-server";
+  }
+
+  std::optional<std::vector<std::string>> recover(Making& making) const override {
+    const Seen& seen = making.seen();
+    const std::string& said = seen.main.argv.front();
+    if (said.find("[sentinel]") != std::string::npos) {
+      making.node.question = "a Sentinel keeps its state in its configuration file, and its command line does not tell which that is: "
+                             "copy the file beside this one, name the nodes' addresses in it";
+      return std::nullopt;
+    }
+    const std::uint16_t port = client_port(seen);
+    std::vector<std::string> words = {said.substr(0, said.find(' ')), "--port", std::to_string(port)};
+    if (said.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
+    if (writes_below(seen, ".aof")) words.insert(words.end(), {"--appendonly", "yes"});
+    making.node.doubts.push_back(fmt::format(
+        "it wrote \"{}\" over its command line: the one here is put together from what it does. Its other settings cannot be seen; "
+        "'redis-cli -p {} info server' says which configuration file it has: name that behind the program", said, port));
+    return words;
+  }
+
+  void adapt(Making& making) const override {
+    const Seen& seen = making.seen();
+    Words& words = making.words;
+    const bool file = words.size() > 1 && !words[1].text.starts_with('-');
+    // In a run it stays in the foreground and in its folder, and is reached at its address.
+    for (const char* option : {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
+      words.drop({option}, 1);
+    words.drop({"--bind"}, 16);
+    words.drop({"--protected-mode"}, 1);
+    words.drop({"--dir"}, 1);
+    for (const char* word : {"--bind", "${ip}", "--protected-mode", "no", "--dir", "${dir}"}) words.append(word);
+    making.node.password = words.value({"--requirepass"});
+    if (!making.node.password.empty()) making.node.password = shell_word(making.node.password);
+    for (const Settings& settings : seen.settings)
+      for (const std::string& key : settings.secrets) {
+        if ((key != "requirepass" && key != "masterauth") || words.has({"--" + key})) continue;
+        words.append("--" + key);
+        words.append("");
+        making.node.changes.push_back(fmt::format("--{} \"\": {} sets one; in a run there is none", key, settings.path));
+      }
+    if (file)
+      for (const char* word : {"--daemonize", "no", "--supervised", "no", "--pidfile", "", "--logfile", "", "--unixsocket", ""}) words.append(word);
+    making.node.changes.push_back(fmt::format("--bind, --dir{}: it is reached at its address, begins with an empty folder, and writes nowhere else{}",
+                                              file ? ", --daemonize, --logfile, ..." : "",
+                                              seen.main.cwd.empty() ? "" : fmt::format(" (it runs in {})", seen.main.cwd)));
+    const std::uint16_t port = client_port(seen);
+    making.node.port = port;
+    making.places_known = true;
+    making.reachable = true;
+
+    // Of which node is it a copy?
+    const bool told = words.has({"--replicaof", "--slaveof"});
+    for (const Remote& remote : seen.remotes) {
+      const auto other = making.book.owner(making.self, remote.address, remote.port);
+      if (!other || *other == making.self || making.systems[*other] != this || client_port(making.all[*other]) != remote.port) continue;
+      making.node.follows = true;
+      if (told) break;
+      for (const std::string& word : {std::string("--replicaof"), making.book.placeholder(making.self, *other), std::to_string(remote.port)})
+        words.append(word);
+      making.node.changes.push_back(fmt::format("--replicaof: it holds a connection to port {} of {}", remote.port, making.book.name(*other)));
+      break;
+    }
+    making.node.follows = making.node.follows || told;
+    if (making.node.follows) {
+      if (making.host.has("redis-cli"))
+        making.node.ready = fmt::format(
+            "{{ command = [\"sh\", \"-c\", {}], timeout = \"30s\" }}",
+            toml::literal(fmt::format("{}redis-cli -h ${{ip}} -p {} info replication | grep -q master_link_status:up",
+                                      making.node.password.empty() ? "" : fmt::format("REDISCLI_AUTH={} ", making.node.password), port)));
+    } else if (making.all.size() > 1 && !words.has({"--repl-diskless-sync-delay"})) {
+      words.append("--repl-diskless-sync-delay");
+      words.append("0");
+      making.node.changes.push_back("--repl-diskless-sync-delay 0: replicas have their copy at once, not after 5 seconds of every run");
+    }
+  }
+
+  Example example(const NodeDraft& node) const override {
+    const std::string cli = fmt::format("{}redis-cli -h {} -p {}", node.run_in, address_of(node), node.port);
+    const std::string login = node.password.empty() ? "" : fmt::format("export REDISCLI_AUTH={}\n", node.password);
+    return {login + fmt::format("for i in $(seq 200); do\n"
+                                "  {} set key:$i $i | grep -q OK && echo $i >> acknowledged\n"
+                                "  sleep 0.02\n"
+                                "done\n", cli),
+            login + fmt::format("test \"$({} dbsize)\" -lt \"$(wc -l < acknowledged)\"\n", cli),
+            "fewer keys are there than were acknowledged", "redis-cli"};
+  }
+
+ private:
+  static std::uint16_t client_port(const Seen& seen) {
+    // The port of the cluster's own talk is 10000 above.
+    return lowest_port(seen);
+  }
+};
+
+class Postgres : public System {
+ public:
+  std::string_view name() const override { return "postgres"; }
+  std::string_view title() const override { return "PostgreSQL"; }
+  std::uint16_t usual_port() const override { return 5432; }
+  bool is(std::string_view program) const override { return program == "postgres" || program == "postmaster"; }
+
+  void adapt(Making& making) const override {
+    Words& words = making.words;
+    const bool file = std::any_of(making.seen().main.argv.begin(), making.seen().main.argv.end(),
+                                  [](const std::string& word) { return word.find("config_file=") != std::string::npos; });
+    words.drop({"-D"}, 1);
+    words.drop({"--data-directory"}, 1);
+    words.drop({"-k"}, 1);
+    words.drop({"-h"}, 1);
+    for (const char* word : {"-D", "${dir}/data", "-k", "${dir}", "-h", "${ip}"}) words.append(word);
+    if (file)
+      for (const char* setting : {"data_directory=${dir}/data", "hba_file=${dir}/data/pg_hba.conf", "ident_file=${dir}/data/pg_ident.conf",
+                                  "external_pid_file="}) {
+        words.append("-c");
+        words.append(setting);
+      }
+    making.node.port = lowest_port(making.seen());
+    if (making.node.port != 0 && making.node.port != 5432 && !words.has({"-p", "--port"})) {
+      words.append("-p");
+      words.append(std::to_string(making.node.port));
+    }
+    making.places_known = true;
+    making.reachable = true;
+    making.node.changes.push_back("the shell makes an empty database (initdb) that lets everybody of its network in, in the run's folder; "
+                                  "-D, -k, -h and, over a configuration file's, what else names a folder");
+    for (const Remote& remote : making.seen().remotes)
+      if (const auto other = making.book.owner(making.self, remote.address, remote.port);
+          other && *other != making.self && making.systems[*other] == this)
+        making.node.doubts.push_back(fmt::format("it holds a connection to {}: a standby begins with pg_basebackup instead of initdb",
+                                                 making.book.name(*other)));
+  }
+
+  void finish(Making& making) const override {
+    const std::string program = making.words[0].text;
+    const std::string initdb = program.substr(0, program.rfind('/') + 1) + "initdb";
+    // As it is run again after a crash, only the first time.
+    making.words.prepend({"sh", "-ec",
+                          "if [ ! -e data/PG_VERSION ]; then\n  \"$0\" -D data -U postgres --auth=trust > initdb.log\n"
+                          "  echo \"host all all all trust\" >> data/pg_hba.conf\nfi\nexec \"$@\"",
+                          initdb});
+    making.node.binary = program;
+  }
+
+  Example example(const NodeDraft& node) const override {
+    const std::string psql = fmt::format("{}psql -h {} -p {} -U postgres -qAt", node.run_in, address_of(node), node.port);
+    return {fmt::format("{0} -c \"create table rose (i int)\" || exit 1\n"
+                        "for i in $(seq 100); do\n"
+                        "  {0} -c \"insert into rose values ($i)\" && echo $i >> acknowledged\n"
+                        "done\n", psql),
+            fmt::format("test \"$({} -c 'select count(*) from rose')\" -lt \"$(wc -l < acknowledged)\"\n", psql),
+            "fewer rows are there than were acknowledged", "psql"};
+  }
+};
+
+class Nginx : public System {
+ public:
+  std::string_view name() const override { return "nginx"; }
+  std::string_view title() const override { return "nginx"; }
+  std::uint16_t usual_port() const override { return 80; }
+  std::string_view usual_settings() const override { return "/etc/nginx/nginx.conf"; }
+  bool is(std::string_view program) const override { return program == "nginx"; }
+
+  // "nginx: master process /usr/sbin/nginx -g daemon on; -c /x": the words, but not their quotes.
+  std::optional<std::vector<std::string>> recover(Making& making) const override {
+    constexpr std::string_view kMaster = "master process ";
+    const std::string& said = making.seen().main.argv.front();
+    const std::size_t at = said.find(kMaster);
+    if (at == std::string::npos) {
+      making.node.question = fmt::format("it wrote \"{}\" over its command line", said);
+      return std::nullopt;
+    }
+    std::vector<std::string> words;
+    for (const std::string& word : split(said.substr(at + kMaster.size()), ' ')) {
+      const bool option = word.size() == 2 && word[0] == '-';
+      // Directives hold spaces; an option ends them.
+      const bool inside = words.size() >= 3 && words[words.size() - 2] == "-g" && !option;
+      if (inside)
+        words.back() += " " + word;
+      else if (!word.empty())
+        words.push_back(word);
+    }
+    return words;
+  }
+
+  void adapt(Making& making) const override {
+    Words& words = making.words;
+    const std::string directives = words.value({"-g"});
+    std::string kept;
+    for (const std::string& directive : split(directives, ';')) {
+      const std::size_t begin = directive.find_first_not_of(' ');
+      if (begin == std::string::npos) continue;
+      const std::string one = directive.substr(begin);
+      if (!one.starts_with("daemon ")) kept += one + "; ";
+    }
+    words.put({"-g"}, "-g", kept + "daemon off;");
+    making.node.changes.push_back("-g \"daemon off;\": it stays in the foreground");
+    making.node.port = lowest_port(making.seen());
+  }
+
+  Example example(const NodeDraft& node) const override {
+    return {fmt::format("for i in $(seq 200); do\n"
+                        "  {}curl -sS -f -o /dev/null -m 5 http://{}:{}/ || echo $i >> failures\n"
+                        "  sleep 0.02\n"
+                        "done\n", node.run_in, address_of(node), node.port),
+            "test -s failures\n", "a request failed", "curl"};
+  }
+};
+
+class Etcd : public System {
+ public:
+  std::string_view name() const override { return "etcd"; }
+  std::string_view title() const override { return "etcd"; }
+  std::uint16_t usual_port() const override { return 2379; }
+  bool is(std::string_view program) const override { return program == "etcd"; }
+
+  void adapt(Making& making) const override {
+    Words& words = making.words;
+    const auto set = [&](const char* variable) {
+      return std::any_of(making.seen().main.env.begin(), making.seen().main.env.end(), [&](const auto& each) { return each.first == variable; });
+    };
+    // Options go before variables.
+    if (!words.has({"--data-dir", "-data-dir"}) && !set("ETCD_DATA_DIR")) {
+      words.append("--data-dir=${dir}/data");
+      making.node.changes.push_back("--data-dir: it had none and made a folder where it ran");
+    }
+    const bool client = words.has({"--listen-client-urls", "-listen-client-urls"}) || set("ETCD_LISTEN_CLIENT_URLS");
+    const bool config = words.has({"--config-file", "-config-file"}) || set("ETCD_CONFIG_FILE");
+    if (!client && !config) {
+      words.append("--listen-client-urls=http://${ip}:2379");
+      words.append("--advertise-client-urls=http://${ip}:2379");
+      making.node.changes.push_back("--listen-client-urls, --advertise-client-urls: it listens at localhost alone unless told otherwise");
+      making.reachable = true;
+    }
+    making.node.port = lowest_port(making.seen());
+  }
+
+  Example example(const NodeDraft& node) const override {
+    const std::string ctl = fmt::format("{}env ETCDCTL_API=3 etcdctl --endpoints=http://{}:{}", node.run_in, address_of(node), node.port);
+    return {fmt::format("for i in $(seq 200); do\n"
+                        "  {} put key:$i $i > put.out 2>&1 && echo $i >> acknowledged\n"
+                        "done\n", ctl),
+            fmt::format("keys=$({} get key: --prefix --keys-only) || exit 2\n"
+                        "test \"$(echo \"$keys\" | grep -c key:)\" -lt \"$(wc -l < acknowledged)\"\n", ctl),
+            "fewer keys are there than were acknowledged", "etcdctl"};
+  }
+};
+
+class Memcached : public System {
+ public:
+  std::string_view name() const override { return "memcached"; }
+  std::string_view title() const override { return "memcached"; }
+  std::uint16_t usual_port() const override { return 11211; }
+  bool is(std::string_view program) const override { return program == "memcached"; }
+
+  void adapt(Making& making) const override {
+    Words& words = making.words;
+    words.drop({"-d", "--daemon"}, 0);
+    words.drop({"-P", "--pidfile"}, 1);
+    words.drop({"-l", "--listen"}, 1);
+    words.append("-l");
+    words.append("${ip}");
+    making.node.changes.push_back("-l: it is reached at its address; no -d, no -P: it stays in the foreground and writes no pid file");
+    making.node.port = lowest_port(making.seen());
+    making.reachable = true;
+    // As root it wants to be told whose it shall be.
+    if (making.node.user.empty() && !words.has({"-u", "--user"})) {
+      words.append("-u");
+      words.append("root");
+    }
+  }
+
+  Example example(const NodeDraft& node) const override {
+    return {fmt::format("exec {}bash -c 'exec 3<>/dev/tcp/{}/{} || exit 1\n"
+                        "for i in $(seq 200); do\n"
+                        "  printf \"set key:$i 0 0 2\\r\\nok\\r\\n\" >&3\n"
+                        "  read -r -t 5 answer <&3 && echo $i >> acknowledged || echo $i >> failures\n"
+                        "  sleep 0.02\n"
+                        "done'\n", node.run_in, address_of(node), node.port),
+            "test -s failures\n", "a request got no answer", "bash"};
+  }
+};
+
+class Mosquitto : public System {
+ public:
+  std::string_view name() const override { return "mosquitto"; }
+  std::string_view title() const override { return "Mosquitto"; }
+  std::uint16_t usual_port() const override { return 1883; }
+  bool is(std::string_view program) const override { return program == "mosquitto"; }
+
+  void adapt(Making& making) const override {
+    making.words.drop({"-d", "--daemon"}, 0);
+    making.node.port = lowest_port(making.seen());
+  }
+
+  Example example(const NodeDraft& node) const override {
+    return {fmt::format("for i in $(seq 100); do\n"
+                        "  {}mosquitto_pub -h {} -p {} -q 1 -t rose -m $i || echo $i >> failures\n"
+                        "done\n", node.run_in, address_of(node), node.port),
+            "test -s failures\n", "a message was not acknowledged", "mosquitto_pub"};
+  }
+};
+
+const std::array<const System*, 6>& all_systems() {
+  static const Redis redis;
+  static const Postgres postgres;
+  static const Nginx nginx;
+  static const Etcd etcd;
+  static const Memcached memcached;
+  static const Mosquitto mosquitto;
+  static const std::array<const System*, 6> all = {&redis, &postgres, &nginx, &etcd, &memcached, &mosquitto};
+  return all;
+}
+
+}  // namespace
+
+const System* find_system(const Seen& seen) {
+  const std::string program = program_name(seen);
+  for (const System* system : all_systems())
+    if (system->is(program)) return system;
+  return nullptr;
+}
+
+const System* find_system_of_image(std::string_view image) {
+  std::string name = file_name(image.substr(0, image.find('@')));
+  name = name.substr(0, name.find(':'));
+  for (const System* system : all_systems())
+    if (name.find(system->name()) != std::string::npos || (system->name() == "redis" && name.find("valkey") != std::string::npos)) return system;
+  return nullptr;
+}
+
+}  // namespace rose::draft

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# examples/own-system/README.md, word for word: its commands are run in their order, its answers are put into what `rose init` wrote.
+. "$(dirname "$0")/common.bash"
+for need in redis-server redis-cli python3; do
+  command -v "$need" > /dev/null || skip "$need is missing"
+done
+page=$here/../../examples/own-system/README.md
+
+# block LANGUAGE N: the page's nth block of it.
+block() { awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"; }
+blocks=$(grep -c '^```sh$' "$page")
+[ "$blocks" -eq 9 ] || fail "the page has $blocks blocks of commands, this test knows 9"
+
+export PATH="$(dirname "$rose"):$PATH" TMPDIR=$work answers=$work/answers
+cd "$work"
+mkdir folder && cd folder
+steps() { # one shell for all of it, as `kill %1` wants; it stops at the first failure
+  echo 'set -e -o monitor'
+  for n in $(seq "$blocks"); do
+    echo "echo \"== block $n\" >&2"
+    block sh "$n"
+    [ "$n" -ne 2 ] || cat << 'ANSWER'
+python3 - "$answers" << 'EDIT'
+import sys
+text = open("rose.toml").read()
+open("drafted.toml", "w").write(text)
+open("rose.toml", "w").write(text[:text.index("[workload]")] + open(sys.argv[1]).read())
+EDIT
+ANSWER
+    [ "$n" -ne 4 ] || echo 'until grep -q "ready:" trace.err; do kill -0 %1; sleep 0.05; done'
+  done
+}
+steps > ../steps
+# The recorder's own words go where the test can wait for them.
+sed -i 's/-o end\.bin &$/-o end.bin 2> trace.err \&/' ../steps
+grep -q 'trace.err &$' ../steps || fail "the recorder is started in another way"
+block toml 1 > ../answers
+finished() { # what the steps started and did not end
+  for n in 1 2; do [ ! -e "redis$n.pid" ] || kill -9 "$(cat "redis$n.pid")" 2> /dev/null || true; done
+  umount -l disk1 2> /dev/null || true
+}
+expect 0 bash ../steps
+if [ "$failures" -gt 0 ]; then finished; cat trace.err 2> /dev/null | tail -5 >&2; exit 1; fi
+
+says out 'rose.toml: 2 nodes \(redis1, redis2\)'
+says out 'question  rose.toml:[0-9]+ workload.command: what do your clients do'
+says out 'SCF +redis1 +[0-9]+ .*write ENOSPC .*/disk1/temp-[0-9]+\.rdb'
+says out 'reproduced: the schedule reproduces the bug in'
+grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule is about something else: $(cat schedule.toml)"
+grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat schedule.toml)"
+# The copy is a replica of the copy, not of what runs; an unanswered question is asked for by name.
+grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml || fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
+expect 2 "$rose" profile -c drafted.toml
+says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. left is still there'
+# What is there is kept.
+expect 2 "$rose" init --pid $$ -o rose.toml
+says err 'rose.toml is there already'
+expect 2 "$rose" init --pid 4194305 -o x.toml
+says err '--pid 4194305: there is no such process'
+expect 2 "$rose" init -o x.toml
+says err 'nothing says what the configuration is to be drafted from'
+[ ! -e x.toml ] || fail "a file of nothing"
+
+# Secrets: of the command line, of the environment. A process like any other, with a log and a port.
+cat > server.py << 'PY'
+import socket, sys
+log = open("server.log", "a")
+host, port = sys.argv[2].split(":")
+listener = socket.create_server((host, int(port)))
+log.write("up\n"); log.flush()
+while True: listener.accept()[0].close()
+PY
+KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 --password s3cret-of-the-words &
+server=$!
+until_true 20 grep -q up server.log
+expect 0 "$rose" init --pid $server -o server.toml --json
+kill $server; wait $server 2> /dev/null || true
+json_is 'j["nodes"]' "['server']"
+json_is '[q["key"] for q in j["questions"]]' "['workload.command', 'oracle.command']"
+if grep -n 's3cret' server.toml; then fail "a secret was copied"; fi
+for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--listen", "${ip}:7409"' '"--password", "rose-secret-' 'tcp = 7409'; do
+  tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
+done
+# With a workload it works at once, and writes its log where it is nobody else's.
+sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
+before=$(cat server.log)
+expect 0 "$rose" profile -c filled.toml --runs 1
+[ "$(cat server.log)" = "$before" ] || fail "a run wrote into what runs"
+
+# A Compose file needs neither an engine nor anything that runs.
+printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml
+expect 0 "$rose" init --compose compose.yaml -o compose.toml
+grep -q 'attach *= { container = "rose-cache.cache.1" }' compose.toml || fail "$(cat compose.toml)"
+if grep -n 's3cret' compose.toml; then fail "a secret was copied"; fi
+printf 'services: [\n' > bad.yaml
+expect 2 "$rose" init --compose bad.yaml -o bad.toml
+says err 'bad.yaml:[0-9]+:[0-9]+: not valid YAML'
+nothing_left "by the page"

@@ -1,0 +1,199 @@
+// YAML, Compose files and containers' descriptions: read within bounds, and drafted as nodes.
+#include <catch2/catch.hpp>
+
+#include "draft/compose.h"
+#include "draft/container.h"
+#include "draft/draft.h"
+#include "draft/text.h"
+#include "draft/yaml.h"
+
+using namespace rose;
+using namespace rose::draft;
+using Texts = std::vector<std::string>;
+
+namespace {
+
+std::optional<std::string> variables(const std::string& name) {
+  if (name == "TAG") return "7";
+  if (name == "EMPTY") return "";
+  return std::nullopt;
+}
+
+Draft drafted(const Drafted& nodes) {
+  Draft draft = write_draft({"compose.yaml"}, nodes.nodes, nodes.around, example_for(nodes.nodes), Host());
+  INFO(draft.text);
+  const auto checked = check_draft(draft);
+  if (!checked) FAIL(checked.error().message);
+  return draft;
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::string repeated(std::string_view text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("YAML is read as a tree with lines") {
+  const auto root = parse_yaml("a: &x\n  b: [1, 'null', ~]\nc:\n  <<: *x\n  d: \"e\"\n", "f");
+  REQUIRE(root);
+  const Yaml* c = root->find("c");
+  REQUIRE(c != nullptr);
+  CHECK(c->line == 4);
+  CHECK(c->scalar("d") == "e");
+  REQUIRE(c->find("b") != nullptr);
+  CHECK(c->find("b")->items.size() == 3);
+  CHECK(c->find("b")->items[1].text == "null");
+  CHECK(c->find("b")->items[2].kind == Yaml::Kind::null);
+}
+
+TEST_CASE("bad YAML is refused with its place") {
+  std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 12; ++i) bomb += fmt::format("a{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);
+  struct Row {
+    std::string text;
+    const char* says;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"a: 1\na: 2\n", "f:2:1: the key 'a' is there twice"},
+           {"a: [1\n", "not valid YAML"},
+           {"a: *b\n", "f:1:"},
+           {"? [a]\n: b\n", "a key that is a list or a map"},
+           {repeated("[", 5000), "nested deeper than 64 levels"},
+           {repeated("- ", 5000) + "x", "nested deeper than 64 levels"},
+           {"a: &x [*x]\n", "f:1:"},
+           {bomb, "values"},
+           {std::string((1 << 20) + 1, ' '), "up to 1048576 are read"},
+       }) {
+    INFO(row.text.substr(0, 60));
+    const auto root = parse_yaml(row.text, "f");
+    REQUIRE_FALSE(root);
+    CHECK(root.error().kind == ErrorKind::input);
+    INFO(root.error().message);
+    CHECK(has(root.error().message, row.says));
+  }
+}
+
+TEST_CASE("variables of a Compose file") {
+  struct Row {
+    const char* text;
+    const char* value;
+  };
+  for (const Row& row : std::vector<Row>{{"x:$TAG", "x:7"},         {"${TAG}", "7"},          {"${NO:-5}", "5"},      {"${EMPTY:-5}", "5"}, {"${EMPTY-5}", ""},
+                                         {"${TAG:+yes}", "yes"},    {"${NO:-${TAG}}", "7"},   {"$$TAG", "$TAG"},      {"${NO}", ""},        {"${open", "${open"},
+                                         {"${TAG:?must}", "7"},     {"$", "$"},               {"${}", "${}"}}) {
+    INFO(row.text);
+    Texts unresolved;
+    CHECK(interpolated(row.text, variables, unresolved) == row.value);
+  }
+  Texts unresolved;
+  CHECK(interpolated("$NO ${NO:-x} ${NEITHER}", variables, unresolved) == " x ");
+  CHECK(unresolved == Texts{"NO", "NEITHER"});
+  CHECK(read_dot_env("# c\nexport A=1\nB=\"x y\"\r\n=bad\nC\n") == Variables{{"A", "1"}, {"B", "x y"}});
+}
+
+TEST_CASE("services become nodes of a project of its own") {
+  const auto file = parse_compose(R"(
+services:
+  redis:
+    image: redis:${TAG}
+    command: redis-server --save "60 1" --requirepass hunter2
+    ports: ["127.0.0.1:6379:6379", "9000-9001:9000-9001/udp"]
+    healthcheck: { test: redis-cli ping }
+    environment: { REDIS_PASSWORD: hunter2 }
+    volumes: ["data:/data", "./conf:/etc/redis:ro", "/srv/x:/x"]
+    restart: always
+  app:
+    build: .
+    depends_on: { redis: { condition: service_healthy }, migrate: { condition: service_completed_successfully } }
+    deploy: { replicas: 2 }
+    networks: { back: { ipv4_address: 10.5.0.9 } }
+    expose: [8080]
+  migrate: { image: app }
+  debug: { image: busybox, profiles: [debug] }
+volumes: { data: {}, old: { external: true } }
+include: [other.yaml]
+)",
+                                  "compose.yaml", variables);
+  REQUIRE(file);
+  REQUIRE(file->services.size() == 4);
+  CHECK(file->services[0].image == "redis:7");
+  CHECK(file->services[0].command == Texts{"redis-server", "--save", "60 1", "--requirepass", "hunter2"});
+  CHECK(file->services[0].ports.size() == 1);
+  CHECK(file->services[2].one_shot);
+  const Draft draft = drafted(draft_compose(*file, "compose.yaml", {}));
+  INFO(draft.text);
+  CHECK(draft.nodes == Texts{"redis", "app1", "app2"});
+  CHECK(has(draft.text, R"(setup    = ["docker", "compose", "-p", "rose-redis", "-f", "${config_dir}/compose.yaml", "up", "-d", "--wait"])"));
+  CHECK(has(draft.text, R"(attach  = { container = "rose-redis-redis-1" })"));
+  CHECK(has(draft.text, "State.Health.Status"));
+  CHECK(has(draft.text, "No nodes: migrate (ends by itself before others start), debug (has a profile)."));
+  CHECK(has(draft.text, "/srv/x is a folder of this machine"));
+  CHECK(has(draft.text, "the volumes old are external"));
+  CHECK(has(draft.text, "LOOK: 'include' was not followed"));
+  CHECK_FALSE(has(draft.text, "hunter2"));
+}
+
+TEST_CASE("what is no Compose file is refused with its place") {
+  struct Row {
+    const char* text;
+    const char* says;
+  };
+  for (const Row& row : std::vector<Row>{{"[]", "c.yaml:1: a Compose file is a map with 'services'"},
+                                         {"version: 3\n", "there are no 'services'"},
+                                         {"services: []", "there are no 'services'"},
+                                         {"services:\n  'a b': {}\n", "c.yaml:2: service 'a b'"},
+                                         {"services:\n  a: 1\n", "c.yaml:2: service 'a' is no map"}}) {
+    INFO(row.text);
+    const auto file = parse_compose(row.text, "c.yaml", variables);
+    REQUIRE_FALSE(file);
+    CHECK(file.error().kind == ErrorKind::input);
+    CHECK(has(file.error().message, row.says));
+  }
+}
+
+TEST_CASE("a running container becomes a fresh one of its image, without its secrets and volumes") {
+  const auto container = read_container(R"([{"Id":"1f0c","Name":"/cache","Image":"sha256:1","State":{"Pid":77},
+    "Config":{"Image":"redis:7","Cmd":["redis-server","--requirepass","hunter2","--replicaof","10.5.0.3","6379"],"Env":["PATH=/bin","APP_SECRET=hunter2"],
+              "Entrypoint":["docker-entrypoint.sh"],"WorkingDir":"/data"},
+    "HostConfig":{"Memory":1048576,"RestartPolicy":{"Name":"always"},"CapAdd":["NET_ADMIN"]},
+    "Mounts":[{"Type":"volume","Name":"vol","Source":"/v","Destination":"/data","RW":true},{"Type":"bind","Source":"/etc/x","Destination":"/x","RW":false}],
+    "NetworkSettings":{"Networks":{"b":{"IPAddress":"10.5.0.2"}}}}])",
+                                        R"([{"Config":{"Env":["PATH=/bin"],"Entrypoint":["docker-entrypoint.sh"],"Cmd":["redis-server"],"WorkingDir":"/data"}}])", "docker");
+  REQUIRE(container);
+  CHECK(container->name == "cache");
+  CHECK(container->pid == 77);
+  CHECK_FALSE(container->entrypoint);
+  CHECK(container->env == Variables{{"APP_SECRET", "hunter2"}});
+  Container main = *container;
+  main.name = "main";
+  main.addresses = {"10.5.0.3"};
+  main.args = {"redis-server", "--announce", "127.0.0.1:6379"};
+  Seen seen;
+  seen.main.argv = {"redis-server *:6379"};
+  seen.tcp = {{"0.0.0.0", 6379}};
+  Seen other = seen;
+  seen.network = "a";
+  other.network = "b";
+  Secrets secrets;
+  const Draft draft = drafted(draft_containers({*container, main}, {seen, other}, Host(), secrets));
+  INFO(draft.text);
+  CHECK_FALSE(has(draft.text, "hunter2"));
+  CHECK(has(draft.text, "--name rose-cache --network rose-cache --ip ${ip_cache} --add-host main:${ip_main}"));
+  CHECK(has(draft.text, "--cap-add NET_ADMIN --memory 1048576 --restart always -e APP_SECRET=rose-secret-1 -v /data -v /etc/x:/x:ro redis:7 redis-server "
+                        "--requirepass rose-secret-1 --replicaof ${ip_main} 6379"));
+  CHECK(has(draft.text, "--announce ${ip_main}:6379"));
+  CHECK(has(draft.text, R"(attach  = { container = "rose-cache" })"));
+}
+
+TEST_CASE("what is no container's description is refused") {
+  for (const char* text : {"", "{", "[]", "null", "[{}]", R"([{"Id":"x"}])", R"([{"Id":1,"Config":{}}])"}) {
+    INFO(text);
+    const auto container = read_container(text, "", "docker");
+    REQUIRE_FALSE(container);
+    CHECK(container.error().kind == ErrorKind::input);
+  }
+}

@@ -1,0 +1,272 @@
+// From what was seen of processes to a rose.toml: addresses, folders, names, and that its own reader takes every draft.
+#include <catch2/catch.hpp>
+
+#include "config/config.h"
+#include "draft/addresses.h"
+#include "draft/draft.h"
+#include "draft/node.h"
+#include "draft/systems.h"
+#include "draft/text.h"
+
+using namespace rose;
+using namespace rose::draft;
+using Texts = std::vector<std::string>;
+
+namespace {
+
+Host machine() {
+  Host host;
+  host.names = {"localhost", "db1"};
+  host.tools = {"redis-cli"};
+  return host;
+}
+
+Seen program(Texts argv, std::vector<Listen> tcp = {}) {
+  static int pid = 100;
+  Seen seen;
+  seen.main.pid = ++pid;
+  seen.origin = fmt::format("pid {}", seen.main.pid);
+  seen.main.exe = argv.front();
+  seen.main.cwd = "/srv";
+  seen.main.argv = std::move(argv);
+  seen.tcp = std::move(tcp);
+  seen.network = "net:[1]";
+  seen.addresses = {"127.0.0.1", "::1", "10.0.0.5"};
+  return seen;
+}
+
+Draft drafted(const std::vector<Seen>& seen, const Host& host = machine()) {
+  Secrets secrets;
+  const auto nodes = draft_nodes(seen, host, secrets);
+  Surroundings around;
+  around.setup = folder_setup(nodes);
+  Draft draft = write_draft({"a test"}, nodes, around, example_for(nodes), host);
+  INFO(draft.text);
+  const auto checked = check_draft(draft);
+  if (!checked) FAIL(checked.error().message);
+  return draft;
+}
+
+NodeDraft one(const Seen& seen) {
+  Secrets secrets;
+  return draft_nodes({seen}, machine(), secrets).front();
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("addresses are found in words") {
+  struct Row {
+    const char* text;
+    const char* found;  // "host:port host"
+  };
+  const Texts names = {"localhost", "db1"};
+  for (const Row& row : std::vector<Row>{
+           {"127.0.0.1:7001", "127.0.0.1:7001"},
+           {"http://localhost:80/x", "localhost:80"},
+           {"n1=http://127.0.0.1:2380,n2=http://127.0.0.1:2381", "127.0.0.1:2380 127.0.0.1:2381"},
+           {"[::1]:53", "::1:53"},
+           {"::1", "::1"},
+           {"10.0.0.0/8", ""},
+           {"127.0.0.1 7001", "127.0.0.1:7001"},
+           {"1.2.3", ""},
+           {"/var/lib/db1", ""},
+           {"db1", "db1"},
+           {"db1.example.org", ""},
+           {"127.0.0.1:99999", "127.0.0.1"},
+           {"v1.2.3.4.5", ""},
+       }) {
+    INFO(row.text);
+    std::string found;
+    for (const FoundAddress& address : find_addresses(row.text, names))
+      found += fmt::format("{}{}{}", found.empty() ? "" : " ", address.host, address.port ? fmt::format(":{}", *address.port) : "");
+    CHECK(found == row.found);
+  }
+}
+
+TEST_CASE("an address becomes the node that listens there; what is nobody's is kept and said") {
+  const std::vector<Seen> seen = {program({"/opt/kv", "--listen", "127.0.0.1:7001", "--peers", "127.0.0.1:7002,10.9.9.9:7003"}, {{"127.0.0.1", 7001}}),
+                                  program({"/opt/kv", "--listen=10.0.0.5:7002", "--join", "localhost:7001"}, {{"10.0.0.5", 7002}, {"127.0.0.1", 7002}})};
+  const Draft draft = drafted(seen);
+  INFO(draft.text);
+  CHECK(draft.nodes == Texts{"kv1", "kv2"});
+  CHECK(has(draft.text, R"(command = ["/opt/kv", "--listen", "${ip}:7001", "--peers", "${ip_kv2}:7002,10.9.9.9:7003"])"));
+  CHECK(has(draft.text, R"(command = ["/opt/kv", "--listen=${ip}:7002", "--join", "${ip_kv1}:7001"])"));
+  CHECK(has(draft.text, R"(ready   = { tcp = 7001, timeout = "30s" })"));
+  REQUIRE(draft.doubts.size() == 1);
+  CHECK(has(draft.doubts[0], "10.9.9.9:7003"));
+}
+
+TEST_CASE("a port that two nodes have is nobody's") {
+  Seen other = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
+  const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other, program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
+  const Draft draft = drafted(seen);
+  CHECK(has(draft.text, R"("--to", "127.0.0.1:7001")"));
+  CHECK(has(draft.text, "several do"));
+}
+
+TEST_CASE("Redis with a replica, by titles: the replica is told from its connection") {
+  Seen first = program({"redis-server *:7401"}, {{"0.0.0.0", 7401}});
+  first.title = true;
+  first.main.exe = "/usr/bin/redis-server";
+  first.paths["redis-server"] = {"/usr/bin/redis-server", false, false};
+  first.written = {"/srv/appendonlydir/a.aof"};
+  Seen second = first;
+  second.main.argv = {"redis-server *:7402"};
+  second.tcp = {{"0.0.0.0", 7402}};
+  second.remotes = {{"127.0.0.1", 7401}};
+  second.written.clear();
+  const Draft draft = drafted({first, second});
+  INFO(draft.text);
+  CHECK(has(draft.text, R"("/usr/bin/redis-server", "--port", "7401", "--appendonly", "yes", "--bind", "${ip}")"));
+  CHECK(has(draft.text, "\"--replicaof\", \"${ip_redis1}\", \"7401\""));
+  CHECK(has(draft.text, "info replication"));
+  CHECK(draft.questions.size() == 2);
+  CHECK(draft.questions[0].blocking);
+  CHECK_FALSE(draft.questions[1].blocking);
+  // The lines that it names are the questions' own.
+  Texts lines = {""};
+  for (const char c : draft.text) {
+    if (c == '\n') lines.emplace_back();
+    else lines.back() += c;
+  }
+  CHECK(lines.at(static_cast<std::size_t>(draft.questions[0].line) - 1) == "command = \"?\"");
+}
+
+TEST_CASE("Redis with a password: examples and readiness know the made-up one, nothing knows the real one") {
+  Seen first = program({"/usr/bin/redis-server", "/etc/redis.conf", "--port", "7401", "--requirepass", "hunter2", "--bind", "127.0.0.1", "::1", "--daemonize", "yes"},
+                       {{"127.0.0.1", 7401}});
+  Seen second = program({"/usr/bin/redis-server", "--port", "7402", "--requirepass", "hunter2", "--masterauth", "hunter2", "--replicaof", "127.0.0.1", "7401"}, {{"0.0.0.0", 7402}});
+  second.remotes = {{"127.0.0.1", 7401}};
+  second.main.env = {{"NOTE", "redis://:hunter2@127.0.0.1:7401/0"}};
+  const Draft draft = drafted({first, second});
+  INFO(draft.text);
+  CHECK_FALSE(has(draft.text, "hunter2"));
+  CHECK(has(draft.text, "\"--masterauth\",\n           \"rose-secret-1\""));
+  CHECK(has(draft.text, "#: export REDISCLI_AUTH=rose-secret-1"));
+  CHECK(has(draft.text, "REDISCLI_AUTH=rose-secret-1 redis-cli -h ${ip} -p 7402 info replication"));
+  CHECK(has(draft.text, R"("redis://:rose-secret-1@${ip_redis1}:7401/0")"));
+  CHECK(has(draft.text, "\"--daemonize\", \"no\""));
+  CHECK_FALSE(has(draft.text, "\"::1\""));
+}
+
+TEST_CASE("a password of Redis's configuration file is none in a run") {
+  Seen seen = program({"/usr/bin/redis-server", "/etc/redis.conf"}, {{"0.0.0.0", 6379}});
+  seen.settings = {{"/etc/redis.conf", {}, {}, {"requirepass"}}};
+  CHECK(has(drafted({seen}).text, "\"--requirepass\", \"\""));
+}
+
+TEST_CASE("a title shows no secret") {
+  Seen seen = program({"sh -c kv --password=hunter2 "});
+  seen.main.exe = "/bin/sh";
+  seen.title = true;
+  const Draft draft = drafted({seen});
+  CHECK_FALSE(has(draft.text, "hunter2"));
+  CHECK(has(draft.text, "command = \"?\""));
+  CHECK(draft.questions.size() == 3);
+}
+
+TEST_CASE("folders that it writes move into the run; what its words do not name is covered") {
+  Seen seen = program({"/opt/kv", "--data", "/var/lib/kv/n1", "--config", "/etc/kv.conf"}, {{"0.0.0.0", 7001}});
+  seen.paths["/var/lib/kv/n1"] = {"/var/lib/kv/n1", true, true};
+  seen.paths["/etc/kv.conf"] = {"/etc/kv.conf", false, false};
+  seen.written = {"/var/lib/kv/n1/log", "/var/spool/kv/q"};
+  seen.main.user = "nobody";
+  const Draft draft = drafted({seen});
+  INFO(draft.text);
+  CHECK(has(draft.text, R"("--data", "${dir}/n1", "--config", "/etc/kv.conf")"));
+  CHECK(has(draft.text, "install -d -o nobody kv/n1"));
+  CHECK(has(draft.text, "\"/var/spool/kv\""));
+  CHECK(has(draft.text, "exec setpriv --reuid nobody"));
+  CHECK_FALSE(has(draft.text, "\nuser "));
+}
+
+TEST_CASE("what it only reads stays where it is, though its folder moves") {
+  Seen seen = program({"/opt/kv", "--data", "/srv/kv", "--config", "/srv/kv/kv.conf"}, {{"0.0.0.0", 7001}});
+  seen.paths["/srv/kv"] = {"/srv/kv", true, true};
+  seen.paths["/srv/kv/kv.conf"] = {"/srv/kv/kv.conf", false, true};
+  seen.written = {"/srv/kv/log"};
+  CHECK(has(drafted({seen}).text, R"("--data", "${dir}/kv", "--config", "/srv/kv/kv.conf")"));
+}
+
+TEST_CASE("a folder that everybody uses is never covered or moved") {
+  Seen seen = program({"/opt/kv", "--data-dir", "/tmp"}, {{"0.0.0.0", 7001}});
+  seen.paths["/tmp"] = {"/tmp", true, true};
+  seen.written = {"/tmp/kv.sock", "/tmp/kv.db"};
+  seen.sockets = {"/tmp/kv.sock"};
+  const NodeDraft node = one(seen);
+  const auto text = fmt::format("{}", fmt::join(node.command, " "));
+  CHECK(has(text, "--data-dir /tmp"));
+  CHECK(has(text, " /tmp/kv.db --"));  // the file alone
+  REQUIRE_FALSE(node.doubts.empty());
+  CHECK(has(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
+}
+
+TEST_CASE("a unit says how a node is started again, and is its name") {
+  Seen seen = program({"/opt/kv", "-x"}, {{"0.0.0.0", 7001}});
+  seen.unit = Unit{};
+  seen.unit->name = "My_KV@1.service";
+  seen.unit->restart = "on-failure";
+  seen.unit->restart_delay_ns = 100'000'000;
+  const Draft draft = drafted({seen});
+  CHECK(draft.nodes == Texts{"my_kv-1"});
+  CHECK(has(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
+}
+
+TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
+  Seen seen = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
+  seen.main.env = {{"HOME", "/root"}, {"SSH_TTY", "x"},  {"KV_TOKEN", "hunter2"}, {"KV_PEER", "127.0.0.1:7001"}, {"KV_HOME", "${HOME}/x"},
+                   {"bad-name", "1"}, {"BYTES", "\xff"}, {"SAME", "1"},           {"LONG", std::string(5000, 'x')},
+                   {"KV_PEER", "again"}};
+  Host host = machine();
+  host.environment = {{"SAME", "1"}};
+  const Draft draft = drafted({seen}, host);
+  INFO(draft.text);
+  CHECK_FALSE(has(draft.text, "env.HOME"));
+  CHECK(has(draft.text, "env.KV_HOME = \"$${HOME}/x\""));
+  CHECK(has(draft.text, "env.KV_TOKEN = \"rose-secret-1\""));
+  CHECK(has(draft.text, "env.KV_PEER = \"${ip}:7001\""));
+  CHECK(has(draft.text, "BYTES: it is not UTF-8"));
+  CHECK(has(draft.text, "LONG: it has 5000 bytes"));
+  CHECK_FALSE(has(draft.text, "env.SAME"));
+  CHECK_FALSE(has(draft.text, "SSH_TTY"));
+}
+
+TEST_CASE("names of nodes differ, as variables too") {
+  std::vector<Seen> seen = {program({"/opt/web"}), program({"/opt/web"}), program({"/opt/web2"}), program({"/opt/Ünï"}), program({"/opt/client"})};
+  const std::vector<const System*> none(seen.size(), nullptr);
+  const Texts names = node_names(seen, none);
+  CHECK(names == Texts{"web1", "web2", "web22", names[3], "client1"});
+  CHECK_FALSE(names[3].empty());
+}
+
+TEST_CASE("odd command lines end as questions or as valid TOML") {
+  for (Texts argv : std::vector<Texts>{{"/opt/kv", "'''\n'''", "\n'"},
+                                       {"/opt/kv", "\"\\", "\x01\x7f"},
+                                       {"/opt/kv", std::string("\xff\xfe")},
+                                       {"/opt/kv", std::string(100'000, 'x')},
+                                       {"/opt/kv", "${ip}", "$${ip}", "${", "$"},
+                                       {"/opt/kv", ""},
+                                       {"/opt/a b/kv", "#: [oracle]\n[node]"}}) {
+    INFO(argv.back().substr(0, 40));
+    (void)drafted({program(argv, {{"0.0.0.0", 7001}})});
+  }
+}
+
+TEST_CASE("every system that is known makes a draft that its reader takes") {
+  for (const char* name : {"redis-server", "valkey-server", "postgres", "nginx", "etcd", "memcached", "mosquitto"}) {
+    INFO(name);
+    Seen seen = program({fmt::format("/usr/bin/{}", name), "-p", "77"}, {{"0.0.0.0", 7001}});
+    const Draft draft = drafted({seen});
+    CHECK(has(draft.text, "#: command = "));
+    CHECK(has(draft.text, "#: [oracle]"));
+  }
+}
+
+TEST_CASE("nginx's title gives its command line back") {
+  Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /etc/n.conf"}, {{"0.0.0.0", 80}});
+  seen.title = true;
+  seen.main.exe = "/usr/sbin/nginx";
+  CHECK(has(fmt::format("{}", fmt::join(one(seen).command, "|")), "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
+}
