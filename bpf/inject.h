@@ -20,7 +20,9 @@ enum {
 	ROSE_SYSCALLS = 512,
 	ROSE_GLOB_BYTES = 252,
 	ROSE_FIRING_BYTES = 496,
-	ROSE_MAX_RULES = 2048,		/* partitions */
+	ROSE_MAX_RULES = 2046,		/* partitions and bad links */
+	ROSE_MAX_WAYS = 16,
+	ROSE_PAYLOAD_BYTES = 64,
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_ROLES = 64,
 	ROSE_ROLE_NODES = 0x10000,	/* from here on a node is "whoever has role n - ROSE_ROLE_NODES" */
@@ -34,8 +36,12 @@ enum rose_chain_kind {
 	ROSE_CHAIN_CRASH = 2,
 	ROSE_CHAIN_PAUSE = 3,
 	ROSE_CHAIN_PARTITION = 4,
-	ROSE_CHAIN_END = 5,		/* `until`: ends the partition `target` */
+	ROSE_CHAIN_END = 5,		/* `until`: ends the fault `target` */
+	ROSE_CHAIN_NETWORK = 6,
 };
+
+/* The kernel writes when it ends: at once in force, and over at its exact time. */
+#define ROSE_LASTS(kind) ((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK)
 
 enum rose_chain_state {
 	ROSE_WAITING = 0,
@@ -84,10 +90,10 @@ struct rose_chain {
 	__u64 opened_ns;		/* when the last `after` was injected; 0: not yet */
 	__u64 armed_ns;
 	__u64 fired_ns;
-	__u64 until_ns;			/* partition: packets are dropped while now < until_ns */
+	__u64 until_ns;			/* what lasts: in force while now < until_ns */
 	__u64 seen;			/* matching calls since it was armed */
 	__u64 injected;			/* calls changed or packets dropped */
-	__u64 duration_ns;		/* partition: 0 without end */
+	__u64 duration_ns;		/* what lasts: 0 without end */
 	__u32 state;
 	__u32 after_left;
 	__u32 pid;			/* where it fired */
@@ -189,6 +195,8 @@ struct rose_settings {
 	__u32 rules;
 	__u32 own_pid;			/* rose: its children are not the node yet before their execve */
 	__u32 unread;			/* calls whose arguments could not be read, and which went by unmatched */
+	__u32 links;			/* rules that are bad links */
+	__u32 hold;			/* the interface that holds packets back; 0: none does */
 };
 
 /* ---- the override backend: what rose_call matches a call against, and what it does ---- */
@@ -260,9 +268,10 @@ enum rose_rule_flags {
 	ROSE_RULE_PORTS = 4,		/* only ports that rose_rule_ports has */
 	ROSE_RULE_NETS = 8,		/* the peers are also the addresses that rose_nets has */
 	ROSE_RULE_BOUND = 16,		/* the side is the node that the chain is bound to */
+	ROSE_RULE_LINK = 32,		/* a bad link: rose_links says what it does */
 };
 
-/* A partition: the nodes of its side are cut off from its peers. Sets of nodes are bits. */
+/* A partition or a bad link: between the nodes of its side and its peers. Sets of nodes are bits. */
 struct rose_rule {
 	__u32 chain;
 	__u32 direction;		/* as the side sees it */
@@ -275,6 +284,67 @@ struct rose_rule {
 	__u64 stopped;			/* packets that did not arrive */
 	__u64 rejected;			/* of those: answered */
 };
+
+/*
+ * What a bad link does to the packets of its rule. Chances are of 2^32, and drawn from the packet's number: the same packets meet
+ * the same fate in every run.
+ */
+struct rose_link {
+	__u64 seed;
+	__u64 count;			/* from the nth packet or connection on ... */
+	__s64 times;			/* ... so many; -1: all */
+	__u64 lose;
+	__u64 duplicate;
+	__u64 corrupt;
+	__u32 hold;			/* what is left goes through rose, which delays it, or lets only so much pass */
+	__u32 connections;		/* `count` is of these */
+	__u32 payload_length;		/* 0: any */
+	__u32 reserved;
+	__u8 payload[ROSE_PAYLOAD_BYTES];
+	/* counted */
+	__u64 matched;			/* packets that the rule is about */
+	__u64 opened;			/* connections */
+	__u64 touched;			/* packets to which it did something */
+	__u64 lost;
+	__u64 duplicated;
+	__u64 corrupted;
+	__u64 held;
+};
+
+/* A connection as the packet that opened it shows it. */
+struct rose_flow {
+	__u32 rule;
+	__u8 protocol;
+	__u8 reserved[3];
+	__u8 from[16];
+	__u8 to[16];
+	__u16 from_port;
+	__u16 to_port;
+};
+struct rose_numbered {
+	__u64 number;
+	__u32 sequence;			/* TCP: of its SYN, which tells a repeated one from a new connection */
+	__u32 reserved;
+};
+
+/* Where a packet goes on that was held back. */
+struct rose_way {
+	__u32 ifindex;			/* 0: there is none */
+	__u32 received;			/* as if it had come in there; else as if it was sent */
+};
+
+/*
+ * The VLAN tag that a packet bears while it is held back: the rule that holds it (+1, 11 bits), whether it goes to the side (1 bit)
+ * and its way (4 bits).
+ */
+#define ROSE_TAG(rule, to_side, way) (((rule) + 1) | (to_side) << 11 | (way) << 12)
+#define ROSE_TAG_RULE(tag) (((tag) & 0x7ff) - 1)
+#define ROSE_TAG_TO_SIDE(tag) (((tag) >> 11) & 1)
+#define ROSE_TAG_WAY(tag) (((tag) >> 12) & 15)
+
+/* One of the link's draws for its nth packet, evenly from 32 bits (Steele and others, "splitmix64"). */
+enum rose_draw { ROSE_DRAW_LOSE = 1, ROSE_DRAW_DUPLICATE = 2, ROSE_DRAW_CORRUPT = 3, ROSE_DRAW_WHERE = 4, ROSE_DRAW_REORDER = 5,
+		 ROSE_DRAW_JITTER = 6 };
 
 /* A port of a partition, in host order; either end's counts. */
 struct rose_rule_port {
@@ -317,12 +387,16 @@ ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 16);
-ROSE_SIZE(rose_settings, 40);
+ROSE_SIZE(rose_settings, 48);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_call, 152);
 ROSE_SIZE(rose_call_arguments, 8);
 ROSE_SIZE(rose_firing, 512);
 ROSE_SIZE(rose_rule, 96);
+ROSE_SIZE(rose_link, 184);
+ROSE_SIZE(rose_flow, 44);
+ROSE_SIZE(rose_numbered, 16);
+ROSE_SIZE(rose_way, 8);
 ROSE_SIZE(rose_rule_port, 8);
 ROSE_SIZE(rose_net, 24);
 ROSE_SIZE(rose_mac, 8);
@@ -343,6 +417,15 @@ ROSE_SIZE(rose_endpoint, 20);
 #endif
 
 enum { ROSE_CAS_TRIES = 32 };
+
+ROSE_INLINE __u32 rose_draw(__u64 seed, __u64 n, __u32 draw)
+{
+	__u64 z = seed + (n * 8 + draw) * 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return (__u32)((z ^ (z >> 31)) >> 16);
+}
 
 enum rose_step { ROSE_NOTHING = 0, ROSE_COUNTED = 1, ROSE_MET = 2, ROSE_COMPLETE = 3 };
 
@@ -441,7 +524,7 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 	chain->pid = pid;
 	chain->tid = tid;
 	ROSE_WRITE(chain->fired_ns, now);
-	if (chain->kind == ROSE_CHAIN_PARTITION)
+	if (ROSE_LASTS(chain->kind))
 		ROSE_WRITE(chain->until_ns, chain->duration_ns ? now + chain->duration_ns : ~(__u64)0);
 	ROSE_CAS(&chain->state, ROSE_FIRING, ROSE_FIRED);
 	return 1;

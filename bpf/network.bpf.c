@@ -1,5 +1,5 @@
 /*
- * Partitions. In netns deployments a classifier on the bridge ports of the nodes that are cut off, in the client namespace,
+ * Partitions and bad links. In netns deployments a classifier on the nodes' bridge ports, in the client namespace,
  * stops packets where neither side's kernel notices. In host deployments nodes may share one address: there cgroup programs learn
  * which node uses which address and port, and stop packets where they arrive. A rule is in force while now < its fault's until_ns,
  * which the step that fires the fault writes: a cut begins at that very moment and heals at its exact time, also when nobody is
@@ -95,160 +95,46 @@ struct {
 	__type(value, __u32);
 } rose_gate SEC(".maps");
 
-enum {
-	NOBODY = -1,
-	OURS = 0x726f7365,	/* mark of our answers: they pass */
-	LOOPBACK = 1,		/* its number in every network namespace */
-};
+/* Beside rose_rules: what the bad link of a rule does. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ROSE_MAX_RULES);
+	__type(key, __u32);
+	__type(value, struct rose_link);
+} rose_links SEC(".maps");
 
-struct ethernet {
-	__u8 to[6], from[6];
-	__u16 protocol;
-};
-struct ipv4 {
-	__u8 version_length, tos;
-	__u16 length, id, fragment;
-	__u8 ttl, protocol;
-	__u16 checksum;
-	__u32 source, target;
-};
-struct ipv6 {
-	__u32 version_flow;
-	__u16 length;
-	__u8 next, hops;
-	__u8 source[16], target[16];
-};
-struct tcp {
-	__u16 source, target;
-	__u32 sequence, acknowledged;
-	__u8 offset, flags;
-	__u16 window, checksum, urgent;
-};
-struct icmp {
-	__u8 type, code;
-	__u16 checksum;
-	__u32 unused;
-};
-enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_ACK = 16 };
+/* Connections that a rule has numbered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct rose_flow);
+	__type(value, struct rose_numbered);
+} rose_flows SEC(".maps");
 
-struct packet {
-	struct rose_endpoint from, to;
-	__s32 source, target;	/* nodes, or NOBODY */
-	__u64 now;
-	__u32 transport;	/* where its header begins */
-	__u32 l2;		/* bytes ahead of the IP header */
-	__u32 looks_at;		/* LOOK_*: which part of the decision falls here */
-	__u32 stop;		/* 1 dropped, 2 rejected */
-	__u32 rule;
-	__u16 ethertype;
-	__u8 has_ports;
-	__u8 pad;
-};
-enum {
-	LOOK_OUT = 1,		/* what sides send */
-	LOOK_IN = 2,		/* what sides receive */
-	LOOK_NODES = 4,		/* between nodes */
-	LOOK_NETS = 8,		/* between nodes and addresses */
-	ONLY_REJECT = 16,
-	NOT_REJECT_LOSS = 32,	/* those were tossed for on their way here */
-};
+/* host: where what is held belongs when it is let go, and which of these an interface is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ROSE_MAX_WAYS);
+	__type(key, __u32);
+	__type(value, struct rose_way);
+} rose_ways SEC(".maps");
 
-static __always_inline int read_packet(struct __sk_buff *skb, __u32 l2, struct packet *packet)
-{
-	__u16 ports[2], protocol;
-	int has_ports = 1;
-
-	packet->l2 = l2;
-	packet->source = packet->target = NOBODY;
-	packet->ethertype = skb->protocol;
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		struct ipv4 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)))
-			return 0;
-		packet->from.ip[10] = packet->from.ip[11] = 0xff;
-		packet->to.ip[10] = packet->to.ip[11] = 0xff;
-		__builtin_memcpy(packet->from.ip + 12, &ip.source, 4);
-		__builtin_memcpy(packet->to.ip + 12, &ip.target, 4);
-		protocol = ip.protocol;
-		packet->transport = l2 + (ip.version_length & 15) * 4;
-		if (ip.fragment & bpf_htons(0x1fff))	/* later fragments have no ports */
-			has_ports = 0;
-	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)))
-			return 0;
-		__builtin_memcpy(packet->from.ip, ip.source, 16);
-		__builtin_memcpy(packet->to.ip, ip.target, 16);
-		protocol = ip.next;
-		packet->transport = l2 + sizeof(ip);
-		if (protocol == IPPROTO_ICMPV6) {
-			__u8 type = 0;
-
-			bpf_skb_load_bytes(skb, packet->transport, &type, 1);
-			if (type >= 133 && type <= 137)	/* neighbour discovery */
-				return 0;
-		}
-	} else {
-		return 0;
-	}
-	packet->from.protocol = packet->to.protocol = protocol;
-	if (has_ports && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
-	    !bpf_skb_load_bytes(skb, packet->transport, ports, sizeof(ports))) {
-		packet->from.port = bpf_ntohs(ports[0]);
-		packet->to.port = bpf_ntohs(ports[1]);
-		packet->has_ports = 1;
-	}
-	return 1;
-}
-
-static __always_inline int has_node(const __u64 *set, __s32 node)
-{
-	__u32 index = node;
-
-	return index < ROSE_MAX_NODES && (set[(index / 64) & (ROSE_NODE_WORDS - 1)] >> (index & 63)) & 1;
-}
-
-static __always_inline int is_side(const struct rose_rule *rule, const struct rose_chain *chain, __s32 node)
-{
-	if (rule->flags & ROSE_RULE_BOUND)
-		return node >= 0 && rose_chain_node(chain) == (__u32)node + 1;
-	return has_node(rule->side, node);
-}
-
-/* Is the end of a packet, a node or an address, one of the rule's peers? */
-static __always_inline int is_peer(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index, __s32 node,
-				   const __u8 *ip, __u32 looks_at)
-{
-	struct rose_net net;
-
-	if (is_side(rule, chain, node))
-		return 0;
-	if ((looks_at & LOOK_NODES) && node >= 0) {
-		if (rule->flags & ROSE_RULE_OTHERS)
-			return 1;
-		if (has_node(rule->peers, node))
-			return 1;
-	}
-	if (!(rule->flags & ROSE_RULE_NETS) || !(looks_at & LOOK_NETS))
-		return 0;
-	net.prefix = 32 + 128;
-	net.rule = index;
-	__builtin_memcpy(net.ip, ip, 16);
-	return bpf_map_lookup_elem(&rose_nets, &net) != 0;
-}
+#include "network/packet.h"
+#include "network/answer.h"
+#include "network/link.h"
 
 static long try_rule(__u32 i, void *data)
 {
 	struct packet *packet = data;
 	struct rose_rule *rule = bpf_map_lookup_elem(&rose_rules, &i);
 	struct rose_chain *chain;
-	int meant = 0;
 	__u32 key;
 
 	if (!rule)
 		return 1;
+	if (rule->flags & ROSE_RULE_LINK)
+		return 0;
 	key = rule->chain;
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain || packet->now >= ROSE_READ(chain->until_ns))
@@ -257,22 +143,8 @@ static long try_rule(__u32 i, void *data)
 		return 0;
 	if ((packet->looks_at & NOT_REJECT_LOSS) && (rule->flags & ROSE_RULE_REJECT) && rule->threshold != ~0U)
 		return 0;
-	if ((packet->looks_at & LOOK_OUT) && rule->direction != ROSE_IN && is_side(rule, chain, packet->source))
-		meant = is_peer(rule, chain, i, packet->target, packet->to.ip, packet->looks_at);
-	if (!meant && (packet->looks_at & LOOK_IN) && rule->direction != ROSE_OUT && is_side(rule, chain, packet->target))
-		meant = is_peer(rule, chain, i, packet->source, packet->from.ip, packet->looks_at);
-	if (!meant)
+	if (!is_meant(rule, chain, i, packet))
 		return 0;
-	if (rule->protocol && rule->protocol != packet->from.protocol)
-		return 0;
-	if (rule->flags & ROSE_RULE_PORTS) {
-		struct rose_rule_port from = { i, packet->from.port }, to = { i, packet->to.port };
-
-		if (!packet->has_ports)
-			return 0;
-		if (!bpf_map_lookup_elem(&rose_rule_ports, &from) && !bpf_map_lookup_elem(&rose_rule_ports, &to))
-			return 0;
-	}
 	if (rule->threshold != ~0U && bpf_get_prandom_u32() > rule->threshold)
 		return 0;
 	__sync_fetch_and_add(&rule->stopped, 1);
@@ -282,7 +154,7 @@ static long try_rule(__u32 i, void *data)
 }
 
 /*
- * Tries all rules. First the packet is made unknown to the verifier: kernels before Linux 6.7 look at a callback once a caller's state,
+ * Tries all partitions. First the packet is made unknown to the verifier: kernels before Linux 6.7 look at a callback once a caller's state,
  * take states that differ in constants on the stack for equal, and remove what the first one could not reach (seen on 6.1: nothing that
  * a node sent was stopped).
  */
@@ -291,205 +163,6 @@ static __always_inline void try_rules(const struct rose_settings *set, struct pa
 	packet->now = bpf_ktime_get_ns();
 	if (!bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		bpf_loop(set->rules, try_rule, packet, 0);
-}
-
-static __always_inline struct rose_settings *settings(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&rose_settings, &zero);
-}
-
-/* ---- answers ---- */
-
-static __always_inline __u16 fold(__s64 sum)
-{
-	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
-/* Of a transport header `size` bytes long, with its pseudo header. */
-static __always_inline __u16 checksum4(const struct ipv4 *ip, void *data, __u32 size)
-{
-	__u32 pseudo[3] = { ip->source, ip->target, bpf_htonl(((__u32)ip->protocol << 16) | size) };
-	__s64 sum = bpf_csum_diff(0, 0, pseudo, sizeof(pseudo), 0);
-
-	return fold(bpf_csum_diff(0, 0, data, size, sum));
-}
-
-static __always_inline __u16 checksum6(const struct ipv6 *ip, void *data, __u32 size)
-{
-	__u32 tail[2] = { bpf_htonl(size), bpf_htonl(ip->next) };
-	__s64 sum = bpf_csum_diff(0, 0, (void *)ip->source, 32, 0);
-
-	sum = bpf_csum_diff(0, 0, tail, sizeof(tail), sum);
-	return fold(bpf_csum_diff(0, 0, data, size, sum));
-}
-
-static __always_inline void turn_ethernet(struct ethernet *ether)
-{
-	__u8 from[6];
-
-	__builtin_memcpy(from, ether->from, 6);
-	__builtin_memcpy(ether->from, ether->to, 6);
-	__builtin_memcpy(ether->to, from, 6);
-}
-
-/* What the kernel says on a port where nobody listens. `length`: bytes behind the header. */
-static __always_inline void turn_tcp(struct tcp *tcp, __u32 length)
-{
-	struct tcp old = *tcp;
-
-	tcp->source = old.target;
-	tcp->target = old.source;
-	tcp->sequence = old.flags & TCP_ACK ? old.acknowledged : 0;
-	tcp->acknowledged = 0;
-	tcp->flags = TCP_RST;
-	if (!(old.flags & TCP_ACK)) {
-		tcp->acknowledged = bpf_htonl(bpf_ntohl(old.sequence) + length + !!(old.flags & TCP_SYN) +
-					      !!(old.flags & TCP_FIN));
-		tcp->flags = TCP_RST | TCP_ACK;
-	}
-	tcp->offset = 5 << 4;
-	tcp->window = tcp->checksum = tcp->urgent = 0;
-}
-
-struct answer4 {
-	__u8 pad[2];		/* aligns what follows the 14 bytes */
-	struct ethernet ether;
-	struct ipv4 ip;
-	union {
-		struct tcp tcp;
-		struct {
-			struct icmp icmp;
-			__u8 cause[28];
-		};
-	};
-};
-
-struct answer6 {
-	__u8 pad[2];
-	struct ethernet ether;
-	struct ipv6 ip;
-	union {
-		struct tcp tcp;
-		struct {
-			struct icmp icmp;
-			__u8 cause[48];
-		};
-	};
-};
-
-/* Turns the packet into the answer to it; its sender will see a closed port. 0: it cannot be answered. */
-static __always_inline int answer4(struct __sk_buff *skb, struct packet *packet)
-{
-	int is_tcp = packet->from.protocol == IPPROTO_TCP;
-	struct answer4 out = {};
-	struct ipv4 old;
-	__u32 size;
-
-	if (packet->transport != sizeof(out.ether) + sizeof(out.ip))
-		return 0;
-	if (bpf_skb_load_bytes(skb, 0, &out.ether, sizeof(out.ether) + sizeof(out.ip)))
-		return 0;
-	old = out.ip;
-	if (is_tcp) {
-		size = sizeof(out.tcp);
-		if (bpf_skb_load_bytes(skb, packet->transport, &out.tcp, sizeof(out.tcp)) || (out.tcp.flags & TCP_RST))
-			return 0;
-		turn_tcp(&out.tcp, bpf_ntohs(old.length) - sizeof(old) - (out.tcp.offset >> 4) * 4);
-	} else {
-		size = sizeof(out.icmp) + sizeof(out.cause);
-		if (bpf_skb_load_bytes(skb, sizeof(out.ether), out.cause, sizeof(out.cause)))
-			return 0;
-		out.icmp.type = 3;
-		out.icmp.code = 3;
-	}
-	turn_ethernet(&out.ether);
-	out.ip.version_length = 0x45;
-	out.ip.tos = 0;
-	out.ip.id = 0;
-	out.ip.fragment = bpf_htons(0x4000);
-	out.ip.ttl = 64;
-	out.ip.protocol = is_tcp ? IPPROTO_TCP : IPPROTO_ICMP;
-	out.ip.length = bpf_htons(sizeof(out.ip) + size);
-	out.ip.source = old.target;
-	out.ip.target = old.source;
-	out.ip.checksum = 0;
-	out.ip.checksum = fold(bpf_csum_diff(0, 0, (void *)&out.ip, sizeof(out.ip), 0));
-	if (is_tcp) {
-		out.tcp.checksum = checksum4(&out.ip, &out.tcp, sizeof(out.tcp));
-		if (bpf_skb_change_tail(skb, 54, 0) || bpf_skb_store_bytes(skb, 0, &out.ether, 54, BPF_F_INVALIDATE_HASH))
-			return 0;
-	} else {
-		out.icmp.checksum = fold(bpf_csum_diff(0, 0, (void *)&out.icmp, 36, 0));
-		if (bpf_skb_change_tail(skb, 70, 0) || bpf_skb_store_bytes(skb, 0, &out.ether, 70, BPF_F_INVALIDATE_HASH))
-			return 0;
-	}
-	return 1;
-}
-
-static __always_inline int answer6(struct __sk_buff *skb, struct packet *packet)
-{
-	int is_tcp = packet->from.protocol == IPPROTO_TCP;
-	struct answer6 out = {};
-	struct ipv6 old;
-	__u32 size;
-
-	if (packet->transport != sizeof(out.ether) + sizeof(out.ip))
-		return 0;
-	if (bpf_skb_load_bytes(skb, 0, &out.ether, sizeof(out.ether) + sizeof(out.ip)))
-		return 0;
-	old = out.ip;
-	if (is_tcp) {
-		size = sizeof(out.tcp);
-		if (bpf_skb_load_bytes(skb, packet->transport, &out.tcp, sizeof(out.tcp)) || (out.tcp.flags & TCP_RST))
-			return 0;
-		turn_tcp(&out.tcp, bpf_ntohs(old.length) - (out.tcp.offset >> 4) * 4);
-	} else {
-		size = sizeof(out.icmp) + sizeof(out.cause);
-		if (bpf_skb_load_bytes(skb, sizeof(out.ether), out.cause, sizeof(out.cause)))
-			return 0;
-		out.icmp.type = 1;
-		out.icmp.code = 4;
-	}
-	turn_ethernet(&out.ether);
-	out.ip.length = bpf_htons(size);
-	out.ip.next = is_tcp ? IPPROTO_TCP : IPPROTO_ICMPV6;
-	out.ip.hops = 64;
-	__builtin_memcpy(out.ip.source, old.target, 16);
-	__builtin_memcpy(out.ip.target, old.source, 16);
-	if (is_tcp) {
-		out.tcp.checksum = checksum6(&out.ip, &out.tcp, sizeof(out.tcp));
-		if (bpf_skb_change_tail(skb, 74, 0) || bpf_skb_store_bytes(skb, 0, &out.ether, 74, BPF_F_INVALIDATE_HASH))
-			return 0;
-	} else {
-		out.icmp.checksum = checksum6(&out.ip, &out.icmp, 56);
-		if (bpf_skb_change_tail(skb, 110, 0) || bpf_skb_store_bytes(skb, 0, &out.ether, 110, BPF_F_INVALIDATE_HASH))
-			return 0;
-	}
-	return 1;
-}
-
-/* What becomes of a packet that a rule stops. `back`: how to redirect to its sender. */
-static __always_inline int stop(struct __sk_buff *skb, struct packet *packet, __u64 back)
-{
-	__u32 key = packet->rule;
-	struct rose_rule *rule;
-	int answered;
-
-	if (packet->stop != 2 || !packet->has_ports)
-		return TC_ACT_SHOT;
-	answered = packet->ethertype == bpf_htons(ETH_P_IP) ? answer4(skb, packet) : answer6(skb, packet);
-	if (!answered)
-		return TC_ACT_SHOT;
-	rule = bpf_map_lookup_elem(&rose_rules, &key);
-	if (rule)
-		__sync_fetch_and_add(&rule->rejected, 1);
-	skb->mark = OURS;
-	return bpf_redirect(skb->ifindex, back);
 }
 
 /* ---- netns deployments ---- */
@@ -525,9 +198,13 @@ int rose_cut(struct __sk_buff *skb)
 	packet.target = from_node ? node_with(ether.to) : (__s32)*node;
 	packet.looks_at = LOOK_NODES | LOOK_NETS | (from_node ? LOOK_OUT : LOOK_IN);
 	try_rules(set, &packet);
-	if (!packet.stop)
+	if (packet.stop)
+		return stop(skb, &packet, from_node ? 0 : BPF_F_INGRESS);
+	/* A bad link meets a packet once: where its sender's port takes it in, or where it comes from no port at all. */
+	if (!set->links || (!from_node && skb->ingress_ifindex))
 		return TCX_NEXT;
-	return stop(skb, &packet, from_node ? 0 : BPF_F_INGRESS);
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
+	return over_links(skb, set, &packet, 0, from_node ? BPF_F_INGRESS : 0, 0);
 }
 
 SEC("tc")
@@ -678,4 +355,135 @@ int rose_loopback(struct __sk_buff *skb)
 		return TCX_NEXT;
 	/* Out again and not straight in: that keeps the route, without which an address of 127.0.0.0/8 is refused as a martian. */
 	return stop(skb, &packet, 0);
+}
+
+/*
+ * Bad links between nodes of one host, and between them and others: on its loopback interface where packets leave, on all others
+ * where they leave and arrive. The one on the loopback interface gives back at its other end.
+ */
+static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives)
+{
+	struct rose_settings *set = settings();
+	struct packet packet = {};
+	int here = skb->ifindex == LOOPBACK;
+
+	if (!set || !set->links || skb->mark == OURS || skb->mark == COPY || !read_packet(skb, sizeof(struct ethernet), &packet) ||
+	    !packet.has_ports)
+		return TCX_NEXT;
+	packet.source = arrives ? NOBODY : node_of(skb, set);
+	if (packet.source < 0)
+		packet.source = user_of(&packet.from, here);
+	packet.target = user_of(&packet.to, here || arrives);
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
+	return over_links(skb, set, &packet, 0, arrives ? BPF_F_INGRESS : 0, way);
+}
+
+static __always_inline __u32 way_of(__u32 ifindex, __u32 received)
+{
+	__u32 i;
+
+	for (i = 1; i < ROSE_MAX_WAYS; i++) {
+		__u32 key = i;
+		struct rose_way *way = bpf_map_lookup_elem(&rose_ways, &key);
+
+		if (way && way->ifindex == ifindex && (ifindex == LOOPBACK || way->received == received))
+			return i;
+	}
+	return 0;
+}
+
+SEC("tc")
+int rose_leaves(struct __sk_buff *skb)
+{
+	__u32 way = way_of(skb->ifindex, 0);
+
+	return way ? on_host(skb, way, 0) : TCX_NEXT;
+}
+
+SEC("tc")
+int rose_arrives(struct __sk_buff *skb)
+{
+	__u32 way = way_of(skb->ifindex, 1);
+
+	return way ? on_host(skb, way, 1) : TCX_NEXT;
+}
+
+/* Whom a port belongs to is known before anybody has written to it. */
+static __always_inline int bound(struct bpf_sock *ctx, const struct rose_endpoint *endpoint)
+{
+	struct rose_settings *set = settings();
+	__u64 id = bpf_get_current_cgroup_id();
+	__u32 *node = bpf_map_lookup_elem(&rose_cgroups, &id);
+	int i;
+
+	for (i = 0; set && !node && i < 4; i++) {
+		if (!set->levels[i])
+			break;
+		id = bpf_get_current_ancestor_cgroup_id(set->levels[i]);
+		if (id)
+			node = bpf_map_lookup_elem(&rose_cgroups, &id);
+	}
+	if (node)
+		learn(endpoint, *node);
+	return 1;
+}
+
+SEC("cgroup/post_bind4")
+int rose_bound4(struct bpf_sock *ctx)
+{
+	struct rose_endpoint endpoint = { .port = ctx->src_port, .protocol = ctx->protocol };
+	__u32 ip = ctx->src_ip4;
+
+	if (ip) {
+		endpoint.ip[10] = endpoint.ip[11] = 0xff;
+		__builtin_memcpy(endpoint.ip + 12, &ip, 4);
+	}
+	return bound(ctx, &endpoint);
+}
+
+SEC("cgroup/post_bind6")
+int rose_bound6(struct bpf_sock *ctx)
+{
+	struct rose_endpoint endpoint = { .port = ctx->src_port, .protocol = ctx->protocol };
+	__u32 ip[4] = { ctx->src_ip6[0], ctx->src_ip6[1], ctx->src_ip6[2], ctx->src_ip6[3] };
+
+	__builtin_memcpy(endpoint.ip, ip, 16);
+	return bound(ctx, &endpoint);
+}
+
+/* On the interface that holds packets back: rose has written one into it, whose time has come. */
+SEC("tc")
+int rose_let_go(struct __sk_buff *skb)
+{
+	struct rose_settings *set = settings();
+	struct packet packet = {};
+	struct ethernet ether;
+	struct rose_way *way;
+	__u32 key, tag;
+	int action;
+
+	if (!set || !skb->vlan_present)
+		return TCX_NEXT;
+	tag = skb->vlan_tci;
+	if (bpf_skb_vlan_pop(skb))
+		return TC_ACT_SHOT;
+	if (bpf_skb_load_bytes(skb, 0, &ether, sizeof(ether)) || !read_packet(skb, sizeof(ether), &packet))
+		return TC_ACT_SHOT;
+	key = ROSE_TAG_WAY(tag);
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
+	if (!key) {	/* netns: the bridge knows its way */
+		packet.source = node_with(ether.from);
+		packet.target = node_with(ether.to);
+		return over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, 0);
+	}
+	way = bpf_map_lookup_elem(&rose_ways, &key);
+	if (!way || !way->ifindex)
+		return TC_ACT_SHOT;
+	packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
+	packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
+	action = over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, key);
+	if (action != TCX_NEXT)
+		return action;
+	skb->mark = way->received ? 0 : COPY;
+	return bpf_redirect(way->ifindex, way->received ? BPF_F_INGRESS : 0);
 }

@@ -102,6 +102,18 @@ struct __sk_buff {
 	__u32 gso_segs;
 	struct bpf_sock *sk __attribute__((aligned(8)));
 };
+/* Of a socket's own, for programs on binding; the port in host order. */
+struct bpf_sock {
+	__u32 bound_dev_if;
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+	__u32 mark;
+	__u32 priority;
+	__u32 src_ip4;
+	__u32 src_ip6[4];
+	__u32 src_port;
+};
 struct xdp_md {
 	__u32 data;
 	__u32 data_end;
@@ -145,6 +157,7 @@ enum {
 	AF_NETLINK = 16,
 	ETH_P_IP = 0x0800,
 	ETH_P_IPV6 = 0x86dd,
+	ETH_P_8021Q = 0x8100,
 	IPPROTO_ICMP = 1,
 	IPPROTO_TCP = 6,
 	IPPROTO_UDP = 17,

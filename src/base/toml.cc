@@ -361,7 +361,8 @@ bool Table::duration(std::string_view key, std::int64_t& ns, std::int64_t least_
     return false;
   }
   if (*parsed < least_ns || *parsed > most_ns) {
-    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value), format_duration(least_ns),
+    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value),
+                           least_ns > 0 && least_ns < 1'000'000 ? fmt::format("{}ms", static_cast<double>(least_ns) / 1e6) : format_duration(least_ns),
                            format_duration(most_ns)));
     return false;
   }

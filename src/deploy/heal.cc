@@ -16,6 +16,7 @@
 #include "deploy/control.h"
 #include "deploy/deployment.h"
 #include "deploy/identity.h"
+#include "deploy/loopback.h"
 #include "deploy/network.h"
 #include "deploy/processes.h"
 #include "kernel/cgroup2.h"
@@ -217,6 +218,7 @@ Result<Healed> heal(const std::vector<std::string>& names) {
     const std::string path = fmt::format("{}/{}.lock", kLockFolder, registration.id);
     if (::unlink(path.c_str()) != 0) healer.healed.failed.push_back(fmt::format("cannot remove {}", path));
   }
+  if (std::string loopback = heal_loopback(); !loopback.empty()) healer.healed.undone.push_back(std::move(loopback));
   for (const std::string& name : names) {
     if (living.contains(id_of(name))) {
       if (!living.contains(name)) healer.healed.failed.push_back(fmt::format("{}: belongs to a running rose", name));

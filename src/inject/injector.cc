@@ -176,7 +176,7 @@ class ScheduleInjector final : public Injector, private Hands {
     // Heal links before resuming paused nodes: a node that wakes up partitioned may start an election we never
     // asked for.
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
-      if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION || state_->fired_ns(i) == 0) continue;
+      if (!ROSE_LASTS(plan_->chains[i].data.kind) || state_->fired_ns(i) == 0) continue;
       state_->end(i, now);
       follow_[i].ended_ns = state_->until_ns(i);
     }
@@ -206,6 +206,7 @@ class ScheduleInjector final : public Injector, private Hands {
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
+        case schedule::FaultKind::network:
           // One without end lasts as long as the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
           break;
@@ -494,7 +495,8 @@ class ScheduleInjector final : public Injector, private Hands {
         if (const auto due = fired + static_cast<std::uint64_t>(chain.fault->duration_ns); due > now_ns()) return due;
         order_end(i);
         return kNever;
-      case ROSE_CHAIN_PARTITION: {
+      case ROSE_CHAIN_PARTITION:
+      case ROSE_CHAIN_NETWORK: {
         if (!follow.acted.exchange(true)) log::debug("fault '{}' is in force", chain.fault->id);
         const auto until = state_->until_ns(i);
         if (follow.ended_ns != 0 || until == kNever) return kNever;
@@ -685,7 +687,13 @@ class ScheduleInjector final : public Injector, private Hands {
       out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state_->lost(i));
       out.seen = state_->seen(i);
       const auto stopped = programs_->stopped(i);
-      out.injected = chain.data.kind == ROSE_CHAIN_PARTITION ? stopped.packets : state_->injected(i);
+      const auto carried = programs_->carried(i);
+      out.injected = state_->injected(i);
+      if (chain.data.kind == ROSE_CHAIN_PARTITION) out.injected = stopped.packets;
+      if (chain.data.kind == ROSE_CHAIN_NETWORK) {
+        out.injected = carried.link.touched;
+        out.seen = carried.link.matched;
+      }
       if (now_state == ROSE_FIRED) {
         out.fired_ns = since_workload(state_->fired_ns(i));
         out.pid = static_cast<int>(shared.pid);
@@ -703,6 +711,7 @@ class ScheduleInjector final : public Injector, private Hands {
         out.detail = fmt::format("{} cut off, {} packets stopped", fmt::join(side, " and "), out.injected);
         if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
       }
+      if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
       if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
       const auto progress = state_->progress(i);
       for (std::uint32_t k = 0; k < chain.data.conditions; ++k) {
@@ -729,6 +738,22 @@ class ScheduleInjector final : public Injector, private Hands {
       all.push_back(std::move(out));
     }
     return all;
+  }
+
+  // "12 packets delayed, 3 lost, of 40"
+  static std::string link_detail(const Programs::Carried& carried) {
+    std::vector<std::string> parts;
+    const auto add = [&](std::uint64_t count, const char* what) {
+      if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+    };
+    add(carried.held.held - carried.held.ahead - carried.held.overflown, "held back");
+    add(carried.held.ahead, "sent ahead");
+    add(carried.link.lost, "lost");
+    add(carried.held.overflown, "lost in a full queue");
+    add(carried.link.duplicated, "duplicated");
+    add(carried.link.corrupted, "corrupted");
+    if (parts.empty()) return fmt::format("{} packets went over it unharmed", carried.link.matched);
+    return fmt::format("of {} packets {}", carried.link.matched, fmt::join(parts, ", "));
   }
 
   [[nodiscard]] std::string why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {

@@ -69,6 +69,8 @@ class Planner {
   Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
   Result<void> process_fault(const Fault& fault, PlannedChain& chain);
   Result<void> partition(const Fault& fault, std::size_t index);
+  Result<void> bad_link(const Fault& fault, std::size_t index);
+  Result<rose_rule> rule(const Fault& fault, std::size_t index);
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
   // The `where`s that `@role` or a node's name mean; names the nodes it can be.
@@ -160,6 +162,7 @@ Result<void> Planner::make() {
                                                     config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
+  plan_.on_host = config_.deployment.network == config::Network::host;
   for (const auto& node : config_.nodes) {
     plan_.attached.push_back(node.attach.has_value());
     plan_.enters.push_back(node.attach && node.attach->exec);
@@ -177,7 +180,7 @@ Result<void> Planner::make() {
       plan_.edges.size() > ROSE_MAX_EDGES || plan_.rules.size() > ROSE_MAX_RULES ||
       plan_.sites.size() > ROSE_MAX_SITES) {
     return fail(ErrorKind::input,
-                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} partitions, {} probes",
+                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} partitions and bad links, {} probes",
                             plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(),
                             plan_.sites.size()),
                 fmt::format("at most {}, {}, {}, {} and {}", static_cast<int>(ROSE_MAX_CHAINS),
@@ -213,6 +216,10 @@ Result<void> Planner::fault(std::size_t index) {
         chain.data.kind = ROSE_CHAIN_PARTITION;
         ROSE_CHECK(partition(fault, index));
         break;
+      case FaultKind::network:
+        chain.data.kind = ROSE_CHAIN_NETWORK;
+        ROSE_CHECK(bad_link(fault, index));
+        break;
     }
   }
   ROSE_CHECK(conditions(index, fault.when));
@@ -228,9 +235,7 @@ Result<void> Planner::fault(std::size_t index) {
     }
   }
   if (!fault.until.empty()) {
-    if (fault.kind != FaultKind::partition && fault.kind != FaultKind::pause) {
-      return refuse(fault, ErrorKind::input, "`until` is for faults that last: pause and partition");
-    }
+    if (!schedule::lasts(fault.kind)) return refuse(fault, ErrorKind::input, "`until` is for faults that last");
     PlannedChain end;
     end.fault = &fault;
     end.data.kind = ROSE_CHAIN_END;
@@ -309,6 +314,51 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
   if (!(fault.loss > 0) || fault.loss > 1) {
     return refuse(fault, ErrorKind::input, fmt::format("loss {} is out of range", fault.loss), "0 < loss <= 1");
   }
+  ROSE_TRY(auto cut, rule(fault, index));
+  cut.threshold = fault.loss >= 1 ? ~0U : static_cast<__u32>(std::floor(fault.loss * 4294967295.0));
+  plan_.rules.push_back(cut);
+  plan_.links.emplace_back();
+  plan_.holds.emplace_back();
+  return {};
+}
+
+Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
+  ROSE_TRY(auto bad, rule(fault, index));
+  bad.flags |= ROSE_RULE_LINK;
+  const auto& source = fault.link;
+  const bool netns = config_.deployment.network == config::Network::netns;
+  if (source.corrupt > 0 && !netns) {
+    return refuse(fault, ErrorKind::environment, "`corrupt` is not possible in a \"host\" deployment",
+                  "the loopback interface has no checksums, so programs would read what no network lets through; "
+                  "set [deployment] network = \"netns\"");
+  }
+  if (source.payload.size() > ROSE_PAYLOAD_BYTES) {
+    return refuse(fault, ErrorKind::input, fmt::format("`payload` has {} bytes", source.payload.size()),
+                  fmt::format("at most {}", static_cast<int>(ROSE_PAYLOAD_BYTES)));
+  }
+  // Chances out of 2^32; 1 is always.
+  const auto chance = [](double share) { return static_cast<__u64>(std::llround(share * 4294967296.0)); };
+  rose_link link{};
+  link.seed = (static_cast<__u64>(fault.seed) + plan_.rules.size()) * 0x9e3779b97f4a7c15ULL;
+  link.count = static_cast<__u64>(fault.count);
+  link.times = fault.times;
+  link.connections = source.connections ? 1 : 0;
+  link.lose = chance(source.loss);
+  link.duplicate = chance(source.duplicate);
+  link.corrupt = chance(source.corrupt);
+  link.hold = source.delay_ns > 0 || source.rate > 0 ? 1 : 0;
+  link.payload_length = static_cast<__u32>(source.payload.size());
+  std::copy(source.payload.begin(), source.payload.end(), link.payload);
+  HoldRule hold;
+  if (link.hold != 0) hold = {source.delay_ns, source.jitter_ns, chance(source.reorder), source.rate, link.seed};
+  plan_.rules.push_back(bad);
+  plan_.links.push_back(link);
+  plan_.holds.push_back(hold);
+  return {};
+}
+
+// Whose packets: what a partition and a bad link have in common.
+Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   const bool netns = config_.deployment.network == config::Network::netns;
   const auto number = static_cast<__u32>(plan_.rules.size());
   rose_rule rule{};
@@ -316,7 +366,6 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
   rule.direction = fault.direction == Direction::in    ? ROSE_IN
                    : fault.direction == Direction::out ? ROSE_OUT
                                                        : ROSE_BOTH;
-  rule.threshold = fault.loss >= 1 ? ~0U : static_cast<__u32>(std::floor(fault.loss * 4294967295.0));
   if (fault.protocol == "tcp") {
     rule.protocol = IPPROTO_TCP;
   } else if (fault.protocol == "udp") {
@@ -345,7 +394,9 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
     add(rule.side, *node);
     ends.push_back(*node);
   }
-  for (const std::size_t node : ends) {
+  // A bad link meets a packet at its sender's port.
+  const bool everywhere = fault.kind == FaultKind::network && netns;
+  for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
     if (std::find(plan_.cut.begin(), plan_.cut.end(), node) == plan_.cut.end()) plan_.cut.push_back(node);
   }
   std::size_t peers = 0;
@@ -370,7 +421,7 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
     }
     auto peer = node_index(name, true);
     if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
-    if (has(rule.side, *peer)) return refuse(fault, ErrorKind::input, "a node cannot be cut off from itself");
+    if (has(rule.side, *peer)) return refuse(fault, ErrorKind::input, "a node has no link to itself");
     add(rule.peers, *peer);
     ends.push_back(*peer);
     ++peers;
@@ -383,7 +434,7 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
       ++peers;
     }
   }
-  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to be cut off from");
+  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to have a link to");
   for (const std::size_t end : ends) {
     if (!netns || !config_.nodes[end].attach) continue;
     return refuse(fault, ErrorKind::environment,
@@ -391,8 +442,7 @@ Result<void> Planner::partition(const Fault& fault, std::size_t index) {
                               config_.nodes[end].name),
                   "set [deployment] network = \"host\"");
   }
-  plan_.rules.push_back(rule);
-  return {};
+  return rule;
 }
 
 Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::Condition>& list) {
@@ -734,6 +784,14 @@ bool Plan::notifies() const {
 
 bool Plan::rejects() const {
   return std::any_of(rules.begin(), rules.end(), [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_REJECT) != 0; });
+}
+
+bool Plan::has_links() const {
+  return std::any_of(rules.begin(), rules.end(), [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_LINK) != 0; });
+}
+
+bool Plan::holds_packets() const {
+  return std::any_of(links.begin(), links.end(), [](const rose_link& link) { return link.hold != 0; });
 }
 
 bool Plan::needs_returns() const {

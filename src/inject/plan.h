@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "inject/backend.h"
+#include "inject/link.h"
 #include "inject/match.h"
 #include "inject/shared.h"
 #include "schedule/schedule.h"
@@ -29,7 +30,7 @@ struct PlannedCondition {
   std::string words;                 // "2nd entry of RaftLogCreate on n1"
 };
 
-// One fault, or the `until` of one (then `fault` is the partition's).
+// One fault, or the `until` of one (then `fault` is that).
 struct PlannedChain {
   rose_chain data{};
   const schedule::Fault* fault = nullptr;
@@ -51,13 +52,16 @@ struct Plan {
   std::vector<std::uint32_t> edges;
   std::vector<std::string> roles;  // "leader", or the function of a role without a name
   std::vector<Site> sites;
-  std::vector<rose_rule> rules;  // one a partition
+  std::vector<rose_rule> rules;  // one a partition or bad link
+  std::vector<rose_link> links;  // beside them: what bad links do; zeros for partitions
+  std::vector<HoldRule> holds;   // beside them
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
-  std::vector<std::size_t> cut;  // nodes that are on the side of a partition
+  std::vector<std::size_t> cut;  // nodes whose ports must be watched
   std::vector<std::vector<int>> notified;  // by node: syscalls that faults and conditions are about
   std::string unsupervised;  // a node that rose did not start has some of them: only the override backend can do it
   BackendChoice backend;
+  bool on_host = false;                    // nodes share the host's network
   std::vector<bool> attached;              // by node: rose did not start it
   std::vector<bool> enters;                // by node: it comes in through `rose exec`
 
@@ -73,6 +77,9 @@ struct Plan {
   [[nodiscard]] std::string where(std::uint32_t node) const;
   [[nodiscard]] bool notifies() const;
   [[nodiscard]] bool rejects() const;
+  [[nodiscard]] bool has_links() const;
+  // Some packets must wait, or be let through by turns.
+  [[nodiscard]] bool holds_packets() const;
   // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.
   [[nodiscard]] bool needs_returns() const;
 };

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "deploy/loopback.h"
 #include "deploy/network.h"
 #include "inject/override.h"
 #include "inject/sockets.h"
@@ -131,10 +133,17 @@ class LoadedPrograms final : public Programs {
     }
     bpf_map__set_max_entries(network_->maps.rose_rule_ports, std::max<std::uint32_t>(1, narrow(plan_.rule_ports.size())));
     bpf_map__set_max_entries(network_->maps.rose_nets, std::max<std::uint32_t>(1, narrow(plan_.rule_nets.size())));
+    // Needed where nodes share an address only, and unknown to older kernels.
+    for (auto* program : {network_->progs.rose_bound4, network_->progs.rose_bound6, network_->progs.rose_leaves,
+                          network_->progs.rose_arrives}) {
+      bpf_program__set_autoload(program, plan_.has_links() && plan_.on_host);
+    }
+    bpf_program__set_autoload(network_->progs.rose_let_go, plan_.holds_packets());
     if (const int err = rose_network__load(network_); err != 0) {
       return kernel::bpf_failure("cannot load the partition programs", -err);
     }
-    return rules_.map(network_->maps.rose_rules);
+    ROSE_CHECK(rules_.map(network_->maps.rose_rules));
+    return links_.map(network_->maps.rose_links);
   }
 
   SharedArrays arrays() override {
@@ -198,6 +207,11 @@ class LoadedPrograms final : public Programs {
     ROSE_TRY(auto ingress, kernel::attach_cgroup(network_->progs.rose_ingress, node.cgroup));
     cgroup_links_.push_back(std::move(egress));
     cgroup_links_.push_back(std::move(ingress));
+    if (!plan_.has_links()) return {};
+    for (const auto* program : {network_->progs.rose_bound4, network_->progs.rose_bound6}) {
+      ROSE_TRY(auto link, kernel::attach_cgroup(program, node.cgroup));
+      cgroup_links_.push_back(std::move(link));
+    }
     return {};
   }
 
@@ -278,6 +292,16 @@ class LoadedPrograms final : public Programs {
     return sum;
   }
 
+  Carried carried(std::size_t chain) const override {
+    Carried sum;
+    for (std::size_t i = 0; network_ != nullptr && i < plan_.rules.size(); ++i) {
+      if (plan_.rules[i].chain != chain) continue;
+      sum.link = links_.as<rose_link>()[i];
+      if (hold_) sum.held = hold_->counts(i);
+    }
+    return sum;
+  }
+
   void detach() override {
     const std::lock_guard lock(mutex_);
     if (std::exchange(detached_, true)) return;
@@ -297,6 +321,11 @@ class LoadedPrograms final : public Programs {
     if (!ports_.empty()) {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
+    host_links_.clear();
+    // Nothing is held back any more: what still is goes on, over the classifier that knows its way.
+    if (hold_) hold_->stop();
+    let_go_.detach();
+    open_loopback_.reset();
   }
 
  private:
@@ -355,8 +384,10 @@ class LoadedPrograms final : public Programs {
     std::copy(plan_.rules.begin(), plan_.rules.end(), rules_.as<rose_rule>());
     for (const auto& port : plan_.rule_ports) ROSE_CHECK(put(network_->maps.rose_rule_ports, port, 1));
     for (const auto& net : plan_.rule_nets) ROSE_CHECK(put(network_->maps.rose_nets, net, 1));
+    std::copy(plan_.links.begin(), plan_.links.end(), links_.as<rose_link>());
     settings_.as<rose_settings>()->rules = narrow(plan_.rules.size());
     if (!netns_) {
+      if (plan_.has_links()) ROSE_CHECK(attach_host_links());
       if (!plan_.rejects()) return {};
       auto link = kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in);
       if (!link && !kernel::probe("tcx").ok)
@@ -373,12 +404,88 @@ class LoadedPrograms final : public Programs {
     }
     Result<void> result;
     deploy::in_netns(client_netns_.get(), [&] {
+      if (plan_.has_links()) result = prepare_links(nodes);
       for (const std::size_t node : plan_.cut) {
-        result = attach_port(nodes[node]);
         if (!result) return;
+        result = attach_port(nodes[node]);
       }
     });
+    if (result && plan_.has_links()) {
+      for (const auto& node : nodes) deploy::in_netns(deployment.node_netns_fd(node.index), [] { make_plain(deploy::kNodeLink); });
+    }
     return result;
+  }
+
+  // In the client namespace, before its ports have their classifier: a packet is one on the wire, and somebody holds those that wait.
+  Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
+    make_plain(deploy::kBridge);
+    for (const auto& node : nodes) make_plain(node.bridge_port);
+    settings_.as<rose_settings>()->links = 1;
+    return plan_.holds_packets() ? hold_packets(static_cast<int>(::if_nametoindex(deploy::kBridge))) : Result<void>();
+  }
+
+  Result<void> hold_packets(int bridge) {
+    ROSE_TRY(hold_, PacketHold::create(plan_.holds, bridge));
+    ROSE_TRY(let_go_, kernel::PortLink::attach(network_->progs.rose_let_go, hold_->interface(), kernel::Way::in));
+    settings_.as<rose_settings>()->hold = static_cast<__u32>(hold_->interface());
+    return {};
+  }
+
+  // What a "host" deployment's nodes say to each other goes over the loopback interface, and to others over the rest of them.
+  Result<void> attach_host_links() {
+    if (!kernel::probe("tcx").ok)
+      return fail(ErrorKind::environment, "in a \"host\" deployment this kernel cannot have bad links: it has no TCX links",
+                  "use Linux 6.6 or newer, or set [deployment] network = \"netns\"");
+    settings_.as<rose_settings>()->links = 1;
+    if (plan_.holds_packets()) {
+      ROSE_TRY(auto loopback, deploy::OpenLoopback::open());
+      open_loopback_.emplace(std::move(loopback));
+      ROSE_CHECK(hold_packets(0));
+    }
+    std::vector<int> interfaces{1};  // the loopback's number everywhere
+    const bool others = std::any_of(plan_.rules.begin(), plan_.rules.end(), [](const rose_rule& rule) {
+      return (rule.flags & ROSE_RULE_LINK) != 0 && (rule.flags & ROSE_RULE_NETS) != 0;
+    });
+    if (others) {
+      ROSE_TRY(interfaces, ethernet_interfaces());
+    }
+    std::uint32_t way = 0;
+    for (const int interface : interfaces) {
+      const bool loopback = interface == 1;
+      for (const bool received : {true, false}) {
+        // What leaves over the loopback interface comes back as received there.
+        if (loopback && !received) continue;
+        if (++way >= ROSE_MAX_WAYS)
+          return fail(ErrorKind::environment, "this machine has more network interfaces than bad links can watch",
+                      fmt::format("at most {}, or name the peers' addresses as 127.0.0.0/8 only", ROSE_MAX_WAYS / 2));
+        const rose_way value{static_cast<__u32>(interface), received ? 1U : 0U};
+        if (bpf_map_update_elem(bpf_map__fd(network_->maps.rose_ways), &way, &value, BPF_ANY) != 0)
+          return kernel::bpf_failure("cannot set up a bad link", errno);
+        const bool arrives = received && !loopback;
+        ROSE_TRY(auto link, kernel::PortLink::attach(arrives ? network_->progs.rose_arrives : network_->progs.rose_leaves, interface,
+                                                     arrives ? kernel::Way::in : kernel::Way::out));
+        host_links_.push_back(std::move(link));
+      }
+    }
+    return {};
+  }
+
+  // The loopback interface first, then all that are up and have Ethernet headers.
+  static Result<std::vector<int>> ethernet_interfaces() {
+    std::vector<int> found{1};
+    const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    struct if_nameindex* list = ::if_nameindex();
+    if (!socket || list == nullptr) return fail_errno(ErrorKind::environment, "cannot list network interfaces", errno);
+    for (const auto* one = list; one->if_index != 0; ++one) {
+      ifreq request{};
+      std::strncpy(request.ifr_name, one->if_name, sizeof request.ifr_name - 1);
+      if (one->if_index == 1 || std::string_view(one->if_name).starts_with("rose")) continue;
+      if (::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP) == 0) continue;
+      if (::ioctl(socket.get(), SIOCGIFHWADDR, &request) != 0 || request.ifr_hwaddr.sa_family != ARPHRD_ETHER) continue;
+      found.push_back(static_cast<int>(one->if_index));
+    }
+    ::if_freenameindex(list);
+    return found;
   }
 
   // By which the other nodes' ports know who sends.
@@ -428,6 +535,11 @@ class LoadedPrograms final : public Programs {
   std::vector<Fd> cgroup_links_;
   std::vector<kernel::PortLink> ports_;
   Fd loopback_;
+  Mapping links_;
+  std::unique_ptr<PacketHold> hold_;
+  kernel::PortLink let_go_;
+  std::optional<deploy::OpenLoopback> open_loopback_;
+  std::vector<kernel::PortLink> host_links_;
 };
 
 }  // namespace

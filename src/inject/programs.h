@@ -45,6 +45,12 @@ class Programs {
     std::uint64_t rejected = 0;
   };
   [[nodiscard]] virtual Stopped stopped(std::size_t chain) const = 0;
+  // What a bad link has done so far.
+  struct Carried {
+    rose_link link{};
+    HoldCounts held;
+  };
+  [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
   virtual void detach() = 0;
 };
 

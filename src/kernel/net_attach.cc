@@ -61,6 +61,19 @@ Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex) {
   return link;
 }
 
+Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex, Way way) {
+  route_libbpf_log();
+  PortLink link;
+  if (auto one = attach_tcx(program, ifindex, way)) {
+    (way == Way::in ? link.ingress_ : link.egress_) = std::move(*one);
+    return link;
+  }
+  link.filtered_ = ifindex;
+  if (const int err = filter(program, ifindex, way == Way::in ? BPF_TC_INGRESS : BPF_TC_EGRESS); err != 0)
+    return bpf_failure(fmt::format("cannot put a classifier on interface {}", ifindex), -err);
+  return link;
+}
+
 PortLink::PortLink(PortLink&& other) noexcept
     : ingress_(std::move(other.ingress_)),
       egress_(std::move(other.egress_)),

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "kernel/attach.h"
 
 struct bpf_program;
 
@@ -14,6 +15,8 @@ class PortLink {
  public:
   // Of the calling thread's network namespace; detach() it there too.
   [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex);
+  // On one way only.
+  [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex, Way way);
 
   PortLink() = default;
   PortLink(PortLink&& other) noexcept;

@@ -153,6 +153,22 @@ int Netlink::add_veth(const std::string& name, int bridge, const std::string& pe
   return ask(request);
 }
 
+int Netlink::quiet_port(int link, int bridge) {
+  Request enslave(RTM_NEWLINK, 0);
+  enslave.body<ifinfomsg>()->ifi_index = link;
+  enslave.put(IFLA_MASTER, static_cast<std::uint32_t>(bridge));
+  if (const int err = ask(enslave); err != 0) return err;
+  Request quiet(RTM_SETLINK, 0);
+  auto* port = quiet.body<ifinfomsg>();
+  port->ifi_family = PF_BRIDGE;
+  port->ifi_index = link;
+  const std::size_t settings = quiet.open(IFLA_PROTINFO | NLA_F_NESTED);
+  for (const std::uint16_t what : {IFLA_BRPORT_LEARNING, IFLA_BRPORT_UNICAST_FLOOD, IFLA_BRPORT_MCAST_FLOOD, IFLA_BRPORT_BCAST_FLOOD})
+    quiet.put(what, std::uint8_t{0});
+  quiet.close(settings);
+  return ask(quiet);
+}
+
 int Netlink::add_default_route(const Address& address) {
   const LinkAddress gateway(address);
   Request request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);

@@ -20,6 +20,8 @@ class Netlink {
   [[nodiscard]] int add_bridge(const std::string& name);
   // `name` here, up, and a port of `bridge` unless that is 0; `peer` in the namespace `peer_netns`, here when that is -1.
   [[nodiscard]] int add_veth(const std::string& name, int bridge, const std::string& peer, int peer_netns);
+  // Makes `link` a port of `bridge` that is sent nothing by itself, and whose senders are not remembered.
+  [[nodiscard]] int quiet_port(int link, int bridge);
   [[nodiscard]] int add_default_route(const Address& gateway);
 
  private:

@@ -286,7 +286,7 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     }
     if (!outcome.fired) continue;
     Moment moment{MomentKind::fault, node, outcome.fired_ns, outcome.ended_ns, false, outcome.id, {}};
-    const bool lasts = fault->kind == schedule::FaultKind::pause || fault->kind == schedule::FaultKind::partition;
+    const bool lasts = schedule::lasts(fault->kind);
     moment.open = lasts && outcome.ended_ns == 0;
     if (!lasts) moment.end_ns = 0;
     moment.text = fmt::format("'{}' fired: {}{}{}", outcome.id, schedule::in_words(*fault), outcome.detail.empty() ? "" : "; ", outcome.detail);
@@ -429,7 +429,7 @@ Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Sou
   }
   for (const diagnose::Candidate* candidate : candidates) {
     Moment moment{MomentKind::fault, candidate->node, candidate->first_ts - panel.zero_ns, 0, false, candidate->fault.id, {}};
-    const bool lasts = candidate->kind == schedule::FaultKind::pause || candidate->kind == schedule::FaultKind::partition;
+    const bool lasts = schedule::lasts(candidate->kind);
     if (lasts) moment.end_ns = candidate->last_ts - panel.zero_ns;
     moment.text = fmt::format("seen in the dump as '{}': {}", candidate->fault.id, candidate->why);
     panel.moments.push_back(std::move(moment));

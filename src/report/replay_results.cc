@@ -206,7 +206,7 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     }
     rows.push_back({Kind::fired, "fired", since_workload(outcome.fired_ns), outcome.node, thread_of(outcome.pid, outcome.tid),
                     seen_text(*fault, outcome), outcome.detail});
-    const bool lasts = fault->kind == schedule::FaultKind::pause || fault->kind == schedule::FaultKind::partition;
+    const bool lasts = schedule::lasts(fault->kind);
     if (outcome.ended_ns != 0)
       rows.push_back({Kind::ended, "ended", since_workload(outcome.ended_ns), outcome.node, "", "", ""});
     else if (lasts)

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "kernel/syscalls.h"
+#include "schedule/kinds.h"
 
 namespace rose::schedule {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
-const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition"};
+const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network"};
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
@@ -80,6 +81,8 @@ class Reader {
   void refuse_foreign_keys(toml::Table& table, FaultKind kind);
   void read_syscall_fault(toml::Table& table, Fault& fault);
   void read_process_fault(toml::Table& table, Fault& fault);
+  void read_ends(toml::Table& table, Fault& fault);
+  void read_lasting(toml::Table& table, Fault& fault);
   void read_partition(toml::Table& table, Fault& fault);
   void read_effect(toml::Table& table, Fault& fault);
   bool read_name(toml::Table& table, std::string_view key, std::string& into);
@@ -111,14 +114,38 @@ struct Owner {
 const std::vector<Owner>& owners() {
   using enum FaultKind;
   static const std::vector<Owner> list{
-      {"syscall", {FaultKind::syscall}}, {"error", {FaultKind::syscall}},  {"result", {FaultKind::syscall}},
-      {"effect", {FaultKind::syscall}},  {"delay", {FaultKind::syscall}},  {"path", {FaultKind::syscall}},
-      {"peer", {FaultKind::syscall}},    {"local", {FaultKind::syscall}},  {"args", {FaultKind::syscall}},
-      {"process", {FaultKind::syscall}}, {"count", {FaultKind::syscall}},  {"times", {FaultKind::syscall}},
-      {"then", {FaultKind::syscall}},    {"signal", {crash}},              {"scope", {crash, pause}},
-      {"before", {crash, pause}},        {"duration", {pause, partition}}, {"until", {partition}},
-      {"peers", {partition}},            {"direction", {partition}},       {"ports", {partition}},
-      {"protocol", {partition}},         {"loss", {partition}},            {"action", {partition}}};
+      {"syscall", {FaultKind::syscall}},
+      {"error", {FaultKind::syscall}},
+      {"result", {FaultKind::syscall}},
+      {"effect", {FaultKind::syscall}},
+      {"delay", {FaultKind::syscall, network}},
+      {"path", {FaultKind::syscall}},
+      {"peer", {FaultKind::syscall}},
+      {"local", {FaultKind::syscall}},
+      {"args", {FaultKind::syscall}},
+      {"process", {FaultKind::syscall}},
+      {"count", {FaultKind::syscall, network}},
+      {"times", {FaultKind::syscall, network}},
+      {"then", {FaultKind::syscall}},
+      {"signal", {crash}},
+      {"scope", {crash, pause}},
+      {"before", {crash, pause}},
+      {"duration", {pause, partition, network}},
+      {"until", {partition, network}},
+      {"peers", {partition, network}},
+      {"direction", {partition, network}},
+      {"ports", {partition, network}},
+      {"protocol", {partition, network}},
+      {"loss", {partition, network}},
+      {"action", {partition}},
+      {"jitter", {network}},
+      {"duplicate", {network}},
+      {"reorder", {network}},
+      {"corrupt", {network}},
+      {"rate", {network}},
+      {"payload", {network}},
+      {"counts", {network}},
+      {"seed", {network}}};
   return list;
 }
 
@@ -153,7 +180,7 @@ bool Reader::read_names(toml::Table& table, std::string_view key, std::string_vi
   return true;
 }
 
-// A name; for partitions also a list of those that are cut off together.
+// A name; for what happens to links also a list of those that stand on one side together.
 void Reader::read_node(toml::Table& table, Fault& fault) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::array) {
@@ -162,7 +189,7 @@ void Reader::read_node(toml::Table& table, Fault& fault) {
   }
   std::vector<std::string> names;
   if (!read_names(table, "node", "a node's name", names)) return;
-  if (fault.kind != FaultKind::partition && names.size() > 1) {
+  if (fault.kind != FaultKind::partition && fault.kind != FaultKind::network && names.size() > 1) {
     table.wrong("node", fmt::format("{} nodes were found, a {} fault hits one", names.size(), kind_name(fault.kind)),
                 "write one [[fault]] a node; with a `group` the first that can fires alone");
     return;
@@ -214,7 +241,7 @@ void Reader::read_fault(toml::Table& table) {
   Places places;
   fault.line = table.place().line;
   table.require("id", "each fault has an id of its own, such as id = \"cut\"");
-  table.require("kind", "one of \"syscall\", \"crash\", \"pause\", \"partition\"");
+  table.require("kind", fmt::format("one of \"{}\"", fmt::join(kKinds, "\", \"")));
   table.require("node", "the name of the node that the fault hits");
   read_name(table, "id", fault.id);
   places.id = table.place("id");
@@ -238,6 +265,11 @@ void Reader::read_fault(toml::Table& table) {
     case FaultKind::crash:
     case FaultKind::pause: read_process_fault(table, fault); break;
     case FaultKind::partition: read_partition(table, fault); break;
+    case FaultKind::network:
+      read_ends(table, fault);
+      read_bad_link(table, fault);
+      read_lasting(table, fault);
+      break;
   }
   table.finish();
   places_.push_back(std::move(places));
@@ -249,7 +281,8 @@ void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
   for (const Owner& owner : owners()) {
     if (!table.has(owner.key) || std::find(owner.kinds.begin(), owner.kinds.end(), kind) != owner.kinds.end()) continue;
     std::string whose;
-    for (const FaultKind one : owner.kinds) whose += fmt::format("{}{}", whose.empty() ? "" : " and ", kind_name(one));
+    for (std::size_t i = 0; i < owner.kinds.size(); ++i)
+      whose += fmt::format("{}{}", i == 0 ? "" : i + 1 == owner.kinds.size() ? " and " : ", ", kind_name(owner.kinds[i]));
     table.get(owner.key);  // known, though not here
     table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is a {} fault", owner.key, whose, kind_name(kind)));
   }
@@ -278,15 +311,7 @@ void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
   table.duration("delay", fault.delay_ns, kMs, kDay);
   table.integer("count", fault.count, 1, kMostCount);
 
-  const std::string_view times = "a number from 1 up or \"forever\"";
-  if (const toml::Value* value = table.get("times")) {
-    if (value->type == toml::Type::string && value->text == "forever")
-      fault.times = -1;
-    else if (value->type == toml::Type::integer && value->integer >= 1 && value->integer <= kMostCount)
-      fault.times = value->integer;
-    else
-      table.wrong("times", fmt::format("{} was found, {} is needed", toml::quoted(*value), times));
-  }
+  read_times(table, fault.times, kMostCount);
   std::size_t then = 0;
   if (table.one_of("then", {"crash"}, then)) fault.then_do = ThenDo::crash;
 
@@ -353,7 +378,8 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   }
 }
 
-void Reader::read_partition(toml::Table& table, Fault& fault) {
+// Whose links: `peers`, and which of what they carry.
+void Reader::read_ends(toml::Table& table, Fault& fault) {
   if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"", fault.peers)) {
     const toml::Value& list = *table.get("peers");
     for (std::size_t i = 0; i < fault.peers.size(); ++i) {
@@ -386,9 +412,17 @@ void Reader::read_partition(toml::Table& table, Fault& fault) {
   }
   std::size_t protocol = 0;
   if (table.one_of("protocol", {"tcp", "udp"}, protocol)) fault.protocol = protocol == 0 ? "tcp" : "udp";
+}
+
+void Reader::read_partition(toml::Table& table, Fault& fault) {
+  read_ends(table, fault);
   table.real("loss", fault.loss, 0, 1);
   std::size_t action = 0;
   if (table.one_of("action", {"drop", "reject"}, action)) fault.reject = action == 1;
+  read_lasting(table, fault);
+}
+
+void Reader::read_lasting(toml::Table& table, Fault& fault) {
   table.duration("duration", fault.duration_ns, kMs, kDay);
   read_conditions(table, "until", fault, fault.until);
   if (table.has("duration") && table.has("until"))
@@ -721,9 +755,12 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::crash: return "crash";
     case FaultKind::pause: return "pause";
     case FaultKind::partition: return "partition";
+    case FaultKind::network: return "network";
   }
   return "";
 }
+
+bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash; }
 
 Result<Schedule> read_schedule(const std::filesystem::path& path) {
   ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));
@@ -755,9 +792,11 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
     }
     for (const Condition& condition : fault.when) ROSE_CHECK(check(condition.node, "node"));
     for (const Condition& condition : fault.until) ROSE_CHECK(check(condition.node, "node"));
-    if (fault.kind == FaultKind::partition && nodes.size() < 2 && !outside)
-      return fail(ErrorKind::input, fmt::format("{}: fault '{}': a partition needs two nodes or more, the deployment has {}",
-                                                where, fault.id, nodes.size()));
+    const bool links = fault.kind == FaultKind::partition || fault.kind == FaultKind::network;
+    if (links && nodes.size() < 2 && !outside)
+      return fail(ErrorKind::input, fmt::format("{}: fault '{}': a {} needs two nodes or more, the deployment has {}",
+                                                where, fault.id, fault.kind == FaultKind::network ? "bad link" : "partition",
+                                                nodes.size()));
   }
   return {};
 }

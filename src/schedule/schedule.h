@@ -13,11 +13,26 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition };
+enum class FaultKind { syscall, crash, pause, partition, network };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
 enum class ThenDo { nothing, crash };
+
+// network: what a bad link does to the packets it carries. Shares are 0 for never, 1 for always.
+struct BadLink {
+  std::int64_t delay_ns = 0;
+  std::int64_t jitter_ns = 0;   // each packet's delay is as much longer or shorter at most
+  double loss = 0;
+  double duplicate = 0;
+  double reorder = 0;           // go ahead of those that are delayed
+  double corrupt = 0;           // one bit is turned over
+  std::uint64_t rate = 0;       // bits a second; 0: as fast as it goes
+  std::string payload;          // bytes that a packet must hold; "": any packet
+  bool connections = false;     // `count` is of connections, not of packets
+
+  friend bool operator==(const BadLink&, const BadLink&) = default;
+};
 
 // Which calls are meant: all given parts must match.
 struct CallMatch {
@@ -65,8 +80,8 @@ struct Fault {
   Effect effect = Effect::none;
   std::int64_t effect_bytes = 0;
   std::int64_t delay_ns = 0;
-  int count = 1;                            // the nth matching call
-  std::int64_t times = 1;                   // consecutive calls from there; -1: forever
+  int count = 1;                            // the nth matching call; network: the nth packet or connection
+  std::int64_t times = 1;                   // consecutive ones from there; -1: forever (network: when there is no `count`)
   ThenDo then_do = ThenDo::nothing;
 
   // crash, pause
@@ -75,17 +90,21 @@ struct Fault {
   std::optional<CallMatch> before;          // crash, pause: acts instead of (crash) or ahead of (pause) that call
   int before_count = 1;
 
-  // pause, partition
+  // what lasts: see lasts()
   std::int64_t duration_ns = 0;             // 0: `until`, or to the end of the run
-  std::vector<Condition> until;             // partition
+  std::vector<Condition> until;             // not pause
 
-  // partition
+  // network
+  BadLink link;
+  std::int64_t seed = 1;                    // of what happens by chance: the same packets meet the same fate
+
+  // partition, network
   std::vector<std::string> side;            // further nodes that are cut off with `node`
   std::vector<std::string> peers;           // nodes, addresses or ranges ("10.0.0.0/8"); empty: all other nodes
   Direction direction = Direction::both;
   std::vector<std::uint16_t> ports;
   std::string protocol;                     // "", "tcp", "udp"
-  double loss = 1.0;                        // 0 < loss <= 1
+  double loss = 1.0;                        // partition: 0 < loss <= 1
   bool reject = false;                      // answer the sender as a closed port does, instead of silence
 
   int line = 0;                             // where [[fault]] stands; 0: not from a file
@@ -133,5 +152,7 @@ struct Schedule {
 [[nodiscard]] std::string fingerprint(const Schedule& schedule);
 
 [[nodiscard]] std::string_view kind_name(FaultKind kind);  // "syscall"
+// Faults of this kind begin and end: they have a `duration`, and an `ended_ns` in what became of them.
+[[nodiscard]] bool lasts(FaultKind kind);
 
 }  // namespace rose::schedule

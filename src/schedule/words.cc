@@ -6,32 +6,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
+#include "schedule/kinds.h"
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
 namespace {
 
 using NameFault = std::function<std::string(const std::string& id)>;
-
-std::string ordinal(std::int64_t n) {
-  const std::int64_t tens = n % 100;
-  const char* suffix = "th";
-  if (tens < 11 || tens > 13) {
-    if (n % 10 == 1) suffix = "st";
-    if (n % 10 == 2) suffix = "nd";
-    if (n % 10 == 3) suffix = "rd";
-  }
-  return fmt::format("{}{}", n, suffix);
-}
-
-std::string enumerate(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
-    text += words[i];
-  }
-  return text;
-}
 
 // " of */snapshot.* to 10.77.0.2:7000": what follows the call's name.
 std::string call_details(const CallMatch& call) {
@@ -52,7 +33,7 @@ std::string who(const std::string& node) {
 
 std::string condition_words(const Condition& condition, const std::string& own_node) {
   const std::string node = who(condition.node.empty() ? own_node : condition.node);
-  const std::string times = condition.count > 1 ? fmt::format(" for the {} time", ordinal(condition.count)) : "";
+  const std::string times = condition.count > 1 ? fmt::format(" for the {} time", ordinal_text(condition.count)) : "";
   const std::string thread = condition.same_thread ? " in the same thread" : "";
   switch (condition.kind) {
     case ConditionKind::elapsed: return fmt::format("{} have passed", format_duration(condition.elapsed_ns));
@@ -70,7 +51,7 @@ std::string condition_words(const Condition& condition, const std::string& own_n
         result = fmt::format(" and it failed with {}", *condition.result);
       else if (condition.result)
         result = fmt::format(" and it returned {}", *condition.result);
-      return fmt::format("{} has made its {} {}{}{}{}", node, ordinal(condition.count), condition.call.syscall,
+      return fmt::format("{} has made its {} {}{}{}{}", node, ordinal_text(condition.count), condition.call.syscall,
                          call_details(condition.call), thread, result);
     }
     case ConditionKind::log: return fmt::format("{} has logged \"{}\"{}", node, condition.log, times);
@@ -103,11 +84,11 @@ std::string syscall_words(const Fault& fault) {
   const std::string call = fault.call.syscall + call_details(fault.call);
   std::string which;
   if (fault.times < 0)
-    which = fault.count == 1 ? fmt::format("every {}", call) : fmt::format("every {} from the {} on", call, ordinal(fault.count));
+    which = fault.count == 1 ? fmt::format("every {}", call) : fmt::format("every {} from the {} on", call, ordinal_text(fault.count));
   else if (fault.times == 1)
-    which = fmt::format("the {} {}", ordinal(fault.count), call);
+    which = fmt::format("the {} {}", ordinal_text(fault.count), call);
   else
-    which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal(fault.count), call);
+    which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal_text(fault.count), call);
   which += fmt::format(" on {}", who(fault.node));
 
   std::string text;
@@ -136,8 +117,24 @@ std::string process_words(const Fault& fault) {
     text = fmt::format("send {} to {}", kernel::signal_name(fault.signal), whom(fault));
   if (fault.before)
     text += fmt::format(" {} the {} {}{}", fault.kind == FaultKind::crash ? "instead of" : "just before",
-                        ordinal(fault.before_count), fault.before->syscall, call_details(*fault.before));
+                        ordinal_text(fault.before_count), fault.before->syscall, call_details(*fault.before));
   return text;
+}
+
+// " (TCP port 7000 only)"
+std::string traffic_words(const Fault& fault) {
+  std::string which = fault.protocol;
+  std::transform(which.begin(), which.end(), which.begin(), [](char c) { return static_cast<char>(c & ~0x20); });
+  if (!fault.ports.empty())
+    which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
+  return which.empty() ? which : fmt::format(" ({} only)", which);
+}
+
+// " for 12s"
+std::string lasting_words(const Fault& fault) {
+  if (fault.duration_ns != 0) return fmt::format(" for {}", format_duration(fault.duration_ns));
+  if (!fault.until.empty()) return fmt::format(" until {}", conditions_words(fault.until, fault.node));
+  return " to the end of the run";
 }
 
 std::string partition_words(const Fault& fault) {
@@ -163,19 +160,21 @@ std::string partition_words(const Fault& fault) {
   } else {
     text = fmt::format("cut {} off from {} for what {} {}", side, peers, nodes.size() > 1 ? "they" : "it", sends);
   }
-  std::string which = fault.protocol;
-  std::transform(which.begin(), which.end(), which.begin(), [](char c) { return static_cast<char>(c & ~0x20); });
-  if (!fault.ports.empty())
-    which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
-  if (!which.empty()) text += fmt::format(" ({} only)", which);
+  text += traffic_words(fault);
   if (fault.reject) text += ", answering as a closed port does,";
-  if (fault.duration_ns != 0)
-    text += fmt::format(" for {}", format_duration(fault.duration_ns));
-  else if (!fault.until.empty())
-    text += fmt::format(" until {}", conditions_words(fault.until, fault.node));
-  else
-    text += " to the end of the run";
-  return text;
+  return text + lasting_words(fault);
+}
+
+std::string network_words(const Fault& fault) {
+  std::vector<std::string> nodes{who(fault.node)};
+  nodes.insert(nodes.end(), fault.side.begin(), fault.side.end());
+  const std::string side = enumerate(nodes);
+  const std::string peers = fault.peers.empty() ? "all other nodes" : enumerate(fault.peers);
+  std::string text = bad_link_words(fault);
+  if (fault.direction == Direction::both) text += fmt::format(" between {} and {}, in both directions", side, peers);
+  if (fault.direction == Direction::in) text += fmt::format(" from {} to {}", peers, side);
+  if (fault.direction == Direction::out) text += fmt::format(" from {} to {}", side, peers);
+  return text + traffic_words(fault) + lasting_words(fault);
 }
 
 // When it happens; starts with its own separator.
@@ -183,8 +182,7 @@ std::string trigger_words(const Fault& fault, const NameFault& name) {
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
   const std::string begun = fault.after.empty() ? "the workload began" : enumerate(others) + " began";
-  const bool long_action = fault.kind == FaultKind::pause || fault.kind == FaultKind::partition;
-  const std::string comma = long_action ? ", " : " ";
+  const std::string comma = lasts(fault.kind) ? ", " : " ";
 
   if (fault.when.empty()) {
     if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + " has begun");
@@ -210,6 +208,7 @@ std::string words(const Fault& fault, const NameFault& name) {
     case FaultKind::crash:
     case FaultKind::pause: text = process_words(fault); break;
     case FaultKind::partition: text = partition_words(fault); break;
+    case FaultKind::network: text = network_words(fault); break;
   }
   text += trigger_words(fault, name);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);

@@ -6,22 +6,13 @@
 #include "base/toml.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
+#include "schedule/kinds.h"
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
 namespace {
 
 using toml::literal;
-
-// Short where that is exact (format_duration rounds to milliseconds).
-std::string duration(std::int64_t ns) {
-  std::string text = format_duration(ns);
-  const auto back = parse_duration_ns(text);
-  return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);
-}
-
-// One line of "key = value", or one part of an inline table.
-using Parts = std::vector<std::pair<std::string, std::string>>;
 
 std::string inline_table(const Parts& parts) {
   std::string text = "{ ";
@@ -52,7 +43,7 @@ void add_call(Parts& parts, const CallMatch& call) {
 std::string condition_text(const Condition& condition) {
   Parts parts;
   switch (condition.kind) {
-    case ConditionKind::elapsed: parts.emplace_back("elapsed", literal(duration(condition.elapsed_ns))); break;
+    case ConditionKind::elapsed: parts.emplace_back("elapsed", literal(duration_text(condition.elapsed_ns))); break;
     case ConditionKind::function:
       parts.emplace_back("function", literal(condition.function));
       if (condition.offset) parts.emplace_back("offset", fmt::format("{:#x}", *condition.offset));
@@ -87,7 +78,7 @@ void add_syscall(Parts& parts, const Fault& fault) {
   if (fault.result) parts.emplace_back("result", std::to_string(*fault.result));
   if (fault.effect == Effect::full) parts.emplace_back("effect", "\"full\"");
   if (fault.effect == Effect::bytes) parts.emplace_back("effect", fmt::format("{{ bytes = {} }}", fault.effect_bytes));
-  if (fault.delay_ns != 0) parts.emplace_back("delay", literal(duration(fault.delay_ns)));
+  if (fault.delay_ns != 0) parts.emplace_back("delay", literal(duration_text(fault.delay_ns)));
   if (fault.count != 1) parts.emplace_back("count", std::to_string(fault.count));
   if (fault.times != 1) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
   if (fault.then_do == ThenDo::crash) parts.emplace_back("then", "\"crash\"");
@@ -104,19 +95,28 @@ void add_process(Parts& parts, const Fault& fault) {
     if (fault.before_count != 1) before.emplace_back("count", std::to_string(fault.before_count));
     parts.emplace_back("before", inline_table(before));
   }
-  if (fault.kind == FaultKind::pause) parts.emplace_back("duration", literal(duration(fault.duration_ns)));
+  if (fault.kind == FaultKind::pause) parts.emplace_back("duration", literal(duration_text(fault.duration_ns)));
 }
 
-void add_partition(Parts& parts, const Fault& fault) {
+// Whose links, and which of what they carry.
+void add_ends(Parts& parts, const Fault& fault) {
   if (!fault.peers.empty()) parts.emplace_back("peers", list(fault.peers));
   if (fault.direction != Direction::both)
     parts.emplace_back("direction", fault.direction == Direction::in ? "\"in\"" : "\"out\"");
   if (!fault.ports.empty()) parts.emplace_back("ports", fmt::format("[{}]", fmt::join(fault.ports, ", ")));
   if (!fault.protocol.empty()) parts.emplace_back("protocol", literal(fault.protocol));
+}
+
+void add_lasting(Parts& parts, const Fault& fault) {
+  if (fault.duration_ns != 0) parts.emplace_back("duration", literal(duration_text(fault.duration_ns)));
+  if (!fault.until.empty()) parts.emplace_back("until", conditions_text(fault.until));
+}
+
+void add_partition(Parts& parts, const Fault& fault) {
+  add_ends(parts, fault);
   if (fault.loss != 1.0) parts.emplace_back("loss", fmt::format("{}", fault.loss));
   if (fault.reject) parts.emplace_back("action", "\"reject\"");
-  if (fault.duration_ns != 0) parts.emplace_back("duration", literal(duration(fault.duration_ns)));
-  if (!fault.until.empty()) parts.emplace_back("until", conditions_text(fault.until));
+  add_lasting(parts, fault);
 }
 
 }  // namespace
@@ -152,6 +152,11 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
       case FaultKind::crash:
       case FaultKind::pause: add_process(parts, fault); break;
       case FaultKind::partition: add_partition(parts, fault); break;
+      case FaultKind::network:
+        add_ends(parts, fault);
+        add_bad_link(parts, fault);
+        add_lasting(parts, fault);
+        break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
     if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));

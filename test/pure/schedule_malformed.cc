@@ -17,6 +17,7 @@ struct Row {
 const std::string kVersion = "version = 1\n";
 const std::string kSyscall = kVersion + "[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\n";
 const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\nnode = \"n1\"\n";
+const std::string kNetwork = kVersion + "[[fault]]\nid = \"f\"\nkind = \"network\"\nnode = \"n1\"\n";
 const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
 
 const Row kRows[] = {
@@ -58,7 +59,7 @@ id = "f"
 kind = "crsh"
 node = "n1"
 )",
-     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\"",
+     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -68,7 +69,8 @@ node = "n1"
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
-     "before, duration, until, peers, direction, ports, protocol, loss, action"},
+     "before, duration, until, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
+     "counts, seed"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "crash"
@@ -76,7 +78,7 @@ kind = "crash"
      "2:1: fault: 'node' is missing",
      "the name of the node that the fault hits"},
     {kCrash + "peers = [\"n2\"]\n",
-     "6:9: fault.peers: 'peers' belongs to partition faults, this is a crash fault",
+     "6:9: fault.peers: 'peers' belongs to partition and network faults, this is a crash fault",
      ""},
     {kPartition + "error = \"EIO\"\n",
      "6:9: fault.error: 'error' belongs to syscall faults, this is a partition fault",
@@ -340,6 +342,66 @@ node = ["n1", "n2"]
 until = [ { elapsed = "1s" } ]
 )",
      "7:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
+     ""},
+    {kNetwork,
+     "2:1: fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
+     "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\""},
+    {kNetwork + "delay = \"0s\"\n",
+     "6:9: fault.delay: '0s' is out of range, 0.001ms to 10m is accepted",
+     ""},
+    {kNetwork + "delay = \"11m\"\n",
+     "6:9: fault.delay: '11m' is out of range, 0.001ms to 10m is accepted",
+     ""},
+    {kNetwork + "delay = \"5ms\"\njitter = \"6ms\"\n",
+     "7:10: fault.jitter: it is longer than 'delay', and no packet arrives before it is sent",
+     ""},
+    {kNetwork + "loss = 0.1\njitter = \"6ms\"\n",
+     "7:10: fault.jitter: 'jitter' goes with 'delay', which was not found",
+     ""},
+    {kNetwork + "loss = 0.1\nreorder = 0.5\n",
+     "7:11: fault.reorder: 'reorder' goes with 'delay', which was not found",
+     "that share of the packets goes ahead of those that are delayed"},
+    {kNetwork + "loss = 10\n",
+     "6:8: fault.loss: '10' is out of range, a number above 0 and up to 1 is needed",
+     ""},
+    {kNetwork + "corrupt = \"1%\"\n",
+     "6:11: fault.corrupt: '1%' is a string, a number above 0 and up to 1 is needed",
+     ""},
+    {kNetwork + "rate = \"10mb\"\n",
+     "6:8: fault.rate: '10mb' is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
+     ""},
+    {kNetwork + "rate = \"999bit\"\n",
+     "6:8: fault.rate: '999bit' is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
+     ""},
+    {kNetwork + "rate = \"infmbit\"\n",
+     "6:8: fault.rate: 'infmbit' is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
+     ""},
+    {kNetwork + "loss = 1\npayload = \"\"\n",
+     "7:11: fault.payload: '' is empty, some text is needed",
+     ""},
+    {kNetwork + "loss = 1\npayload = { hex = \"0 0 f\" }\n",
+     "7:19: fault.payload.hex: '0 0 f' is not bytes in hexadecimal such as \"00 ff\"",
+     ""},
+    {kNetwork + "loss = 1\npayload = \"" + std::string(65, 'x') + "\"\n",
+     "7:11: fault.payload: it is 65 bytes long, up to 64 are accepted",
+     ""},
+    {kNetwork + "loss = 1\ncounts = \"packets\"\n",
+     "7:10: fault.counts: 'counts' goes with 'count', which was not found",
+     ""},
+    {kNetwork + "loss = 1\ntimes = 0\n",
+     "7:9: fault.times: '0' was found, a number from 1 up or \"forever\" is needed",
+     ""},
+    {kNetwork + "loss = 1\nseed = -1\n",
+     "7:8: fault.seed: '-1' is out of range, an integer from 0 to 9223372036854775807 is needed",
+     ""},
+    {kNetwork + "loss = 1\naction = \"reject\"\n",
+     "7:10: fault.action: 'action' belongs to partition faults, this is a network fault",
+     ""},
+    {kNetwork + "loss = 1\nduration = \"1s\"\nuntil = [ { elapsed = \"1s\" } ]\n",
+     "8:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
+     ""},
+    {kPartition + "delay = \"50ms\"\n",
+     "6:9: fault.delay: 'delay' belongs to syscall and network faults, this is a partition fault",
      ""},
     {kPartition + "until = { elapsed = \"1s\" }\n",
      "6:9: fault.until: a table was found, a list of conditions such as [ { elapsed = \"5s\" } ] is "

@@ -102,11 +102,43 @@ class Generator {
     }
     return made;
   }
+  void ends(Fault& made) {
+    if (chance()) made.side = {"n4", "n5"};
+    if (chance()) made.peers = pick<std::vector<std::string>>({{"n2", "n3"}, {"10.0.0.0/8", "fd00::1"}});
+    made.direction = static_cast<Direction>(number(0, 2));
+    if (chance()) made.ports = {7000, 65535};
+    made.protocol = pick<const char*>({"", "tcp", "udp"});
+  }
+  void lasting(Fault& made) {
+    switch (number(0, 2)) {
+      case 0: made.duration_ns = span(); break;
+      case 1: made.until = conditions(1); break;
+      default: break;
+    }
+  }
+  void link(Fault& made) {
+    BadLink& one = made.link;
+    if (chance()) {
+      one.delay_ns = pick<std::int64_t>({50 * kMs, 1'500'000, 1'234'567, 2 * kSecond});
+      if (chance()) one.jitter_ns = one.delay_ns / 2;
+      if (chance()) one.reorder = 0.25;
+    }
+    if (chance() || one.delay_ns == 0) one.loss = pick({1.0, 0.1, 1.0 / 3});
+    if (chance()) one.duplicate = 0.01;
+    if (chance()) one.corrupt = 1;
+    if (chance()) one.rate = pick<std::uint64_t>({10'000'000, 1'000, 1'234'567, 2'000'000'000});
+    if (chance()) one.payload = pick<std::string>({"PREPARE", std::string("\x00\xff\x07", 3), "a\"b"});
+    made.count = number(1, 5);
+    made.times = made.count == 1 ? pick<std::int64_t>({-1, 1, 7}) : pick<std::int64_t>({-1, 1, 3});
+    one.connections = (made.count != 1 || made.times != -1) && chance();
+    made.seed = pick<std::int64_t>({1, 0, 99});
+  }
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 3));
-    made.node = made.kind != FaultKind::partition && number(0, 4) == 0 ? "@leader" : "n1";
+    made.kind = static_cast<FaultKind>(number(0, 4));
+    const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
+    made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
       if (number(0, 3) == 0) made.after.push_back("f" + std::to_string(i));
     if (made.after.empty() && number(0, 3) == 0) made.group = "g";
@@ -139,18 +171,15 @@ class Generator {
         }
         break;
       case FaultKind::partition:
-        if (chance()) made.side = {"n4", "n5"};
-        if (chance()) made.peers = pick<std::vector<std::string>>({{"n2", "n3"}, {"10.0.0.0/8", "fd00::1"}});
-        made.direction = static_cast<Direction>(number(0, 2));
-        if (chance()) made.ports = {7000, 65535};
-        made.protocol = pick<const char*>({"", "tcp", "udp"});
+        ends(made);
         made.loss = pick({1.0, 0.3, 0.001, 1.0 / 3});
         made.reject = chance();
-        switch (number(0, 2)) {
-          case 0: made.duration_ns = span(); break;
-          case 1: made.until = conditions(1); break;
-          default: break;
-        }
+        lasting(made);
+        break;
+      case FaultKind::network:
+        ends(made);
+        link(made);
+        lasting(made);
         break;
     }
     return made;
@@ -239,7 +268,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 10);
+  REQUIRE(read->faults.size() == 12);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -252,6 +281,24 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(cut.when.at(0).elapsed_ns == 5 * kSecond);
   CHECK(cut.line == 7);
   CHECK(read->find("cut-until")->until.at(0).node == "n2");
+  const Fault& slow = *read->find("slow-link");
+  CHECK(slow.kind == FaultKind::network);
+  CHECK(slow.direction == Direction::out);
+  CHECK(slow.link.delay_ns == 50 * kMs);
+  CHECK(slow.link.jitter_ns == 10 * kMs);
+  CHECK(slow.link.reorder == 0.05);
+  CHECK(slow.link.loss == 0.1);
+  CHECK(slow.link.duplicate == 0.01);
+  CHECK(slow.link.corrupt == 0.01);
+  CHECK(slow.link.rate == 10'000'000);
+  CHECK(slow.times == -1);
+  CHECK(slow.duration_ns == 12 * kSecond);
+  const Fault& third = *read->find("third-prepare");
+  CHECK(third.link.payload == "PREPARE");
+  CHECK(third.link.loss == 1.0);
+  CHECK(third.count == 3);
+  CHECK(third.times == 1);
+  CHECK_FALSE(third.link.connections);
   const Fault& crash = *read->find("crash-in-log-create");
   CHECK(crash.group == "g");
   CHECK(crash.signal == 9);
@@ -282,6 +329,8 @@ TEST_CASE("valid neighbours of malformed schedules") {
   const std::string fault = "version = 1\n[[fault]]\nid = \"f\"\nnode = \"n1\"\n";
   for (const char* body :
        {"kind = \"crash\"\n", "kind = \"partition\"\n", "kind = \"partition\"\nloss = 1\n",
+        "kind = \"network\"\ndelay = \"0.001ms\"\njitter = \"0.001ms\"\n", "kind = \"network\"\nrate = \"1kbit\"\n",
+        "kind = \"network\"\nloss = 1\ntimes = \"forever\"\npayload = { hex = \"00\" }\n", "kind = \"network\"\nduplicate = 0.5\ntimes = 2\n",
         "kind = \"syscall\"\nsyscall = \"read\"\ndelay = \"1ms\"\n", "kind = \"syscall\"\nsyscall = \"*\"\nerror = \"EIO\"\n",
         "kind = \"syscall\"\nsyscall = \"syscall_470\"\nerror = \"EIO\"\npath = \"*\"\n",
         "kind = \"syscall\"\nsyscall = \"open\"\nerror = \"E4000\"\nargs = { 1 = 64 }\n",
@@ -350,6 +399,18 @@ TEST_CASE("faults in words") {
         "when the workload begins");
   CHECK(cut("loss = 0.3\nduration = \"1m\"\n") ==
         "drop 30% of the packets between n1 and all other nodes, in both directions for 1m, when the workload begins");
+  const auto link = [](const std::string& body) { return fault_words("kind = \"network\"\nnode = \"n1\"\n" + body); };
+  CHECK(link("delay = \"50ms\"\npeers = [\"n2\"]\nduration = \"4s\"\n") ==
+        "delay packets by 50ms between n1 and n2, in both directions for 4s, when the workload begins");
+  CHECK(link("delay = \"50ms\"\njitter = \"1.5ms\"\nreorder = 0.25\ndirection = \"out\"\n") ==
+        "delay packets by 50ms ± 1.5ms but 25% of them, which go ahead, from n1 to all other nodes to the end of the run, when the "
+        "workload begins");
+  CHECK(link("loss = 0.1\nduplicate = 1\nrate = \"1500kbit\"\ndirection = \"in\"\nports = [80]\n") ==
+        "lose 10% of the packets, duplicate packets and let no more than 1500kbit a second pass from all other nodes to n1 (port 80 only) to "
+        "the end of the run, when the workload begins");
+  CHECK(link("corrupt = 0.125\ncount = 3\ntimes = 2\ncounts = \"connections\"\npayload = { hex = \"00ff\" }\n") ==
+        "corrupt 12.5% of the packets (only 2 connections from the 3rd on and packets that hold bytes 00ff) between n1 and all other nodes, in "
+        "both directions to the end of the run, when the workload begins");
   CHECK(in_words(Schedule{}) == "no fault");
 }
 

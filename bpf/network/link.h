@@ -1,0 +1,268 @@
+/* Bad links: what they do to a packet within the kernel, and handing over to rose what has to wait.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_NETWORK_LINK_H
+#define ROSE_NETWORK_LINK_H
+
+enum {
+	DO_LOSE = 1,
+	DO_DUPLICATE = 2,
+	DO_CORRUPT = 4,
+	DO_HOLD = 8,
+	MOST_PAYLOAD = 65535,
+	CHUNK = 1024,
+	TCP_FLAGS = 13,		/* where they stand in its header */
+};
+
+struct over {
+	struct __sk_buff *skb;
+	struct packet *packet;
+	__u32 from;		/* the first rule to try */
+	__u32 rule;		/* that holds it */
+	__u32 to_side;		/* it goes to the rule's side, not from there */
+	__u32 acts;
+	__u32 where;		/* a draw: which bit is turned over */
+};
+
+struct look {
+	__u8 bytes[CHUNK + ROSE_PAYLOAD_BYTES];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct look);
+} rose_payload SEC(".maps");
+
+struct search {
+	struct __sk_buff *skb;
+	const struct rose_link *link;
+	__u32 at;		/* where in the packet the chunk begins */
+	__u32 size;		/* of what can still be looked at */
+	__u32 found;
+};
+
+static long look_here(__u32 i, void *data)
+{
+	struct search *search = data;
+	const struct rose_link *link = search->link;
+	__u32 zero = 0, k;
+	struct look *look = bpf_map_lookup_elem(&rose_payload, &zero);
+
+	if (!look || i >= CHUNK)
+		return 1;
+	for (k = 0; k < ROSE_PAYLOAD_BYTES; k++) {
+		if (k >= link->payload_length)
+			break;
+		if (look->bytes[i + k] != link->payload[k])
+			return 0;
+	}
+	search->found = 1;
+	return 1;
+}
+
+static long look_in_chunk(__u32 i, void *data)
+{
+	struct search *search = data;
+	__u32 zero = 0, length = search->link->payload_length, size, at = search->at + i * CHUNK, starts;
+	struct look *look = bpf_map_lookup_elem(&rose_payload, &zero);
+
+	if (!look || i * CHUNK >= search->size || length == 0 || length > ROSE_PAYLOAD_BYTES)
+		return 1;
+	size = search->size - i * CHUNK;
+	if (size < length)
+		return 1;
+	if (size > CHUNK + ROSE_PAYLOAD_BYTES)
+		size = CHUNK + ROSE_PAYLOAD_BYTES;
+	if (bpf_skb_load_bytes(search->skb, at, look->bytes, size))
+		return 1;
+	starts = size - length + 1;
+	bpf_loop(starts < CHUNK ? starts : CHUNK, look_here, search, 0);
+	return search->found;
+}
+
+/* Does what stands behind the packet's headers hold the link's bytes? */
+static __always_inline int has_payload(struct __sk_buff *skb, const struct packet *packet, const struct rose_link *link)
+{
+	struct search search = { .skb = skb, .link = link };
+	__u32 header = 8;
+	__u8 offset = 0;
+
+	if (!packet->has_ports)
+		return 0;
+	if (packet->from.protocol == IPPROTO_TCP) {
+		if (bpf_skb_load_bytes(skb, packet->transport + 12, &offset, 1))
+			return 0;
+		header = (offset >> 4) * 4;
+	}
+	search.at = packet->transport + header;
+	if (skb->len <= search.at)
+		return 0;
+	search.size = skb->len - search.at;
+	bpf_loop(MOST_PAYLOAD / CHUNK + 1, look_in_chunk, &search, 0);
+	return search.found;
+}
+
+/* Which of the connections that began since the link is bad this packet belongs to; 0: to an older one. */
+static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct packet *packet, struct rose_link *link, __u32 rule)
+{
+	struct rose_flow flow = { .rule = rule, .protocol = packet->from.protocol };
+	struct rose_numbered *known, fresh = {};
+	__u8 flags = TCP_SYN;
+
+	if (!packet->has_ports)
+		return 0;
+	__builtin_memcpy(flow.from, packet->from.ip, 16);
+	__builtin_memcpy(flow.to, packet->to.ip, 16);
+	flow.from_port = packet->from.port;
+	flow.to_port = packet->to.port;
+	if (flow.protocol == IPPROTO_TCP &&
+	    (bpf_skb_load_bytes(skb, packet->transport + TCP_FLAGS, &flags, 1) ||
+	     bpf_skb_load_bytes(skb, packet->transport + 4, &fresh.sequence, 4)))
+		return 0;
+	known = bpf_map_lookup_elem(&rose_flows, &flow);
+	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (flow.protocol == IPPROTO_TCP || !known)) {
+		if (known && known->sequence == fresh.sequence)
+			return known->number;
+		if (flow.protocol != IPPROTO_TCP) {
+			/* Datagrams of the other way belong to it as well. */
+			struct rose_flow back = flow;
+
+			__builtin_memcpy(back.from, flow.to, 16);
+			__builtin_memcpy(back.to, flow.from, 16);
+			back.from_port = flow.to_port;
+			back.to_port = flow.from_port;
+			known = bpf_map_lookup_elem(&rose_flows, &back);
+			if (known)
+				return known->number;
+		}
+		fresh.number = __sync_fetch_and_add(&link->opened, 1) + 1;
+		bpf_map_update_elem(&rose_flows, &flow, &fresh, BPF_ANY);
+		return fresh.number;
+	}
+	if (!known) {
+		__u16 port = flow.from_port;
+
+		__builtin_memcpy(flow.from, packet->to.ip, 16);
+		__builtin_memcpy(flow.to, packet->from.ip, 16);
+		flow.from_port = flow.to_port;
+		flow.to_port = port;
+		known = bpf_map_lookup_elem(&rose_flows, &flow);
+	}
+	return known ? known->number : 0;
+}
+
+static __always_inline int happens(__u64 chance, const struct rose_link *link, __u64 n, __u32 draw)
+{
+	return chance && rose_draw(link->seed, n, draw) < chance;
+}
+
+static long try_link(__u32 i, void *data)
+{
+	struct over *over = data;
+	struct packet *packet = over->packet;
+	__u32 index = over->from + i, key;
+	struct rose_rule *rule = bpf_map_lookup_elem(&rose_rules, &index);
+	struct rose_link *link = bpf_map_lookup_elem(&rose_links, &index);
+	struct rose_chain *chain;
+	__u64 n, number;
+	int meant;
+
+	if (!rule || !link)
+		return 1;
+	if (!(rule->flags & ROSE_RULE_LINK))
+		return 0;
+	key = rule->chain;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain || packet->now >= ROSE_READ(chain->until_ns))
+		return 0;
+	meant = is_meant(rule, chain, index, packet);
+	if (!meant)
+		return 0;
+	if (link->payload_length && !has_payload(over->skb, packet, link))
+		return 0;
+	number = link->connections ? connection_of(over->skb, packet, link, index) : 0;
+	n = __sync_fetch_and_add(&link->matched, 1) + 1;
+	if (!link->connections)
+		number = n;
+	if (number < link->count || (link->times >= 0 && number >= link->count + link->times))
+		return 0;
+	if (happens(link->lose, link, n, ROSE_DRAW_LOSE)) {
+		__sync_fetch_and_add(&link->lost, 1);
+		__sync_fetch_and_add(&link->touched, 1);
+		over->acts = DO_LOSE;
+		return 1;
+	}
+	key = 0;
+	if (happens(link->duplicate, link, n, ROSE_DRAW_DUPLICATE)) {
+		__sync_fetch_and_add(&link->duplicated, 1);
+		key |= DO_DUPLICATE;
+	}
+	if (happens(link->corrupt, link, n, ROSE_DRAW_CORRUPT)) {
+		__sync_fetch_and_add(&link->corrupted, 1);
+		over->where = rose_draw(link->seed, n, ROSE_DRAW_WHERE);
+		key |= DO_CORRUPT;
+	}
+	if (link->hold) {
+		__sync_fetch_and_add(&link->held, 1);
+		over->rule = index;
+		over->to_side = meant == 2;
+		key |= DO_HOLD;
+	}
+	if (key)
+		__sync_fetch_and_add(&link->touched, 1);
+	over->acts |= key;
+	return !!link->hold;
+}
+
+/* Behind the IP header, where a checksum finds it. */
+static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packet *packet, __u32 where)
+{
+	__u32 at = packet->transport;
+	__u8 byte;
+
+	if (skb->len <= at)
+		return;
+	at += (where >> 3) % (skb->len - at);
+	if (bpf_skb_load_bytes(skb, at, &byte, 1))
+		return;
+	byte ^= 1 << (where & 7);
+	bpf_skb_store_bytes(skb, at, &byte, 1, 0);
+}
+
+/*
+ * Takes a packet over the bad links whose rules mean it, from `first` on. TCX_NEXT: it goes on its way. `back` says how a second one
+ * comes to where this one is, `way` where it goes on when it was held back.
+ */
+static __always_inline int over_links(struct __sk_buff *skb, const struct rose_settings *set, struct packet *packet, __u32 first,
+				      __u64 back, __u32 way)
+{
+	struct over over = { .skb = skb, .packet = packet, .from = first };
+
+	if (skb->mark == COPY)
+		return TCX_NEXT;
+	packet->now = bpf_ktime_get_ns();
+	/* As in try_rules. */
+	if (bpf_probe_read_kernel(packet, sizeof(*packet), packet))
+		return TCX_NEXT;
+	bpf_loop(set->rules, try_link, &over, 0);
+	if (over.acts & DO_LOSE)
+		return TC_ACT_SHOT;
+	if (over.acts & DO_CORRUPT)
+		turn_a_bit(skb, packet, over.where);
+	if (over.acts & DO_HOLD) {
+		if (!set->hold || bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), ROSE_TAG(over.rule, over.to_side, way)))
+			return TCX_NEXT;
+		if (over.acts & DO_DUPLICATE)
+			bpf_clone_redirect(skb, set->hold, 0);
+		return bpf_redirect(set->hold, 0);
+	}
+	if (over.acts & DO_DUPLICATE) {
+		skb->mark = COPY;
+		bpf_clone_redirect(skb, skb->ifindex, back);
+		skb->mark = 0;
+	}
+	return TCX_NEXT;
+}
+
+#endif

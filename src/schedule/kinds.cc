@@ -1,0 +1,238 @@
+#include "schedule/kinds.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace rose::schedule {
+namespace {
+
+using toml::literal;
+
+constexpr std::int64_t kLeastDelay = 1'000;  // ns: what is less is lost in the noise
+constexpr std::int64_t kMostDelay = 600 * kSecond;
+constexpr std::int64_t kMostPackets = 1'000'000'000;
+constexpr std::size_t kMostPayload = 64;  // as bpf/inject.h has room for
+constexpr std::uint64_t kLeastRate = 1'000;
+constexpr std::uint64_t kMostRate = 100'000'000'000;
+
+struct RateUnit {
+  std::string_view name;
+  double bits;
+};
+constexpr RateUnit kRateUnits[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}};
+
+// "10mbit" -> 10'000'000; 0 for what is none.
+std::uint64_t parse_rate(std::string_view text) {
+  for (const RateUnit& unit : kRateUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    const std::string_view number = text.substr(0, text.size() - unit.name.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
+    if (error != std::errc{} || end != number.data() + number.size() || !(value > 0) || value > 1e12) return 0;
+    return static_cast<std::uint64_t>(std::llround(value * unit.bits));
+  }
+  return 0;
+}
+
+std::string rate_text(std::uint64_t rate) {
+  for (const RateUnit& unit : kRateUnits)
+    if (const auto bits = static_cast<std::uint64_t>(unit.bits); rate % bits == 0) return fmt::format("{}{}", rate / bits, unit.name);
+  return {};
+}
+
+bool is_plain(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+std::string hex_text(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+// "00 ff" -> two bytes; nothing for what is no pairs of digits.
+std::string parse_hex(std::string_view text) {
+  std::string bytes;
+  std::string digits;
+  for (const char c : text)
+    if (c != ' ') digits += c;
+  if (digits.size() % 2 != 0) return {};
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
+    if (error != std::errc{} || end != digits.data() + i + 2) return {};
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+void read_payload(toml::Table& table, std::string& payload) {
+  const toml::Value* value = table.get("payload");
+  if (value == nullptr) return;
+  std::string bytes;
+  if (value->type == toml::Type::table) {
+    auto hex = table.table("payload");
+    std::string text;
+    hex->require("hex", "such as { hex = \"00 00 00 07\" }");
+    if (hex->string("hex", text)) {
+      bytes = parse_hex(text);
+      if (bytes.empty()) hex->wrong("hex", fmt::format("{} is not bytes in hexadecimal such as \"00 ff\"", toml::quoted(text)));
+    }
+    hex->finish();
+  } else {
+    table.string("payload", bytes);
+  }
+  if (bytes.size() > kMostPayload)
+    table.wrong("payload", fmt::format("it is {} bytes long, up to {} are accepted", bytes.size(), kMostPayload));
+  else
+    payload = std::move(bytes);
+}
+
+// A duration, down to a microsecond.
+void read_delay(toml::Table& table, std::string_view key, std::int64_t& ns) {
+  table.duration(key, ns, kLeastDelay, kMostDelay);
+}
+
+std::string percent(double share) { return fmt::format("{:.4g}%", share * 100); }
+
+}  // namespace
+
+std::string duration_text(std::int64_t ns) {
+  // format_duration rounds to milliseconds.
+  std::string text = format_duration(ns);
+  const auto back = parse_duration_ns(text);
+  return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);
+}
+
+std::string ordinal_text(std::int64_t n) {
+  const std::int64_t tens = n % 100;
+  const char* suffix = "th";
+  if (tens < 11 || tens > 13) {
+    if (n % 10 == 1) suffix = "st";
+    if (n % 10 == 2) suffix = "nd";
+    if (n % 10 == 3) suffix = "rd";
+  }
+  return fmt::format("{}{}", n, suffix);
+}
+
+std::string enumerate(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+void read_times(toml::Table& table, std::int64_t& times, std::int64_t most) {
+  const toml::Value* value = table.get("times");
+  if (value == nullptr) return;
+  if (value->type == toml::Type::string && value->text == "forever")
+    times = -1;
+  else if (value->type == toml::Type::integer && value->integer >= 1 && value->integer <= most)
+    times = value->integer;
+  else
+    table.wrong("times", fmt::format("{} was found, a number from 1 up or \"forever\" is needed", toml::quoted(*value)));
+}
+
+void read_bad_link(toml::Table& table, Fault& fault) {
+  BadLink& link = fault.link;
+  read_delay(table, "delay", link.delay_ns);
+  read_delay(table, "jitter", link.jitter_ns);
+  table.real("loss", link.loss, 0, 1);
+  table.real("duplicate", link.duplicate, 0, 1);
+  table.real("reorder", link.reorder, 0, 1);
+  table.real("corrupt", link.corrupt, 0, 1);
+  std::string rate;
+  if (table.string("rate", rate)) {
+    link.rate = parse_rate(rate);
+    if (link.rate < kLeastRate || link.rate > kMostRate)
+      table.wrong("rate", fmt::format("{} is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
+                                      toml::quoted(rate)));
+  }
+  read_payload(table, link.payload);
+  const bool numbered = table.integer("count", fault.count, 1, kMostPackets);
+  fault.times = numbered ? 1 : -1;
+  read_times(table, fault.times, kMostPackets);
+  std::size_t unit = 0;
+  if (table.one_of("counts", {"packets", "connections"}, unit)) link.connections = unit == 1;
+  table.integer("seed", fault.seed, 0, std::numeric_limits<std::int64_t>::max());
+
+  if (link.jitter_ns > link.delay_ns && table.has("jitter"))
+    table.wrong("jitter", table.has("delay") ? "it is longer than 'delay', and no packet arrives before it is sent"
+                                             : "'jitter' goes with 'delay', which was not found");
+  if (table.has("reorder") && !table.has("delay"))
+    table.wrong("reorder", "'reorder' goes with 'delay', which was not found",
+                "that share of the packets goes ahead of those that are delayed");
+  if (table.has("counts") && !table.has("count") && !table.has("times"))
+    table.wrong("counts", "'counts' goes with 'count', which was not found");
+  bool any = false;
+  for (const std::string_view key : {"delay", "loss", "duplicate", "corrupt", "rate"}) any = any || table.has(key);
+  if (!any)
+    table.problems().add_missing(table.place(), "fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
+                                 "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\"");
+}
+
+void add_bad_link(Parts& parts, const Fault& fault) {
+  const BadLink& link = fault.link;
+  if (link.delay_ns != 0) parts.emplace_back("delay", literal(duration_text(link.delay_ns)));
+  if (link.jitter_ns != 0) parts.emplace_back("jitter", literal(duration_text(link.jitter_ns)));
+  const auto share = [&](const char* key, double value) {
+    if (value != 0) parts.emplace_back(key, fmt::format("{}", value));
+  };
+  share("loss", link.loss);
+  share("duplicate", link.duplicate);
+  share("reorder", link.reorder);
+  share("corrupt", link.corrupt);
+  if (link.rate != 0) parts.emplace_back("rate", literal(rate_text(link.rate)));
+  if (!link.payload.empty())
+    parts.emplace_back("payload", is_plain(link.payload) ? literal(link.payload)
+                                                         : fmt::format("{{ hex = {} }}", literal(hex_text(link.payload))));
+  const bool numbered = fault.count != 1 || fault.times == 1;
+  if (numbered) parts.emplace_back("count", std::to_string(fault.count));
+  if (fault.times != (numbered ? 1 : -1)) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
+  if (link.connections) parts.emplace_back("counts", "\"connections\"");
+  if (fault.seed != 1) parts.emplace_back("seed", std::to_string(fault.seed));
+}
+
+std::string bad_link_words(const Fault& fault) {
+  const BadLink& link = fault.link;
+  std::vector<std::string> what;
+  if (link.delay_ns != 0) {
+    std::string text = fmt::format("delay packets by {}", duration_text(link.delay_ns));
+    if (link.jitter_ns != 0) text += fmt::format(" ± {}", duration_text(link.jitter_ns));
+    if (link.reorder != 0) text += fmt::format(" but {} of them, which go ahead,", percent(link.reorder));
+    what.push_back(std::move(text));
+  }
+  const auto share = [&](const char* verb, double value) {
+    if (value == 1)
+      what.push_back(fmt::format("{} packets", verb));
+    else if (value != 0)
+      what.push_back(fmt::format("{} {} of the packets", verb, percent(value)));
+  };
+  share("lose", link.loss);
+  share("duplicate", link.duplicate);
+  share("corrupt", link.corrupt);
+  if (link.rate != 0) what.push_back(fmt::format("let no more than {} a second pass", rate_text(link.rate)));
+  std::string text = enumerate(what);
+  const char* unit = link.connections ? "connection" : "packet";
+  std::vector<std::string> which;
+  if (fault.times == 1)
+    which.push_back(fmt::format("the {} {}", ordinal_text(fault.count), unit));
+  else if (fault.times > 1)
+    which.push_back(fmt::format("{} {}s from the {} on", fault.times, unit, ordinal_text(fault.count)));
+  else if (fault.count > 1)
+    which.push_back(fmt::format("{}s from the {} on", unit, ordinal_text(fault.count)));
+  if (!link.payload.empty())
+    which.push_back(fmt::format("packets that hold {}", is_plain(link.payload) ? fmt::format("\"{}\"", link.payload)
+                                                                              : "bytes " + hex_text(link.payload)));
+  if (!which.empty()) text += fmt::format(" (only {})", enumerate(which));
+  return text;
+}
+
+}  // namespace rose::schedule

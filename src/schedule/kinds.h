@@ -1,0 +1,32 @@
+// The keys of faults that are neither calls, processes nor cuts: read from a table, written to one, said in words. Used by the three
+// files of the schedule's own form only.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/toml.h"
+#include "schedule/schedule.h"
+
+namespace rose::schedule {
+
+// One line of "key = value", or one part of an inline table.
+using Parts = std::vector<std::pair<std::string, std::string>>;
+
+// "a number from 1 up or "forever"".
+void read_times(toml::Table& table, std::int64_t& times, std::int64_t most);
+
+void read_bad_link(toml::Table& table, Fault& fault);
+void add_bad_link(Parts& parts, const Fault& fault);
+// "delay packets by 50ms and drop 10% of them"
+[[nodiscard]] std::string bad_link_words(const Fault& fault);
+
+// "12s", also where that is no whole number of milliseconds.
+[[nodiscard]] std::string duration_text(std::int64_t ns);
+// "3rd"
+[[nodiscard]] std::string ordinal_text(std::int64_t n);
+// "a, b and c"
+[[nodiscard]] std::string enumerate(const std::vector<std::string>& words);
+
+}  // namespace rose::schedule

@@ -1,0 +1,394 @@
+// Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they end.
+#include <cstdio>
+#include <regex>
+
+#include "inject_ping.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+const std::string kTraffic = std::string(ROSE_PROGRAMS_DIR) + "/link_traffic";
+
+struct Burst {
+  unsigned got = 0, twice = 0, behind = 0, wrong = 0;
+  long p05 = 0, p50 = 0, p95 = 0, p99 = 0, most = 0;  // us
+};
+
+// Three nodes that serve traffic and send it to each other.
+struct Links : Rig {
+  explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false)
+      : Rig(network), base_(base), six_(six) {
+    for (int i = 0; i < 3; ++i) {
+      add({});
+      config.nodes.back().command = {kTraffic, "serve", std::to_string(port(i))};
+      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "listening", .command = {}, .timeout_ns = 10 * kSecond};
+    }
+  }
+  [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
+  [[nodiscard]] int port(int node) const { return on_host() ? base_ + node : base_; }
+  [[nodiscard]] std::string ip(int node) const {
+    if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
+    return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
+  }
+  void add_addresses() {
+    for (int i = 0; i < 3 && six_ && !on_host(); ++i)
+      deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)), [&] {
+        REQUIRE(std::system(("ip -6 addr add " + ip(i) + "/64 dev rose0 nodad").c_str()) == 0);
+      });
+  }
+  // Sends datagrams and returns what the other side says of them.
+  Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
+    const int number = ++bursts_;
+    end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
+                 {"send", ip(to), std::to_string(port(to)), std::to_string(number), std::to_string(count), std::to_string(gap_us), text}));
+    return heard(to, number);
+  }
+  Burst heard(int node, int number) {
+    const std::string begin = fmt::format("burst {}:", number);
+    wait_said(begin, static_cast<std::size_t>(node));
+    const std::string all = out(static_cast<std::size_t>(node));
+    Burst one;
+    const int fields = std::sscanf(all.c_str() + all.find(begin) + begin.size(),
+                                   " got %u twice %u behind %u wrong %u us p05 %ld p50 %ld p95 %ld p99 %ld max %ld", &one.got, &one.twice,
+                                   &one.behind, &one.wrong, &one.p05, &one.p50, &one.p95, &one.p99, &one.most);
+    REQUIRE(fields == 9);
+    return one;
+  }
+  // How long a stream of so many bytes takes, in ms.
+  long stream(int from, int to, long bytes) {
+    auto before = lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to));
+    const std::int64_t began = monotonic_ns();
+    end(start_at(*this, static_cast<std::size_t>(from), kTraffic, {"stream", ip(to), std::to_string(port(to)), std::to_string(bytes)}));
+    const auto took = (monotonic_ns() - began) / 1'000'000;
+    CHECK(lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to)) == before + 1);
+    return static_cast<long>(took);
+  }
+  void wait_fired(std::size_t fault = 0) {
+    REQUIRE(eventually([&] { return injector->outcomes().at(fault).fired; }));
+  }
+
+ private:
+  static void end(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+  }
+  int base_;
+  bool six_;
+  int bursts_ = 0;
+};
+
+constexpr long kLeast = 49'900;  // us
+constexpr long kMost = 51'000;
+
+void delays(Links& rig) {
+  rig.prepare(R"(
+[[fault]]
+id = "slow"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+direction = "out"
+delay = "50ms"
+duration = "4s"
+)");
+  rig.add_addresses();
+  CHECK(rig.burst(0, 1, 20, 1000).p50 < 20'000);
+  rig.begin();
+  rig.wait_fired();
+  const Burst slow = rig.burst(0, 1, 300, 2000);
+  CHECK(slow.got == 300);
+  CHECK(slow.twice + slow.behind + slow.wrong == 0);
+  std::printf("50 ms: p05 %ld p50 %ld p95 %ld p99 %ld max %ld us\n", slow.p05, slow.p50, slow.p95, slow.p99, slow.most);
+  CHECK(slow.p05 > kLeast);
+  CHECK(slow.p50 < kMost);
+  CHECK(slow.p95 < kMost);
+  // The other way, and others, are as ever.
+  CHECK(rig.burst(1, 0, 50, 1000).p50 < 20'000);
+  CHECK(rig.burst(0, 2, 50, 1000).p50 < 20'000);
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  CHECK(rig.burst(0, 1, 20, 1000).p50 < 20'000);
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.injected == 300);
+  CHECK(outcome.ended_ns - outcome.fired_ns == 4000 * 1'000'000LL);
+}
+
+}  // namespace
+
+TEST_CASE("a link's delay is what was asked for", "[links][netns]") {
+  Links rig;
+  delays(rig);
+}
+
+TEST_CASE("a link's delay is what was asked for, over IPv6", "[links][netns]") {
+  Links rig(config::Network::netns, 7400, true);
+  delays(rig);
+}
+
+TEST_CASE("a link's delay is what was asked for between processes of one host", "[links][host]") {
+  Links rig(config::Network::host, 7410);
+  delays(rig);
+}
+
+TEST_CASE("a link's delay is what was asked for between processes of one host, over IPv6", "[links][host]") {
+  Links rig(config::Network::host, 7420, true);
+  delays(rig);
+}
+
+TEST_CASE("packets are lost in the share that was asked for", "[links][netns]") {
+  Links rig;
+  rig.start(R"(
+[[fault]]
+id = "lossy"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+loss = 0.1
+)");
+  rig.wait_fired();
+  const Burst there = rig.burst(0, 1, 10'000, 30);
+  const Burst back = rig.burst(1, 0, 10'000, 30);
+  CHECK(rig.burst(2, 1, 2'000, 30).got == 2'000);
+  std::printf("10 %%: %u and %u of 10000 lost\n", 10'000 - there.got, 10'000 - back.got);
+  CHECK(there.got > 8'900);
+  CHECK(there.got < 9'100);
+  CHECK(back.got > 8'900);
+  CHECK(back.got < 9'100);
+  // What is not lost is not held up either.
+  CHECK(there.p50 < 20'000);
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.injected == 20'000 - there.got - back.got);
+  CHECK(outcome.seen == 20'000);
+}
+
+TEST_CASE("packets are duplicated, corrupted and sent ahead in the shares that were asked for", "[links][netns]") {
+  Links rig;
+  rig.start(R"(
+[[fault]]
+id = "twice"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+direction = "out"
+duplicate = 0.2
+[[fault]]
+id = "turned"
+kind = "network"
+node = "n1"
+peers = ["n3"]
+direction = "out"
+corrupt = 0.2
+[[fault]]
+id = "mixed"
+kind = "network"
+node = "n2"
+peers = ["n3"]
+direction = "out"
+delay = "20ms"
+reorder = 0.2
+)");
+  rig.wait_fired(2);
+  const Burst twice = rig.burst(0, 1, 2'000, 50);
+  CHECK(twice.got == 2'000);
+  CHECK(twice.twice > 320);
+  CHECK(twice.twice < 480);
+  // No program reads what was corrupted: a checksum finds each.
+  const Burst turned = rig.burst(0, 2, 2'000, 50);
+  CHECK(turned.wrong == 0);
+  CHECK(turned.got > 1'520);
+  CHECK(turned.got < 1'680);
+  const Burst mixed = rig.burst(1, 2, 2'000, 1000);
+  CHECK(mixed.got == 2'000);
+  CHECK(mixed.behind > 1'000);
+  CHECK(mixed.p05 < 10'000);
+  CHECK(mixed.p50 > 19'000);
+  CHECK(mixed.p50 < 25'000);
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).injected == twice.twice);
+  CHECK(outcomes.at(1).injected == 2'000 - turned.got);
+  CHECK(outcomes.at(2).detail.find("sent ahead") != std::string::npos);
+}
+
+TEST_CASE("jitter spreads delays and keeps the order of a connection", "[links][netns]") {
+  Links rig;
+  rig.start(R"(
+[[fault]]
+id = "uneven"
+kind = "network"
+node = "n1"
+delay = "30ms"
+jitter = "20ms"
+)");
+  rig.wait_fired();
+  const Burst uneven = rig.burst(0, 1, 300, 20'000);
+  CHECK(uneven.got == 300);
+  CHECK(uneven.behind == 0);
+  CHECK(uneven.p05 > 9'900);
+  CHECK(uneven.p05 < 16'000);
+  CHECK(uneven.p95 > 44'000);
+  CHECK(uneven.p95 < 52'000);
+}
+
+void thin(Links& rig) {
+  rig.prepare(R"(
+[[fault]]
+id = "thin"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+rate = "8mbit"
+)");
+  rig.add_addresses();
+  const long before = rig.stream(0, 1, 1'000'000);
+  rig.begin();
+  rig.wait_fired();
+  const long took = rig.stream(0, 1, 1'000'000);
+  const long back = rig.stream(1, 0, 1'000'000);
+  const long others = rig.stream(0, 2, 1'000'000);
+  std::printf("1 MB: %ld ms, over 8 mbit %ld and %ld ms, others %ld ms\n", before, took, back, others);
+  CHECK(before < 500);
+  CHECK(took > 950);
+  CHECK(took < 1'500);
+  CHECK(back > 950);
+  CHECK(back < 1'500);
+  CHECK(others < 500);
+}
+
+TEST_CASE("a thin link lets its rate pass", "[links][netns]") {
+  Links rig;
+  thin(rig);
+}
+
+TEST_CASE("a thin link lets its rate pass between processes of one host", "[links][host]") {
+  Links rig(config::Network::host, 7430);
+  thin(rig);
+}
+
+void nth(Links& rig) {
+  rig.start(R"(
+[[fault]]
+id = "third"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+protocol = "udp"
+loss = 1
+count = 3
+times = 2
+[[fault]]
+id = "held"
+kind = "network"
+node = "n1"
+peers = ["n3"]
+direction = "out"
+protocol = "udp"
+delay = "100ms"
+payload = "PREPARE"
+)");
+  rig.wait_fired(1);
+  CHECK(rig.burst(0, 1, 10, 1000).got == 8);
+  CHECK(rig.burst(0, 1, 10, 1000).got == 10);
+  CHECK(rig.burst(0, 2, 20, 1000, "PREPARf PREPAR").p50 < 20'000);
+  const Burst held = rig.burst(0, 2, 20, 1000, "2:xxxxxxxxxxxxxxxxxxxxxxxxxPREPARE\n");
+  CHECK(held.p05 > 99'000);
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).injected == 2);
+  CHECK(outcomes.at(1).injected == 20);
+}
+
+TEST_CASE("the nth packet, and packets that hold certain bytes", "[links][netns]") {
+  Links rig;
+  nth(rig);
+}
+
+TEST_CASE("the nth packet, and packets that hold certain bytes, between processes of one host", "[links][host]") {
+  Links rig(config::Network::host, 7440);
+  nth(rig);
+}
+
+TEST_CASE("the nth connection", "[links][netns]") {
+  Links rig;
+  rig.start(R"(
+[[fault]]
+id = "second"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+protocol = "tcp"
+delay = "200ms"
+count = 2
+counts = "connections"
+)");
+  rig.wait_fired();
+  CHECK(rig.stream(0, 1, 1000) < 150);
+  CHECK(rig.stream(0, 1, 1000) > 390);
+  CHECK(rig.stream(0, 1, 1000) < 150);
+}
+
+TEST_CASE("a client outside of the nodes, and two bad links on one way", "[links][netns]") {
+  Links rig;
+  rig.start(R"(
+[[fault]]
+id = "client"
+kind = "network"
+node = "n1"
+peers = ["10.251.9.254"]
+delay = "60ms"
+[[fault]]
+id = "first"
+kind = "network"
+node = "n2"
+peers = ["n3"]
+direction = "out"
+delay = "20ms"
+[[fault]]
+id = "second"
+kind = "network"
+node = "n3"
+peers = ["n2"]
+direction = "in"
+delay = "30ms"
+)");
+  rig.wait_fired(2);
+  const auto ask = [&](int node) {
+    const std::int64_t began = monotonic_ns();
+    auto command = rig.deployment->spawn({kTraffic, "stream", rig.ip(node), std::to_string(rig.port(node)), "1000"}, "client", 10 * kSecond);
+    REQUIRE(command);
+    REQUIRE((*command)->wait().ok());
+    return (monotonic_ns() - began) / 1'000'000;
+  };
+  CHECK(ask(0) > 235);  // the handshake, and the answer: two round trips
+  CHECK(ask(1) < 100);
+  const Burst both = rig.burst(1, 2, 50, 1000);
+  CHECK(both.p05 > kLeast);
+  CHECK(both.p50 < 52'000);
+}
+
+TEST_CASE("a bad link begins and ends by conditions, and everything is as ever afterwards", "[links][netns]") {
+  Links rig;
+  rig.config.nodes[2].command = {kVictim, "print", "listening", "gate", rig.path("go"), "print", "worse", "gate", rig.path("stop"),
+                                 "print", "better", "sleep", "100000"};
+  rig.start(R"(
+[[fault]]
+id = "bad"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+direction = "in"
+delay = "80ms"
+when = [ { log = "^worse", node = "n3" } ]
+until = [ { log = "^better", node = "n3" } ]
+)");
+  CHECK(rig.burst(1, 0, 20, 1000).p50 < 20'000);
+  rig.touch("go");
+  rig.wait_fired();
+  CHECK(rig.burst(1, 0, 20, 1000).p05 > 79'900);
+  CHECK(rig.burst(0, 1, 20, 1000).p50 < 20'000);
+  rig.touch("stop");
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  CHECK(rig.burst(1, 0, 20, 1000).p50 < 20'000);
+  CHECK(rig.finish().at(0).injected == 20);
+}
