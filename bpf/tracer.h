@@ -49,7 +49,7 @@ enum rose_kind {
 	ROSE_CGROUP = 10,  /* struct rose_cgroup: for the user half only, never an event */
 };
 
-/* Equal failures of a storm, told by a record of their own: its last time, process and thread are in the head. */
+/* Equal events of a storm, told by a record of their own: its last time, process and thread are in the head. */
 enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
 
 struct rose_head {
@@ -87,7 +87,7 @@ enum rose_piece_kind {
 	ROSE_ANON = 9,   /* text: "[eventpoll]" */
 	ROSE_NETLINK = 10, /* u64 protocol: who is at the other end in the kernel */
 };
-/* Last of a call that belongs to a storm: struct rose_storm_mark. */
+/* Last of a call that belongs to a storm, and behind a process of one: struct rose_storm_mark. */
 enum { ROSE_STORM = 16 };
 enum rose_piece_flag {
 	ROSE_CUT = 1,      /* the front is missing */
@@ -110,7 +110,7 @@ struct rose_address {
 };
 ROSE_SIZE(struct rose_address, 24);
 
-/* ---- storms: equal failures, or changes, that one CPU sees ---- */
+/* ---- storms: equal failures, or changes, or processes that come and go, that one CPU sees ---- */
 
 /* So many within a second are told one by one, further ones are counted. */
 enum { ROSE_STORM_FEW = 32 };
@@ -181,6 +181,19 @@ struct rose_blocked {
 	rose_u32 flags; /* rose_process_flag */
 };
 ROSE_SIZE(struct rose_blocked, 32);
+
+/* What the ring had no room for though it must not be missed: the reader looks at the counts, and acts as if it had been told. */
+struct rose_missed {
+	rose_u64 cgroups; /* made or removed */
+	rose_u64 ends;    /* of processes, not orderly; the last one: */
+	rose_u32 node;
+	rose_u32 tgid;
+	rose_s32 exit_code; /* -1: none */
+	rose_u32 signal;
+	rose_u32 flags; /* rose_process_flag */
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_missed, 40);
 
 /* A target cgroup was made or removed. One that is made again has another id: by then the kernel half follows it
  * already, and the user half attaches to its sockets. */

@@ -12,8 +12,9 @@ static __always_inline void tell_cgroup(__u32 node, __u64 id, __u32 place, bool 
 	struct rose_cgroup record = {.id = id, .place = place, .gone = gone};
 
 	fill_head(&record.head, ROSE_CGROUP, sizeof(record), node);
-	/* Not an event, so not counted. Should the ring be full, only the packets of the new cgroup go unseen. */
-	bpf_ringbuf_output(&rose_ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
+	/* Not an event, so not counted as one. Without it the packets of the new cgroup would go unseen. */
+	if (bpf_ringbuf_output(&rose_ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
+		__sync_fetch_and_add(&rose_missed.cgroups, 1);
 }
 
 SEC("tp_btf/cgroup_mkdir")

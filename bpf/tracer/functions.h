@@ -6,36 +6,38 @@
 
 #include "tracer/maps.h"
 
+/* Probes are the file's, not a process's: whoever runs it pays, and is counted. Returns the node, or -1. */
+static __always_inline __s32 count_entry(__u32 function)
+{
+	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	__u32 key = function * (rose_node_count + 1) + (node < 0 ? rose_node_count : (__u32)node);
+	__u64 *count = bpf_map_lookup_elem(&rose_entries, &key);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	return node;
+}
+
 SEC("uprobe")
 int rose_function(void *ctx)
 {
-	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__s32 node = count_entry((__u32)cookie);
 	struct rose_entered record = {};
-	__u64 cookie;
 
 	if (node < 0)
 		return 0;
 	fill_head(&record.head, ROSE_ENTERED, sizeof(record), node);
-	cookie = bpf_get_attach_cookie(ctx);
 	record.function = (__u32)cookie;
 	record.link = cookie >> 32;
-	emit(node, &record, sizeof(record));
+	emit(node, &record, sizeof(record), false);
 	return 0;
 }
 
 SEC("uprobe")
 int rose_function_count(void *ctx)
 {
-	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
-	__u64 *count;
-	__u32 key;
-
-	if (node < 0)
-		return 0;
-	key = (__u32)bpf_get_attach_cookie(ctx) * rose_node_count + node;
-	count = bpf_map_lookup_elem(&rose_entries, &key);
-	if (count)
-		__sync_fetch_and_add(count, 1);
+	count_entry((__u32)bpf_get_attach_cookie(ctx));
 	return 0;
 }
 

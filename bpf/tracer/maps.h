@@ -17,6 +17,7 @@ const volatile __u32 rose_level_count;
 const volatile __u32 rose_node_count;
 const volatile __u64 rose_pause_ns;
 const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
+const volatile __u64 rose_ring_limit; /* with more waiting, only what must not be missed is sent */
 const volatile struct rose_network_settings rose_network;
 const volatile __u32 rose_victim_task; /* mark_victim passes the task, not its id (since Linux 6.9) */
 const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
@@ -82,13 +83,13 @@ struct {
 	__type(value, __u32);
 } rose_doomed SEC(".maps");
 
-/* Processes whose end was told. */
+/* Processes whose beginning was told, and whose end. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, struct rose_identity);
 	__type(value, __u8);
-} rose_ended SEC(".maps");
+} rose_began SEC(".maps"), rose_ended SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -111,7 +112,8 @@ struct {
 	__type(value, __u64);
 } rose_calls SEC(".maps");
 
-/* [function * nodes + node]; mapped by the reader, which looks at all of them a hundred times a second. */
+/* [function * (nodes + 1) + node], the last of each for processes that are no node's: they pay for a watched function as
+ * much. Mapped by the reader, which looks at all of them many times a second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -176,6 +178,7 @@ struct {
 } rose_over SEC(".maps");
 
 struct rose_network_counts rose_network_counts SEC(".bss");
+struct rose_missed rose_missed SEC(".bss");
 
 /* Node + 1 of the processes that made a socket. Accepted ones take it from the socket that listens. */
 struct {
@@ -311,28 +314,30 @@ static __always_inline struct rose_stats *stats_of(__u32 node)
 	return bpf_map_lookup_elem(&rose_stats, &node);
 }
 
-/* False: the ring is full. */
-static __always_inline bool send(void *record, __u64 size)
+/* False: the ring is full; what is `vital` finds room that nothing else gets. */
+static __always_inline bool send(void *record, __u64 size, bool vital)
 {
-	/* The reader looks every now and then; it is woken only when much waits. */
-	__u64 flags = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) >= rose_wakeup_bytes
-			      ? BPF_RB_FORCE_WAKEUP
-			      : BPF_RB_NO_WAKEUP;
+	__u64 waiting = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA);
 
-	return bpf_ringbuf_output(&rose_ring, record, size, flags) == 0;
+	if (!vital && waiting > rose_ring_limit)
+		return false;
+	/* The reader looks every now and then; it is woken only when much waits. */
+	return bpf_ringbuf_output(&rose_ring, record, size,
+				  waiting >= rose_wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }
 
-static __always_inline void emit(__u32 node, void *record, __u64 size)
+static __always_inline bool emit(__u32 node, void *record, __u64 size, bool vital)
 {
 	struct rose_stats *stats = stats_of(node);
-	bool sent = send(record, size);
+	bool sent = send(record, size, vital);
 
 	if (!stats)
-		return;
+		return sent;
 	if (sent)
 		__sync_fetch_and_add(&stats->recorded, 1);
 	else
 		__sync_fetch_and_add(&stats->lost, 1);
+	return sent;
 }
 
 static __always_inline void fill_head(struct rose_head *head, __u16 kind, __u32 size, __u32 node)

@@ -224,7 +224,7 @@ static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state
 		record.duration_ns = told;
 		record.packets = state->packets;
 		record.pair = *pair;
-		emit(pair->node, &record, sizeof(record));
+		emit(pair->node, &record, sizeof(record), false);
 	}
 	/* Silences that come again and again are how this pair is used; those in which we asked in vain are not. */
 	if (gap > usual && !rose_unanswered(state, now))

@@ -5,7 +5,7 @@
 #define ROSE_TRACER_PROCESSES_H
 
 #include "tracer/calls.h"
-#include "tracer/records.h"
+#include "tracer/storms.h"
 
 static __always_inline __u8 process_flags(__u32 node, __u32 tgid, bool is_main)
 {
@@ -42,6 +42,17 @@ int BPF_PROG(rose_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Whether the process is not in this map of processes yet; it is from now on. */
+static __always_inline bool is_first(struct task_struct *task, void *map)
+{
+	struct rose_identity identity = {};
+	__u8 one = 1;
+
+	identity.start_ns = task->group_leader->start_time;
+	identity.tgid = task->tgid;
+	return !bpf_map_update_elem(map, &identity, &one, BPF_NOEXIST);
+}
+
 enum { EXECVE = 59 };
 #define DEV_FD 0x2f64662f7665642full /* "/dev/fd/" */
 
@@ -54,16 +65,19 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	struct scratch *s;
 	bool is_main = false;
 	__s32 node = node_of_current(tgid, &is_main);
-	__u32 off, size;
+	__u32 off;
 	long n;
 
 	if (node < 0)
 		return 0;
-	fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
-	process.state = ROSE_STARTED;
-	process.exit_code = -1;
-	process.flags = process_flags(node, tgid, is_main);
-	emit(node, &process, sizeof(process));
+	/* Scripts that become the program they start are still the process that began with them. */
+	if (is_first(task, &rose_began)) {
+		fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
+		process.state = ROSE_STARTED;
+		process.exit_code = -1;
+		process.flags = process_flags(node, tgid, is_main);
+		emit_process(&process, false);
+	}
 
 	/* The call itself: at its exit the arguments are gone with the old program. */
 	s = take_scratch(node);
@@ -95,11 +109,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 		} else if (text[0] != '/')
 			put_fragments(s, BPF_CORE_READ(task, fs, pwd.mnt), BPF_CORE_READ(task, fs, pwd.dentry), ROSE_BASE);
 	}
-	size = s->size;
-	if (size > sizeof(s->record))
-		size = sizeof(s->record);
-	call->head.size = size;
-	emit(node, s->record, size);
+	emit_call(s, node);
 	give_back(s);
 	return 0;
 }
@@ -131,7 +141,7 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 		process.state = ROSE_PAUSED;
 		process.signal = pause->signal;
 		process.flags = pause->flags;
-		emit(node, &process, sizeof(process));
+		emit(node, &process, sizeof(process), true);
 	}
 	bpf_map_delete_elem(&rose_paused, &key);
 }
@@ -141,12 +151,10 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 {
 	struct signal_struct *signal = task->signal;
 	struct rose_process process = {};
-	struct rose_identity identity = {};
-	bool is_main = false;
+	bool is_main = false, orderly;
 	__s32 code, node;
 	__u32 tgid;
 	__u64 key;
-	__u8 one = 1;
 
 	if (signal->live.counter != 0)
 		return 0; /* other threads go on */
@@ -159,9 +167,7 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		return 0;
 	}
 	/* Of threads that end at once on several CPUs, each may see that none is left: one tells it. */
-	identity.start_ns = task->group_leader->start_time;
-	identity.tgid = tgid;
-	if (bpf_map_update_elem(&rose_ended, &identity, &one, BPF_NOEXIST))
+	if (!is_first(task, &rose_ended))
 		return 0;
 	code = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code : task->exit_code;
 	fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
@@ -177,7 +183,15 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		process.flags |= ROSE_OUT_OF_MEMORY;
 		bpf_map_delete_elem(&rose_doomed, &key);
 	}
-	emit(node, &process, sizeof(process));
+	orderly = !process.signal && (!process.exit_code || !(process.flags & ROSE_MAIN));
+	if (!emit_process(&process, !orderly) && !orderly) {
+		rose_missed.node = node;
+		rose_missed.tgid = tgid;
+		rose_missed.exit_code = process.exit_code;
+		rose_missed.signal = process.signal;
+		rose_missed.flags = process.flags;
+		__sync_fetch_and_add(&rose_missed.ends, 1);
+	}
 	bpf_map_delete_elem(&rose_procs, &tgid);
 	return 0;
 }

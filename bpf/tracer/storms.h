@@ -1,6 +1,6 @@
-/* Storms: of equal failures (or changes), those beyond a few a second are counted, so that a loop that fails costs
- * the ring one record a second, and pushes nothing else out of the window. Nothing is ever missing from the sums:
- * what a place has counted is told before it changes hands, or stays.
+/* Storms: of equal failures (or changes, or processes that come and go), those beyond a few a second are counted, so that a
+ * loop that fails costs the ring one record a second, and pushes nothing else out of the window. Nothing is ever missing
+ * from the sums: what a place has counted is told before it changes hands, or stays.
  *
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_STORMS_H
@@ -63,26 +63,21 @@ static __noinline bool tell_counted(struct rose_storm *storm)
 	counted.mark.key = storm->key;
 	counted.mark.first_ns = storm->first_ns;
 	counted.mark.count = storm->pending;
-	return send(&counted, sizeof(counted));
+	return send(&counted, sizeof(counted), false);
 }
 
-/* Emits a call whose record is built, or counts it. */
-static __noinline int emit_call(struct scratch *s, __u32 node)
+/* Emits the record that is built, or counts it. False: it is lost. */
+static __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
-	struct rose_call *call = (void *)s->record;
+	struct rose_head *head = (void *)s->record;
 	struct rose_storm *storm, *other;
 	struct rose_storm_mark *mark;
 	__u32 size = s->size, first, second;
-	__u64 now, key;
+	__u64 now = head->ts_ns;
 	bool tells;
 
 	if (size > ROSE_RECORD_BYTES)
 		size = ROSE_RECORD_BYTES;
-	call->head.size = size;
-	now = call->head.ts_ns;
-	if (size < sizeof(*call))
-		return 0;
-	key = key_of(s, size);
 	first = bpf_get_smp_processor_id() * rose_storm_slots;
 	second = first + ((key >> 32) & (rose_storm_slots - 1));
 	first += key & (rose_storm_slots - 1);
@@ -125,29 +120,64 @@ static __noinline int emit_call(struct scratch *s, __u32 node)
 		mark->count = storm->pending + 1;
 		mark->pad = 0;
 		put_head(s, size, ROSE_STORM, 0, sizeof(*mark));
-		call->head.size = size + sizeof(struct rose_piece) + sizeof(*mark);
-		if (send(s->record, size + sizeof(struct rose_piece) + sizeof(*mark))) {
+		head->size = size + sizeof(struct rose_piece) + sizeof(*mark);
+		if (send(s->record, size + sizeof(struct rose_piece) + sizeof(*mark), vital)) {
 			storm->told = 1;
 			storm->pending = 0;
 			__sync_lock_test_and_set(&storm->busy, 0);
-			return 0;
+			return true;
 		}
-		call->head.size = size;
+		head->size = size;
 		if (!storm->told)
 			goto leave;
 	}
 	storm->pending++;
 	storm->node = node;
-	storm->tgid = call->head.tgid;
-	storm->tid = call->head.tid;
+	storm->tgid = head->tgid;
+	storm->tid = head->tid;
 	__sync_lock_test_and_set(&storm->busy, 0);
-	return 0;
+	return true;
 
 leave:
 	__sync_lock_test_and_set(&storm->busy, 0);
 plain:
-	emit(node, s->record, size);
-	return 0;
+	return emit(node, s->record, size, vital);
+}
+
+static __always_inline void emit_call(struct scratch *s, __u32 node)
+{
+	struct rose_call *call = (void *)s->record;
+	__u32 size = s->size;
+
+	if (size > ROSE_RECORD_BYTES)
+		size = ROSE_RECORD_BYTES;
+	call->head.size = size;
+	if (size >= sizeof(*call))
+		emit_keyed(s, node, key_of(s, size), false);
+}
+
+/* A main process is told whenever it comes and goes; helpers, of which there may be thousands a second, like calls. False:
+ * it is lost. */
+static __noinline bool emit_process(struct rose_process *process, bool vital)
+{
+	__u32 node = process->head.node;
+	struct scratch *s;
+	__u64 key;
+	bool sent;
+
+	if (process->flags & ROSE_MAIN)
+		return emit(node, process, sizeof(*process), vital);
+	s = take_scratch(node);
+	if (!s)
+		return false;
+	__builtin_memcpy(s->record, process, sizeof(*process));
+	s->size = sizeof(*process);
+	key = (__u64)node << 48 | (__u64)ROSE_PROCESS << 40 | (__u64)process->state << 32 | (__u64)process->signal << 24 |
+	      (__u64)process->flags << 16 | (process->exit_code & 0xffff);
+	key = (key ^ key >> 32) * 0x9e3779b97f4a7c15ull;
+	sent = emit_keyed(s, node, key ? key : 1, vital);
+	give_back(s);
+	return sent;
 }
 
 #endif

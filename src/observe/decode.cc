@@ -87,6 +87,14 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+bool take_mark(std::span<const std::byte> bytes, Decoded& out) {
+  rose_storm_mark mark;
+  if (!read_as(bytes, mark) || mark.key == 0) return false;
+  out.storm = mark.key;
+  out.stand_for(mark.count, static_cast<std::int64_t>(mark.first_ns));
+  return true;
+}
+
 bool decode_call(std::span<const std::byte> record, Decoded& out) {
   rose_call call;
   if (!read_as(record, call)) return false;
@@ -177,13 +185,9 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
         out.has_peer = true;
         break;
       }
-      case ROSE_STORM: {
-        rose_storm_mark mark;
-        if (!read_as(body, mark) || mark.key == 0) return false;
-        out.storm = mark.key;
-        out.stand_for(mark.count, static_cast<std::int64_t>(mark.first_ns));
+      case ROSE_STORM:
+        if (!take_mark(body, out)) return false;
         break;
-      }
       default:
         return false;
     }
@@ -287,6 +291,11 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if ((process.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
       if ((process.flags & ROSE_CORE) != 0) event.flags |= trace::kCoreDumped;
       if ((process.flags & ROSE_OUT_OF_MEMORY) != 0) event.flags |= trace::kOutOfMemory;
+      // Of many that come and go: what it stands for.
+      if (const auto rest = record.subspan(sizeof process); !rest.empty()) {
+        rose_piece piece;
+        return read_as(rest, piece) && piece.kind == ROSE_STORM && take_mark(rest.subspan(sizeof piece), out);
+      }
       return true;
     }
     default:

@@ -184,21 +184,16 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   if (functions_.empty()) return {};
   program_ = program;
   on_let_go_ = std::move(on_let_go);
-  const std::size_t counters = functions_.size() * nodes_.size();
-  if (counting()) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t bytes = (counters * sizeof(std::uint64_t) + page - 1) / page * page;
-    void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, counts_map, 0);
-    if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map the functions' counters", errno);
-    mapped_ = {static_cast<std::uint64_t*>(memory), UnmapCounts{bytes}};
-  } else {
-    recorded_ = std::make_unique<std::atomic<std::uint64_t>[]>(counters);
-    last_.resize(256);
-  }
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = (counters() * sizeof(std::uint64_t) + page - 1) / page * page;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, counts_map, 0);
+  if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map the functions' counters", errno);
+  mapped_ = {static_cast<std::uint64_t*>(memory), UnmapCounts{bytes}};
+  if (!counting()) last_.resize(256);
   const double entry_seconds = kernel::uprobe_seconds();
   log::debug("{} functions to watch; one entry costs {:.1f} us", functions_.size(), entry_seconds * 1e6);
   rates_ = std::make_unique<FunctionRates>(
-      functions_.size(), nodes_.size(),
+      functions_.size(), nodes_.size() + 1,
       counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(hot_rate_, entry_seconds));
 
   const std::lock_guard lock(mutex_);
@@ -234,7 +229,7 @@ void FunctionWatch::stop() {
   closer_.wait();
 }
 
-bool FunctionWatch::entered(std::uint32_t function, std::uint32_t node, std::uint32_t link, std::uint32_t tid) {
+bool FunctionWatch::entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid) {
   if (monotonic_ns() < doubled_until_ns_) {
     auto& last = last_[tid % last_.size()];
     if (last.tid == tid && last.function == function && last.link != link && last.link != 0) {
@@ -243,15 +238,12 @@ bool FunctionWatch::entered(std::uint32_t function, std::uint32_t node, std::uin
     }
     last = {tid, function, link};
   }
-  recorded_[function * nodes_.size() + node].fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 std::vector<std::uint64_t> FunctionWatch::read_counts() const {
-  std::vector<std::uint64_t> counts(functions_.size() * nodes_.size());
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = mapped_ ? __atomic_load_n(mapped_.get() + i, __ATOMIC_RELAXED) : recorded_[i].load(std::memory_order_relaxed);
-  }
+  std::vector<std::uint64_t> counts(counters());
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = __atomic_load_n(mapped_.get() + i, __ATOMIC_RELAXED);
   return counts;
 }
 
@@ -271,16 +263,18 @@ void FunctionWatch::look() {
   if (groups_.size() > kMostGroups) merge_groups();
   if (counting() || !on_let_go_) return;
   for (const auto index : gone) {
-    std::uint32_t node = 0;
-    for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
-      if (counts[index * nodes_.size() + i] > counts[index * nodes_.size() + node]) node = i;
-    }
+    const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
+    const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
     if (!functions_[index].told) {
-      log::warning("'{}' is entered {:.0f} times a second: not recorded for {} s at a time while it is that busy",
-                   functions_[index].name, rates_->last_rate(index), rates_->pause_ns(index) / 1'000'000'000);
+      log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
+                   functions_[index].name, rates_->last_rate(index),
+                   *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
+                   rates_->pause_ns(index) / 1'000'000'000);
       functions_[index].told = true;
     }
-    on_let_go_(index, node);
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+      if (wanted(index, node)) on_let_go_(index, node);
+    }
   }
 }
 
@@ -374,16 +368,16 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
   const std::lock_guard lock(mutex_);
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  std::vector<FunctionRates::Estimate> estimates(nodes_.size());
+  std::vector<FunctionRates::Estimate> estimates(nodes_.size() + 1);  // the last: of processes that are not traced
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     double highest = 0;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::size_t node = 0; node <= nodes_.size(); ++node) {
       estimates[node] = rates_->estimate(i, node, now, counts, infrequent_below_);
       highest = std::max(highest, estimates[node].calls);
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (!wanted(i, node) || !estimates[node].known) continue;
-      // Let go of because of another node, and hardly seen on this one: as busy as there, for want of knowledge.
+      // Let go of because of others, and hardly seen on this one: as busy as there, for want of knowledge.
       const double calls = estimates[node].enough ? estimates[node].calls : highest;
       profile::FunctionRate rate;
       rate.node = nodes_[node];

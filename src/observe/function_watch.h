@@ -29,7 +29,7 @@ struct UnmapCounts {
 
 class FunctionWatch {
  public:
-  // Recording: a function was let go of, and the node that it was busiest on.
+  // Recording: a function was let go of, and a node that wanted it.
   using OnLetGo = std::function<void(std::uint32_t function, std::uint32_t node)>;
 
   FunctionWatch() = default;
@@ -40,6 +40,8 @@ class FunctionWatch {
   // Looks up what the targets ask for. Options: `infrequent_below` > 0 counts functions instead of recording them.
   [[nodiscard]] Result<void> find(const std::vector<Target>& targets, const TracerOptions& options);
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
+  // For each function: one a node, and one for all processes that are no node's.
+  [[nodiscard]] std::size_t counters() const { return functions_.size() * (nodes_.size() + 1); }
   [[nodiscard]] bool counting() const { return infrequent_below_ > 0; }
   [[nodiscard]] const std::string& name(std::uint32_t function) const { return functions_[function].name; }
   // Nodes that share a binary each have their own functions to watch.
@@ -47,10 +49,10 @@ class FunctionWatch {
     return wanted_[function * nodes_.size() + node];
   }
 
-  // Attaches `program`, loaded and prepared. `counts_map` (counting): a mappable array, [function * nodes + node].
+  // Attaches `program`, loaded and prepared. `counts_map`: a mappable array of counters().
   [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnLetGo on_let_go);
   // Recording: an entry came by the link with this number. False: it was told by two links, and this is the second.
-  [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t node, std::uint32_t link, std::uint32_t tid);
+  [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid);
   void stop();
 
   // Counting: this run's rates, of the functions that each node asked for.
@@ -94,9 +96,7 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
-  // Counting: the kernel's, mapped. Recording: ours.
-  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> recorded_;
+  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // the kernel's counters
 
   // The last entry of each thread, while two links may tell the same one.
   struct Last {

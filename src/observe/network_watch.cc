@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "bpf/tracer.h"
 #include "kernel/attach.h"
+#include "kernel/lru.h"
 #include "observe/decode.h"
 #include "trace/clock.h"
 
@@ -81,9 +82,9 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
     if (!target.addresses.empty()) kernel_.settings->has_addresses = 1;
   }
   pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 2560, 1024, 65536));
-  for (bpf_map* map : {kernel_.pairs, kernel_.fresh, kernel_.connections}) bpf_map__set_max_entries(map, pairs_);
-  bpf_map__set_max_entries(kernel_.over, pairs_ / 4);
-  bpf_map__set_max_entries(kernel_.handshakes, pairs_ / 32);
+  for (bpf_map* map : {kernel_.pairs, kernel_.fresh, kernel_.connections}) bpf_map__set_max_entries(map, kernel::lru_entries(pairs_));
+  bpf_map__set_max_entries(kernel_.over, kernel::lru_entries(pairs_ / 4));
+  bpf_map__set_max_entries(kernel_.handshakes, kernel::lru_entries(pairs_ / 32));
 
   for (const auto& one : places.cgroups()) plan(one, false);
   for (const auto& one : surrounding) plan(one, true);
@@ -129,11 +130,11 @@ void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
 
 std::uint64_t NetworkWatch::kernel_bytes() const {
   constexpr std::uint64_t kElement = 64;  // what a hash element costs beside its key and value
-  const std::uint64_t pairs = pairs_;
+  const std::uint64_t pairs = kernel::lru_entries(pairs_);
   return pairs * 2 * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
          pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement) +
-         pairs / 4 * (sizeof(rose_connection) + 8 + kElement) +
-         pairs / 32 * (sizeof(rose_hosts) + sizeof(rose_handshakes) + kElement);
+         std::uint64_t{kernel::lru_entries(pairs_ / 4)} * (sizeof(rose_connection) + 8 + kElement) +
+         std::uint64_t{kernel::lru_entries(pairs_ / 32)} * (sizeof(rose_hosts) + sizeof(rose_handshakes) + kElement);
 }
 
 Result<void> NetworkWatch::attach(const rose_network_counts* counts) {

@@ -28,6 +28,8 @@ class Places {
 
   // A record of the kernel's; only remembered, for any thread that reads the ring.
   void note(const rose_cgroup& record);
+  // Some could not be recorded: whoever follows looks at all of them.
+  void note_missed() { changed_ = true; }
   // Was any noted since this was asked last?
   [[nodiscard]] bool changed() { return changed_.exchange(false); }
 

@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "bpf/tracer.h"
 #include "kernel/attach.h"
+#include "kernel/lru.h"
 #include "kernel/privilege.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
@@ -136,6 +137,7 @@ class KernelTracer final : public Tracer {
   void take_counted(Decoded& counted);
   void tend_storms(bool all);
   void note_end(const Decoded& decoded);
+  void take_missed();
   void sample_waits();
   void forget_pauses_that_were_none();
   void note_let_go(std::uint32_t function, std::uint32_t node);
@@ -172,6 +174,7 @@ class KernelTracer final : public Tracer {
   Decoded decoded_;
   std::vector<rose_node> nodes_;
   std::uint64_t recorded_ = 0, unreadable_ = 0;
+  std::uint64_t missed_cgroups_ = 0, missed_ends_ = 0;  // of the reader thread
   // Every pause that counts is seen at least twice.
   const std::int64_t sample_ns_ = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   Waits waits_{options_.pause_ns, sample_ns_};
@@ -267,6 +270,7 @@ Result<void> KernelTracer::load() {
   if (cpus_ < 1) return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)", -cpus_);
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
+  fixed.rose_ring_limit = ring_bytes_ - ring_bytes_ / 8;
   const auto storms = static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(
       options_.memory / 64 / sizeof(rose_storm) / static_cast<std::uint64_t>(cpus_), 64, 1024)));
   fixed.rose_storm_slots = storms;
@@ -281,14 +285,18 @@ Result<void> KernelTracer::load() {
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
   const bool counting = options_.count_syscalls;
-  const auto entries = functions_.counting() ? std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.size()) * nodes)
-                                            : 1U;
+  const auto entries = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.counters()));
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.rose_storms, static_cast<std::uint32_t>(storm_places_));
   bpf_map__set_max_entries(maps.rose_nodes, nodes);
   bpf_map__set_max_entries(maps.rose_stats, nodes);
   bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
   bpf_map__set_max_entries(maps.rose_entries, entries);
+  // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
+  for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_pending, maps.rose_services})
+    bpf_map__set_max_entries(map, kernel::lru_entries(1024));
+  bpf_map__set_max_entries(maps.rose_doomed, kernel::lru_entries(512));
+  kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 4 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
 
   bpf_program__set_autoload(progs.rose_sys_count, counting);
   bpf_program__set_autoload(progs.rose_function, functions_.size() != 0 && !functions_.counting());
@@ -445,6 +453,7 @@ void KernelTracer::run() {
       more = take_some(4096) == 4096;
       tend_storms(false);
     }
+    take_missed();
     if (places_.changed()) network_.follow();
     if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns_) {
       sampled_ns = now;
@@ -480,10 +489,7 @@ void KernelTracer::take(std::span<const std::byte> record) {
       return;
     }
     if (!functions_.wanted(decoded_.function, decoded_.node)) return;
-    if (!functions_.entered(decoded_.function, decoded_.node, decoded_.link,
-                            static_cast<std::uint32_t>(decoded_.event.tid))) {
-      return;
-    }
+    if (!functions_.entered(decoded_.function, decoded_.link, static_cast<std::uint32_t>(decoded_.event.tid))) return;
   }
   if (decoded_.event.type == trace::EventType::ps) note_end(decoded_);
   recorded_ += decoded_.event.count;
@@ -497,7 +503,30 @@ void KernelTracer::take_counted(Decoded& counted) {
     return;
   }
   recorded_ += count;
+  if (counted.event.type == trace::EventType::ps) note_end(counted);
   window_->add(counted);
+}
+
+// What the ring had no room for is acted upon all the same; it is counted as lost already.
+void KernelTracer::take_missed() {
+  const volatile rose_missed& now = skeleton_->bss->rose_missed;
+  if (const std::uint64_t cgroups = now.cgroups; cgroups != missed_cgroups_) {
+    missed_cgroups_ = cgroups;
+    places_.note_missed();
+  }
+  if (const std::uint64_t ends = now.ends; ends != missed_ends_) {
+    missed_ends_ = ends;
+    Decoded last;
+    last.node = now.node;
+    last.event.type = trace::EventType::ps;
+    last.event.pid = static_cast<std::int32_t>(now.tgid);
+    last.event.signal = static_cast<std::uint8_t>(now.signal);
+    last.event.exit_code = now.exit_code;
+    last.event.state = last.event.signal != 0 ? trace::ProcessState::crashed : trace::ProcessState::exited;
+    if ((now.flags & ROSE_MAIN) != 0) last.event.flags |= trace::kMain;
+    if ((now.flags & ROSE_PLANNED) != 0) last.event.flags |= trace::kPlanned;
+    if (last.node < targets_.size()) note_end(last);
+  }
 }
 
 // What storms counted goes to the window once a second, and whenever it is read.

@@ -274,6 +274,40 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   CHECK(rare == 2);  // neither lost nor told twice by the links that took turns
 }
 
+TEST_CASE("who is not traced does not pay for watched functions for ever: one that is hot there is let go of too") {
+  const TestCgroup cgroup("not-the-strangers"), other("strangers");
+  Target node = target("n1", cgroup);
+  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  node.functions = {"rose_victim_*"};
+  const bool counts = GENERATE(false, true);
+  INFO("counting: " << counts);
+  TracerOptions options;
+  options.hot_function_rate = 100;
+  if (counts) options.infrequent_below = 2;
+  constexpr int kCalls = 300'000;
+  const auto run = [&] {
+    Victim stranger(&other, {"functions", std::to_string(kCalls)});
+    const std::int64_t begin = monotonic_ns();
+    REQUIRE(stranger.run() == 0);
+    return static_cast<double>(monotonic_ns() - begin) / kCalls;
+  };
+  auto tracer = start({node}, options);
+  const double first = run(), second = run();
+  const auto trace = snapshot(*tracer);
+  INFO("a call cost " << first << " ns, then " << second << " ns; an entry costs " << kernel::uprobe_seconds() * 1e9);
+  // Nothing is recorded of strangers, but that the function is no longer watched is told.
+  std::size_t notes = 0;
+  for (const auto& event : trace.events) {
+    if (event.type != EventType::af) continue;
+    CHECK((event.flags & trace::kTruncated) != 0);
+    CHECK(trace.str(event.function) == "rose_victim_often");
+    ++notes;
+  }
+  CHECK(notes == (counts ? 0 : 1));
+  // Each entry costs microseconds: watched all the time, both runs would have paid that for every call.
+  CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
+}
+
 TEST_CASE("functions of a profile: what another build lacks is left out, what lives elsewhere is found") {
   const TestCgroup cgroup("profiled");
   const TestFolder folder;
