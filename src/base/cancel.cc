@@ -15,6 +15,7 @@ namespace rose::cancel {
 namespace {
 
 std::atomic<bool> g_requested{false};
+std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
 
@@ -51,9 +52,11 @@ Result<void> install(bool dump_signal) {
 }
 
 bool requested() { return g_requested; }
+unsigned times() { return g_times; }
 
 void request() {
   g_requested = true;
+  ++g_times;
   raise_event(g_fd);
 }
 

@@ -13,6 +13,8 @@ namespace rose::cancel {
 [[nodiscard]] Result<void> install(bool dump_signal = false);
 
 [[nodiscard]] bool requested();
+// How often: whoever is asked again while it cleans up may leave more undone.
+[[nodiscard]] unsigned times();
 // As if the user had pressed Ctrl-C.
 void request();
 

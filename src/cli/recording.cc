@@ -1,13 +1,22 @@
 #include "cli/recording.h"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/targets.h"
 
 namespace rose::cli {
+namespace {
+
+constexpr std::int64_t kLastPatience = 60'000'000'000;
+
+}  // namespace
 
 std::vector<Option> recording_options(RecordingOptions& options) {
   const std::string group = "When to write the window (SIGUSR1, 'rose dump' and the end always do)";
@@ -71,7 +80,7 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
 }
 
 Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options) {
-  return observe::DumpFiles::open(options.out, options.keep, host_name(), wall_ns());
+  return observe::DumpFiles::open(options.out, options.keep, host_name());
 }
 
 Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options,
@@ -102,6 +111,28 @@ void Recording::stop() {
   if (!triggers_) return;
   tally_ = triggers_->stop();
   triggers_.reset();
+}
+
+Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
+                                        const std::function<Result<observe::WrittenDump>()>& write) {
+  const unsigned asked = cancel::times();
+  const std::int64_t until = monotonic_ns() + kLastPatience;
+  for (bool told = false;;) {
+    Result<observe::WrittenDump> written = write();
+    std::error_code missing;
+    const std::filesystem::file_status there = std::filesystem::status(out, missing);
+    const bool may_pass = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there) || std::filesystem::is_directory(there);
+    if (written || !may_pass || monotonic_ns() >= until) return written;
+    if (!told) {
+      log::error(written.error().message, fmt::format("nothing else holds this window: tried again for {}, or until Ctrl-C",
+                                                      format_duration(kLastPatience)));
+    }
+    told = true;
+    for (int tenth = 0; tenth < 10; ++tenth) {
+      if (cancel::times() != asked) return written;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
 }
 
 observe::Cause Recording::last_cause(observe::Cause otherwise) const {

@@ -1,6 +1,8 @@
 // What makes a running `rose trace` write its window: the options, the control socket, the triggers, the files.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -32,6 +34,11 @@ struct RecordingOptions {
 // Refuses what contradicts itself.
 [[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
 [[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);
+
+// The last dump holds what nothing else does: when it cannot be written to the file or folder `out`, as the disk is full, it
+// is tried again for a while, or until a further Ctrl-C.
+[[nodiscard]] Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
+                                                      const std::function<Result<observe::WrittenDump>()>& write);
 
 // SIGUSR1, the control socket and the triggers, for as long as a tracer runs.
 class Recording {

@@ -190,7 +190,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   };
   if (command && ended) end_command();
   if (why.kind == observe::TriggerKind::end) why = recording->last_cause(why);
-  ROSE_TRY(const observe::WrittenDump last, recording->write(why));
+  ROSE_TRY(const observe::WrittenDump last, write_last(options.recording.out, [&] { return recording->write(why); }));
   if (command && !ended) end_command();
   if (command) log::info("{}", how);
   nlohmann::ordered_json result = {{"dump", last.file.string()},
@@ -256,10 +256,12 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   const observe::Cause end{observe::TriggerKind::end, cancel::requested() ? "interrupted" : "the run is over"};
   const observe::Cause why = recording ? recording->last_cause(end) : end;
   made.result.trace.meta.trigger = why.text();
-  ROSE_TRY(const observe::WrittenDump last, files.write(why, wall_ns(), [&](const std::filesystem::path& file) -> Result<observe::DumpTotals> {
-             ROSE_CHECK(trace::write_dump(made.result.trace, file));
-             return observe::size_of(made.result.trace);
-           }));
+  const auto write = [&](const std::filesystem::path& file) -> Result<observe::DumpTotals> {
+    ROSE_CHECK(trace::write_dump(made.result.trace, file));
+    return observe::size_of(made.result.trace);
+  };
+  ROSE_TRY(const observe::WrittenDump last,
+           write_last(options.recording.out, [&] { return files.write(why, wall_ns(), write); }));
   if (!made.workload.ok()) log::info("the workload {}", made.workload.note);
   if (made.incident && !made.incident->ok()) log::warning("the incident {}", made.incident->note);
 

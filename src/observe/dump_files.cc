@@ -60,7 +60,7 @@ DumpTotals size_of(const trace::Trace& trace) {
   return size;
 }
 
-Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string host, std::int64_t began_ns) {
+Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string host) {
   DumpFiles files;
   std::error_code error;
   if (out.empty()) return fail(ErrorKind::usage, "-o: the file's name is empty");
@@ -68,7 +68,6 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
   files.folder_ = fs::is_directory(out, error) || out.string().back() == '/';
   files.keep_ = keep;
   files.host_ = file_word(host);
-  files.began_ns_ = began_ns;
   if (files.folder_) {
     if (::mkdir(files.out_.c_str(), 0700) != 0 && errno != EEXIST)
       return fail(ErrorKind::usage, fmt::format("-o: cannot make the folder {}: {}", out.string(), std::strerror(errno)));
@@ -82,13 +81,11 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
 
 fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
 
-// FILE stays where it is until the new one replaces it: there is no moment without the newest dump.
+// FILE stays where it is until the new one replaces it: there is no moment without the newest dump. Whose it is and how old
+// does not matter: a recorder that was started again after the crash has not seen what its last dump holds.
 Result<bool> DumpFiles::make_room() {
   struct stat now {};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
-  // File systems stamp with a coarse clock.
-  const std::int64_t modified = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec;
-  if (modified < began_ns_ - 20'000'000) return false;
   if (same_file(out_, kept(1))) return true;  // room was made, and then nothing could be written
   moved(kept(keep_), {});
   for (int i = keep_ - 1; i >= 1; --i) {
@@ -115,7 +112,7 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
   return path;
 }
 
-void DumpFiles::prune(const fs::path& newest) {
+bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   const std::string front = fmt::format("rose-{}-", host_);
   struct Found {
     std::string stamp;
@@ -136,12 +133,16 @@ void DumpFiles::prune(const fs::path& newest) {
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.stamp, a.modified, a.path) > std::tie(b.stamp, b.modified, b.path);
   });
-  for (std::size_t i = static_cast<std::size_t>(std::max(keep_, 1)) - 1; i < found.size(); ++i) {
-    if (::unlink(found[i].path.c_str()) == 0)
+  bool removed = false;
+  for (std::size_t i = most; i < found.size(); ++i) {
+    if (::unlink(found[i].path.c_str()) == 0) {
       moved(found[i].path, {});
-    else
+      removed = true;
+    } else {
       log::warning("cannot remove {}: {}", found[i].path.string(), std::strerror(errno));
+    }
   }
+  return removed;
 }
 
 Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, const Writer& writer) {
@@ -150,11 +151,15 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
   if (!folder_) {
     ROSE_TRY(keeps, make_room());
   }
-  ROSE_TRY(DumpTotals size, writer(target));
+  const auto others = static_cast<std::size_t>(std::max(keep_, 1)) - 1;
+  Result<DumpTotals> size = writer(target);
+  // The oldest would go next: the disk may be full of it. One at least stays until the new one is there.
+  if (!size && folder_ && prune({}, std::max<std::size_t>(others, 1))) size = writer(target);
+  if (!size) return Unexpected(std::move(size).error());
   if (!folder_) moved(out_, keeps ? kept(1) : fs::path());
   if (written_.size() >= kMostWritten) written_.erase(written_.begin());
-  written_.push_back({target, cause.text(), std::move(size), wall_ns});
-  if (folder_) prune(target);
+  written_.push_back({target, cause.text(), std::move(*size), wall_ns});
+  if (folder_) prune(target, others);
   return written_.back();
 }
 

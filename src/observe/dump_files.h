@@ -1,5 +1,5 @@
-// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it are kept beside
-// it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go.
+// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it, of earlier recorders
+// too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,8 @@ struct WrittenDump {
 class DumpFiles {
  public:
   // A folder when `out` is one or ends in '/': it is made when its parent is there. `keep`: how many are kept,
-  // beside the newest for a file, in all for a folder. What stands at `out` and is older than `began_ns` (wall
-  // clock) is somebody's earlier result and is replaced, as -o does everywhere.
-  [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host,
-                                              std::int64_t began_ns);
+  // beside the newest for a file, in all for a folder.
+  [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host);
 
   // `writer` writes a whole dump to the name it is given (beside and renamed).
   using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&)>;
@@ -43,14 +41,14 @@ class DumpFiles {
   // True: FILE.1 is what FILE is, until the new one is there.
   [[nodiscard]] Result<bool> make_room();
   [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
-  void prune(const std::filesystem::path& newest);
+  // Removes the oldest but `most`, beside `newest`. False: there was none to remove.
+  bool prune(const std::filesystem::path& newest, std::size_t most);
   void moved(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::filesystem::path out_;
   bool folder_ = false;
   int keep_ = 5;
   std::string host_;
-  std::int64_t began_ns_ = 0;
   std::vector<WrittenDump> written_;
 };
 

@@ -50,6 +50,13 @@ std::optional<Cause> DumpPlan::due(std::int64_t now) {
   return cause;
 }
 
+std::int64_t DumpPlan::failed(Cause cause, std::int64_t now) {
+  const std::int64_t wait = retry_ns_;
+  retry_ns_ = std::min(retry_ns_ * 2, kLastRetry);
+  planned_.push_back({std::move(cause), now + wait});
+  return wait;
+}
+
 std::optional<std::int64_t> DumpPlan::next_ns() const {
   std::optional<std::int64_t> next;
   for (const Planned& planned : planned_) next = std::min(next.value_or(planned.at_ns), planned.at_ns);

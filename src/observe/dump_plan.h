@@ -35,6 +35,10 @@ class DumpPlan {
 
   // The next dump whose time has come.
   [[nodiscard]] std::optional<Cause> due(std::int64_t now);
+  // It could not be written, so it is due again: after a second, then twice as long each time, up to a minute. Returns how
+  // long, in nanoseconds.
+  std::int64_t failed(Cause cause, std::int64_t now);
+  void succeeded() { retry_ns_ = kFirstRetry; }
   [[nodiscard]] std::optional<std::int64_t> next_ns() const;
   // What is planned and not yet due: whoever ends before writes it with the last dump.
   [[nodiscard]] std::optional<Cause> pending() const;
@@ -44,12 +48,14 @@ class DumpPlan {
   [[nodiscard]] std::uint64_t take_left_out();
 
  private:
+  static constexpr std::int64_t kFirstRetry = 1'000'000'000, kLastRetry = 60'000'000'000;
   struct Planned {
     Cause cause;
     std::int64_t at_ns = 0;
   };
   std::int64_t after_ns_, cooldown_ns_;
   std::vector<Planned> planned_;  // at most one on request and one that came by itself
+  std::int64_t retry_ns_ = kFirstRetry;
   std::optional<std::int64_t> last_ns_;
   std::uint64_t left_out_ = 0, told_ = 0;
 };

@@ -144,9 +144,16 @@ class Watcher final : public Triggers {
   void write(const Cause& cause) {
     const Result<WrittenDump> written = recorder_.write(cause);
     if (!written) {
-      log::error(fmt::format("{}: {}", cause.text(), written.error().message), written.error().hint);
+      // A full disk fails every time, perhaps for days.
+      const std::int64_t wait = plan_.failed(cause, monotonic_ns());
+      const std::string said = fmt::format("{}: {}", cause.text(), written.error().message);
+      if (said == failure_) return log::debug("{}; again in {}", said, format_duration(wait));
+      log::error(fmt::format("{}; tried again until it is written", said), written.error().hint);
+      failure_ = said;
       return;
     }
+    plan_.succeeded();
+    failure_.clear();
     const std::uint64_t left_out = plan_.take_left_out();
     log::info("{}: wrote {}, {} events, {} lost{}", cause.text(), written->file.string(), written->size.events,
               written->size.lost, left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
@@ -229,6 +236,7 @@ class Watcher final : public Triggers {
   Tracer& tracer_;
   Recorder& recorder_;
   DumpPlan plan_;
+  std::string failure_;  // why the last dump could not be written, until one is
   OracleAnswers answers_;
   std::vector<Log> logs_;
   std::optional<HeldChild> oracle_;

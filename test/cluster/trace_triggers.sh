@@ -11,7 +11,7 @@ stop_tracer() {
   wait "$tracer" || true
   tracer=
 }
-ended() { stop_tracer; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true; finish; }
+ended() { stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true; finish; }
 trap ended EXIT
 
 # A service that fails in its own way once a line comes: "miss NAME", "crash".
@@ -115,6 +115,37 @@ json_is '[r["count"] for r in j["rows"] if r.get("path") == "/rose-none/after"]'
 json_is 'j["profile"]' None
 expect 2 "$rose" dump show log.bin --profile none.json
 says err 'profile needs --summary'
+
+# --- an earlier recorder's dump is not lost to a later one
+start_tracer -o log.bin
+say miss later
+stop_tracer
+shows log.bin.1 '/rose-none/after'
+
+# --- the last dump on a full disk: once there is room, or not at all once that is asked for
+mkdir disk
+mount -t tmpfs -o size=1m rose-test disk
+for end in room ctrl-c; do
+  start_tracer -o disk/last.bin
+  say miss last
+  dd if=/dev/zero of=disk/filler bs=4k 2>/dev/null && fail "dd filled nothing"
+  kill -INT "$tracer"
+  until_true 30 grep -q 'tried again for 1m, or until Ctrl-C' err.log
+  says err.log 'No space left on device'
+  if [ $end = room ]; then rm disk/filler; else kill -INT "$tracer"; fi
+  status=0
+  wait "$tracer" || status=$?
+  tracer=
+  if [ $end = room ]; then
+    [ $status = 0 ] || fail "the last dump was not written: $(tail -3 err.log)"
+    shows disk/last.bin '/rose-none/last'
+    mv disk/last.bin kept.bin
+  else
+    [ $status != 0 ] || fail "it says that a dump was written on a full disk"
+    [ ! -e disk/last.bin ] || fail "there is a dump on a full disk"
+  fi
+done
+umount disk
 
 # --- one sentence for what contradicts itself
 expect 2 "$rose" dump bogus

@@ -1,7 +1,11 @@
 // Triggers with real processes, and failures that are told to be expected.
+#include <sys/mount.h>
+
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
+#include "base/log.h"
 #include "observe/triggers.h"
 #include "observe_support.h"
 #include "trace/dump.h"
@@ -22,7 +26,7 @@ struct Watched {
   std::unique_ptr<Triggers> triggers;
 
   Watched(const Target& target, const TestFolder& folder, const TriggerOptions& options) : tracer(start({target})) {
-    auto files = DumpFiles::open(folder.path() / "dump.bin", 5, "host", wall_ns());
+    auto files = DumpFiles::open(folder.path() / "dump.bin", 5, "host");
     REQUIRE(files);
     recorder = std::make_unique<Recorder>(*tracer, std::move(*files));
     auto started = Triggers::start(options, *tracer, *recorder);
@@ -128,6 +132,42 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   REQUIRE_FALSE(seen.empty());
   CHECK(seen.front().ts_ns < written_ns);
   CHECK(seen.back().ts_ns > written_ns);
+}
+
+TEST_CASE("a disk that is full when the trigger comes holds the dump once there is room", "[triggers]") {
+  const TestCgroup cgroup("full");
+  const TestFolder folder, logs;
+  REQUIRE(::mount("rose-test", folder.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") == 0);
+  const std::unique_ptr<const char, void (*)(const char*)> mounted(folder.path().c_str(),
+                                                                   [](const char* path) { ::umount2(path, MNT_DETACH); });
+  TriggerOptions options;
+  options.logs = {{logs.path() / "db.log", "panic"}};
+  Watched watched(target("n1", cgroup), folder, options);
+  Victim victim(&cgroup, {"failures", logs.path(), "1"});
+  REQUIRE(victim.run() == 0);
+  const auto filler = folder.path() / "filler";
+  {
+    std::ofstream file(filler);
+    const std::string page(4096, 'x');
+    while (file << page << std::flush) {
+    }
+  }
+  std::ofstream(logs.path() / "db.log") << "panic\n";
+  const auto failed = [] {
+    const auto said = log::recent();
+    return std::any_of(said.begin(), said.end(), [](const std::string& line) {
+      return line.find("panic") != std::string::npos && line.find("No space left on device") != std::string::npos;
+    });
+  };
+  REQUIRE(eventually(failed));
+  CHECK(watched.recorder->written().empty());
+  // Neither a part of a dump nor an unfinished file.
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  std::filesystem::remove(filler);
+  REQUIRE(watched.dumps(1));
+  const auto trace = watched.read(0);
+  CHECK(trace.meta.trigger.ends_with("db.log: panic"));
+  CHECK_FALSE(find(trace, {EventType::scf, "openat", "ENOENT"}).empty());
 }
 
 TEST_CASE("an oracle is asked now and then", "[triggers]") {

@@ -60,8 +60,8 @@ DumpFiles::Writer text(const std::string& content) {
   };
 }
 
-DumpFiles opened(const fs::path& out, int keep, std::int64_t began = wall_ns()) {
-  auto files = DumpFiles::open(out, keep, "host/1", began);
+DumpFiles opened(const fs::path& out, int keep) {
+  auto files = DumpFiles::open(out, keep, "host/1");
   if (!files) FAIL(files.error().message);
   return std::move(*files);
 }
@@ -120,12 +120,35 @@ TEST_CASE("an oracle must say no between two hits", "[dumps]") {
   CHECK(oracle.unclear == 2);
 }
 
+TEST_CASE("a dump that could not be written is due again, ever more rarely, and goes with the last one", "[dumps]") {
+  DumpPlan plan(0, 60 * kS);
+  REQUIRE(plan.trigger({TriggerKind::crash, "one"}, 0) == Answer::planned);
+  std::int64_t now = 0;
+  std::vector<std::int64_t> waits;
+  for (int i = 0; i < 9; ++i) {
+    auto cause = plan.due(now);
+    REQUIRE(cause);
+    CHECK(cause->what == "one");
+    waits.push_back(plan.failed(std::move(*cause), now) / kS);
+    CHECK_FALSE(plan.due(now));
+    REQUIRE(plan.next_ns());
+    now = *plan.next_ns();
+  }
+  CHECK(waits == std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 60, 60, 60});
+  // What comes meanwhile will be in it.
+  CHECK(plan.trigger({TriggerKind::crash, "two"}, now) == Answer::joined);
+  REQUIRE(plan.pending());
+  CHECK(plan.pending()->what == "one");
+  REQUIRE(plan.due(now));
+  plan.succeeded();
+  REQUIRE(plan.trigger({TriggerKind::signal, ""}, now) == Answer::planned);
+  CHECK(plan.failed(*plan.due(now), now) == 1 * kS);
+}
+
 TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]") {
   const Folder folder;
-  std::ofstream(folder / "d.bin") << "of last week";
-  fs::last_write_time(folder / "d.bin", fs::file_time_type::clock::now() - std::chrono::hours(1));
   DumpFiles files = opened(folder / "d.bin", 2);
-  CHECK(folder.files().size() == 1);  // opening leaves nothing
+  CHECK(folder.files().empty());  // opening leaves nothing
   using Files = std::map<std::string, std::string>;
   REQUIRE(files.write({TriggerKind::crash, ""}, 1, text("1")));
   CHECK(folder.files() == Files{{"d.bin", "1"}});
@@ -165,6 +188,16 @@ TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "
   CHECK(none.written()[0].file.empty());
 }
 
+TEST_CASE("into a file: what an earlier recorder wrote is kept, whatever the clock says", "[dumps]") {
+  const auto age = GENERATE(std::chrono::hours(1), std::chrono::hours(-1));
+  const Folder folder;
+  std::ofstream(folder / "d.bin") << "the crash";
+  fs::last_write_time(folder / "d.bin", fs::file_time_type::clock::now() - age);
+  DumpFiles files = opened(folder / "d.bin", 2);
+  REQUIRE(files.write({TriggerKind::end, ""}, 1, text("1")));
+  CHECK(folder.files() == std::map<std::string, std::string>{{"d.bin", "1"}, {"d.bin.1", "the crash"}});
+}
+
 TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   const Folder folder;
   std::ofstream(folder / "rose-other-20200101T000000Z-crash.bin") << "";
@@ -186,15 +219,41 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   CHECK(files.written()[0].file.empty());
 }
 
+TEST_CASE("into a folder: with no room for a new one the oldest goes first, never the last", "[dumps]") {
+  const Folder folder;
+  const int keep = GENERATE(1, 2, 3);
+  DumpFiles files = opened(folder.path() + "/", keep);
+  // As on a disk that holds `keep` dumps.
+  const auto fits = [&](const std::string& content) -> DumpFiles::Writer {
+    return [&, content](const fs::path& file) -> Result<DumpTotals> {
+      if (folder.files().size() >= static_cast<std::size_t>(keep)) return fail(ErrorKind::input, "the disk is full");
+      return text(content)(file);
+    };
+  };
+  for (int i = 1; i <= keep; ++i) REQUIRE(files.write({TriggerKind::crash, ""}, i * kS, fits(std::to_string(i))));
+  const auto more = files.write({TriggerKind::crash, ""}, 9 * kS, fits("more"));
+  std::set<std::string> contents;
+  for (const auto& [name, content] : folder.files()) contents.insert(content);
+  if (keep == 1) {
+    CHECK_FALSE(more);
+    CHECK(contents == std::set<std::string>{"1"});
+    return;
+  }
+  REQUIRE(more);
+  CHECK(contents.size() == static_cast<std::size_t>(keep));
+  CHECK(contents.count("more") == 1);
+  CHECK(contents.count("1") == 0);
+}
+
 TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
   const Folder folder;
   DumpFiles files = opened(folder.path() + "/new/", 2);
   CHECK(fs::is_directory(folder / "new"));
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/folder/", 2, "h", 0));
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/d.bin", 2, "h", 0));
-  CHECK_FALSE(DumpFiles::open("", 2, "h", 0));
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/folder/", 2, "h"));
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/d.bin", 2, "h"));
+  CHECK_FALSE(DumpFiles::open("", 2, "h"));
   std::ofstream(folder / "file") << "";
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/file/", 2, "h", 0));
+  CHECK_FALSE(DumpFiles::open(folder.path() + "/file/", 2, "h"));
 }
 
 TEST_CASE("FILE:REGEX", "[dumps]") {
