@@ -4,6 +4,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/path.h"
+
 namespace rose::diagnose {
 namespace {
 
@@ -102,7 +104,7 @@ bool file_path(std::string_view path) {
   if (path.empty()) return false;
   if (path.find('/') != std::string_view::npos && !path.starts_with("/memfd:")) return true;
   // A bare name is a file of the working directory; "pipe:[7]" and its like are not.
-  return path.find(":[") == std::string_view::npos && !path.starts_with("anon_inode:") && !path.starts_with("/memfd:");
+  return path.find(":[") == std::string_view::npos && !path.starts_with(kAnonInode) && !path.starts_with("/memfd:");
 }
 
 bool usual_noise(int err, std::string_view syscall, std::string_view path) {

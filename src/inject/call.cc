@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/address.h"
+#include "base/path.h"
 
 namespace rose::inject {
 namespace {
@@ -90,12 +91,18 @@ std::string NotifiedCall::read_string(std::uint64_t address) const {
   return {};
 }
 
-std::string NotifiedCall::descriptor_path(int fd) const {
-  auto path = read_link(fmt::format("/proc/{}/fd/{}", tid_, fd));
+std::string NotifiedCall::link_path(const std::string& link) const {
+  auto path = read_link(fmt::format("/proc/{}/{}", tid_, link));
+  if (!path.starts_with('/')) return path;
   constexpr std::string_view kGone = " (deleted)";
-  if (path.starts_with('/') && path.ends_with(kGone)) path.resize(path.size() - kGone.size());
-  return path;
+  if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
+  // We are told the path from our root, not from the caller's.
+  const auto root = read_link(fmt::format("/proc/{}/root", tid_));
+  if (root.size() > 1 && path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/')) path.erase(0, root.size());
+  return path.empty() ? "/" : path;
 }
+
+std::string NotifiedCall::descriptor_path(int fd) const { return link_path(fmt::format("fd/{}", fd)); }
 
 void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   const auto address = argument(path_argument);
@@ -110,10 +117,13 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   }
   std::string base;
   if (!text.starts_with('/')) {
-    base = dirfd >= 0 ? descriptor_path(dirfd) : read_link(fmt::format("/proc/{}/cwd", tid_));
-    if (base.empty()) return;
+    base = dirfd >= 0 ? descriptor_path(dirfd) : link_path("cwd");
+    if (base.empty()) {  // relative to what is not there
+      paths_.push_back(text);
+      return;
+    }
   }
-  paths_.push_back(normalise_path(base, text));
+  paths_.push_back(join_path(base, text));
 }
 
 const std::vector<std::string>& NotifiedCall::paths() {
@@ -165,14 +175,22 @@ void NotifiedCall::look_at_socket() {
     if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       local_ = address_text(&address, size);
     }
+    const sa_family_t family = address.ss_family;
     size = sizeof address;
     if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       peer_ = address_text(&address, size);
     }
+    // Spelled as a tracer tells it: the kernel by its protocol, and who has no name by ours, under which it came.
+    if (int protocol = 0; family == AF_NETLINK) {
+      socklen_t length = sizeof protocol;
+      if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0) peer_ = fmt::format("netlink:{}", protocol);
+    } else if (family == AF_UNIX && (peer_.empty() || peer_ == "unix:")) {
+      peer_ = local_;
+    }
   }
   auto named = address_argument();
-  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody.
-  if (named.empty() && info_->name == "sendmsg") {
+  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody. Of many messages the first is meant.
+  if (named.empty() && (info_->name == "sendmsg" || info_->name == "sendmmsg")) {
     msghdr header{};
     const auto data = read_memory(argument(1), sizeof header);
     if (data.size() == sizeof header) {

@@ -42,6 +42,8 @@ class NotifiedCall final : public CallFacts {
 
  private:
   [[nodiscard]] std::string read_string(std::uint64_t address) const;
+  // What a link of the caller's in /proc says, such as "cwd": a path as the caller has it.
+  [[nodiscard]] std::string link_path(const std::string& link) const;
   [[nodiscard]] std::string descriptor_path(int fd) const;
   void add_path(int path_argument, int dirfd_argument);
   [[nodiscard]] std::string address_argument() const;

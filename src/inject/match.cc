@@ -230,29 +230,4 @@ bool address_matches(std::string_view pattern, std::string_view address) {
   return colon != std::string_view::npos && glob_match(pattern, address.substr(colon));
 }
 
-std::string normalise_path(std::string_view base, std::string_view path) {
-  std::vector<std::string_view> parts;
-  const auto walk = [&](std::string_view text) {
-    while (!text.empty()) {
-      const auto slash = text.find('/');
-      const auto part = text.substr(0, slash);
-      text = slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
-      if (part.empty() || part == ".") continue;
-      if (part == "..") {
-        if (!parts.empty()) parts.pop_back();
-      } else {
-        parts.push_back(part);
-      }
-    }
-  };
-  if (!path.starts_with('/')) walk(base);
-  walk(path);
-  std::string result;
-  for (const auto part : parts) {
-    result += '/';
-    result += part;
-  }
-  return result.empty() ? "/" : result;
-}
-
 }  // namespace rose::inject

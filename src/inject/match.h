@@ -68,7 +68,4 @@ class CallMatcher {
 // Does "ip:port" match the glob? ":2888" means any address.
 [[nodiscard]] bool address_matches(std::string_view pattern, std::string_view address);
 
-// "/a/b/../c//d" -> "/a/c/d"; relative ones are taken from `base`.
-[[nodiscard]] std::string normalise_path(std::string_view base, std::string_view path);
-
 }  // namespace rose::inject

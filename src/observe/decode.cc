@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
+
 namespace rose::observe {
 namespace {
 
@@ -38,7 +40,7 @@ void append_fragments(std::string_view fragments, bool cut, std::string& out) {
   }
 }
 
-// Appends "a/b" without its "." parts and doubled slashes. ".." stays: what it means depends on links.
+// Appends "a/b" without its "." parts and doubled slashes.
 void append_clean(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const auto slash = text.find('/');
@@ -64,6 +66,7 @@ void join(const PathParts& parts, std::string& out, bool& truncated) {
   } else {
     out = parts.text;
   }
+  if (out.find("..") != std::string::npos && (parts.text.starts_with('/') || parts.has_base)) out = resolve_dots(out);
   if (out.size() > ROSE_PATH_BYTES - 1) {
     out.erase(0, out.size() - (ROSE_PATH_BYTES - 1));
     truncated = true;
@@ -164,7 +167,7 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
         break;
       }
       case ROSE_ANON:
-        out.path.assign("anon:").append(text_of(body));
+        out.path.assign(kAnonInode).append(text_of(body));
         out.has_path = true;
         break;
       case ROSE_PEER: {

@@ -1,5 +1,10 @@
 // The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them disturbs nobody.
+#include <compare>
+#include <map>
+
+#include "base/subprocess.h"
 #include "inject_rig.h"
+#include "skip.h"
 #include "symbols/code.h"
 
 using namespace rose;
@@ -84,4 +89,94 @@ TEST_CASE("every place of a large function can be probed") {
   std::uint64_t passed = 0;
   for (const auto& outcome : rig.finish()) passed += outcome.conditions.back().seen > 0 ? 1 : 0;
   CHECK(passed > 3);
+}
+
+namespace {
+
+constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
+
+// What a tracer tells of a call, and how often it does.
+struct Told {
+  std::string call, path, path2, peer;
+  bool truncated = false;
+  auto operator<=>(const Told&) const = default;
+};
+
+// The victim says what a tracer must tell of it (and another test compares that with a trace). None: it cannot run here.
+std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
+  const auto run = run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 60 * kSecond);
+  REQUIRE(run);
+  if (run->exit_code == 77) return {};
+  REQUIRE(run->exit_code == 0);
+  // Ports of clients, and names with a process id, are others the next time.
+  const auto lasting = [](std::string text) {
+    const auto colon = text.rfind(':');
+    if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
+      text.replace(colon + 1, std::string::npos, "*");
+    if (const auto dash = text.rfind("rose-places-"); dash != std::string::npos) text.replace(dash + 12, std::string::npos, "*");
+    return text;
+  };
+  std::map<Told, std::uint64_t> all;
+  for (const std::string& line : split(run->out, '\n')) {
+    const auto fields = split(line, '\t');
+    if (fields.size() != 9 || fields[0] != "expect" || fields[4] == "*") continue;
+    ++all[{fields[2], fields[4], fields[5], lasting(fields[6]), fields[8].find("truncated") != std::string::npos}];
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matches that call") {
+  const std::string mode = GENERATE("paths", "sockets");
+  const Folder folder;
+  const std::string place = folder.path + "/victim";
+  std::filesystem::create_directory(place);
+  const auto told = told_of(mode, place);
+  if (told.empty()) rose::test::skip_case("needs what trace_places " + mode + " needs");
+  REQUIRE(told.size() > 20);
+  std::filesystem::remove_all(place);
+  std::filesystem::create_directory(place);
+
+  Rig rig;
+  config::Node& node = rig.add({});
+  node.command = {"/bin/sh", "-c", fmt::format("echo go | {} {} {} >/dev/null; echo ended $?", kTraced, mode, place)};
+  node.binaries.clear();
+  std::string schedule;
+  std::vector<const Told*> in_order;
+  const auto quoted = [](const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c < 0x20 || c > 0x7e ? '?' : c;  // TOML is text, names need not be
+    }
+    return out + '"';
+  };
+  for (const auto& [one, count] : told) {
+    // Faults that never come: they count the calls they match.
+    if (one.truncated && one.path.ends_with("/the-end")) continue;  // longer than any path may be: refused before it is read
+    std::vector<std::string> paths{one.path};
+    // What a link holds, and the name of what is mounted, are no places.
+    if (one.path2.starts_with('/')) paths.push_back(one.path2);
+    for (const std::string& path : paths) {
+      schedule += fmt::format("[[fault]]\nid = \"told-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = 1000000000\n",
+                              in_order.size(), one.call);
+      if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
+      // Where a socket listens is its own address. Who will be accepted is not known when the call begins.
+      const bool own = one.call == "bind" || one.call == "listen";
+      if (!one.peer.empty() && !one.call.starts_with("accept")) schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";
+      in_order.push_back(&one);
+    }
+  }
+  rig.start(schedule);
+  rig.wait_end();
+  INFO(rig.out());
+  CHECK(rig.said("ended 0"));
+  const auto outcomes = rig.finish();
+  REQUIRE(outcomes.size() == in_order.size());
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Told& one = *in_order[i];
+    INFO(one.call << " | " << one.path.substr(0, 200) << " | " << one.path2.substr(0, 200) << " | " << one.peer << ": " << outcomes[i].why_not);
+    CHECK(outcomes[i].seen >= told.at(one));
+  }
 }

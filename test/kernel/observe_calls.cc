@@ -50,7 +50,7 @@ TEST_CASE("every kind of failing call is recorded with what it was about") {
   CHECK(scf("read", "EBADF", "").fd == 999);
   CHECK((scf("write", "EBADF", dir + "/sub/doomed").flags & trace::kUnlinked) != 0);
   CHECK(trace.str(scf("lseek", "ESPIPE", "").path).starts_with("pipe:["));
-  scf("read", "EINVAL", "anon:[eventpoll]");
+  scf("read", "EINVAL", "anon_inode:[eventpoll]");
   const auto named = scf("openat", "ENAMETOOLONG", "");
   CHECK((named.flags & trace::kTruncated) != 0);
   CHECK(trace.str(named.path).ends_with("ppp/tail"));

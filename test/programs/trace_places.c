@@ -125,7 +125,7 @@ static int paths(const char *dir) {
   FAILS("faccessat2", "ENOENT", in(dir, "sub/h"), "", "", "", syscall(SYS_faccessat2, sub, "h", 0, AT_EACCESS));
   FAILS("newfstatat", "ENOENT", in(dir, "sub/i"), "", "", "", syscall(SYS_newfstatat, sub, "i", &st, 0));
   FAILS("statx", "ENOENT", in(dir, "sub/j"), "", "", "", syscall(SYS_statx, sub, "j", 0, 0x7ff, text));
-  FAILS("openat2", "EXDEV", in(dir, "sub/../file"), "", "", "", do_openat2(sub, "../file", O_RDONLY, RESOLVE_BENEATH));
+  FAILS("openat2", "EXDEV", in(dir, "file"), "", "", "", do_openat2(sub, "../file", O_RDONLY, RESOLVE_BENEATH));
   FAILS("execveat", "ENOENT", in(dir, "sub/k"), "", "", "", syscall(SYS_execveat, sub, "k", 0, 0, 0));
   FAILS("openat", "ENOTDIR", in(dir, "file/x"), "", "", "", openat(file, "x", O_RDONLY));
   FAILS("openat", "EBADF", "x", "", "", "", openat(999, "x", O_RDONLY));
@@ -142,7 +142,7 @@ static int paths(const char *dir) {
   CHANGES("rename", in(dir, "sub"), in(dir, "moved"), "", "", "", rename("sub", "moved"));
   FAILS("openat", "ENOENT", in(dir, "moved/l"), "", "", "", openat(sub, "l", O_RDONLY));
   MUST(chdir("other"));
-  FAILS("openat", "ENOENT", in(dir, "other/../m"), "", "", "", open("../m", O_RDONLY));
+  FAILS("openat", "ENOENT", in(dir, "m"), "", "", "", open("../m", O_RDONLY));
   MUST(chdir(".."));
 
   /* removed: the folder one is in, a file, a file in memory */
@@ -350,7 +350,7 @@ static int restarts(void) {
   turned_to = (int)MUST(epoll_create1(0));
   turned_fd = fds[0];
   /* The read is interrupted, restarted by the kernel, and only then fails: once. */
-  expect("scf", "read", "EINVAL", "anon:[eventpoll]", "", "", "", "");
+  expect("scf", "read", "EINVAL", "anon_inode:[eventpoll]", "", "", "", "");
   alarm_soon(turn, SA_RESTART);
   did_fail(read(turned_fd, &c, 1), "read");
   /* Interrupted and not restarted: that is a failure the program sees. */

@@ -1,11 +1,25 @@
 #include <catch2/catch.hpp>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "base/units.h"
 
 using namespace rose;
+
+TEST_CASE("paths are made absolute and plain") {
+  CHECK(join_path("/a/b", "c") == "/a/b/c");
+  CHECK(join_path("/a/b", "../c/./d//e/") == "/a/c/d/e");
+  CHECK(join_path("/a/b", "/x/../y") == "/y");
+  CHECK(join_path("/a", "../../..") == "/");
+  CHECK(join_path("", "c") == "/c");
+  CHECK(resolve_dots("/") == "/");
+  CHECK(resolve_dots("//a/../b/..") == "/");
+  CHECK(resolve_dots("") == "");
+  // Where the front is not known, what is above it is not either.
+  CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
+}
 
 TEST_CASE("globs") {
   struct Row {

@@ -71,7 +71,7 @@ TEST_CASE("paths are put together from folder and text") {
   };
   const std::string deep = "x\0lib\0var\0"s;
   for (const auto& c : {Case{"/etc/passwd", "", "/etc/passwd"}, Case{"/a//b/./c/", "", "/a/b/c"}, Case{"/", "", "/"},
-                        Case{"snap.0", deep, "/var/lib/x/snap.0"}, Case{"./a/../b", deep, "/var/lib/x/a/../b"},
+                        Case{"snap.0", deep, "/var/lib/x/snap.0"}, Case{"./a/../b", deep, "/var/lib/x/b"},
                         Case{"", deep, "/var/lib/x"}, Case{".", deep, "/var/lib/x"}, Case{"f", ""s, "f"},
                         Case{"tail", deep, "tail", ROSE_CUT, 0, true}, Case{"f", deep, "var/lib/x/f", 0, ROSE_CUT, true}}) {
     INFO(c.text << " in " << c.want);

@@ -1,0 +1,37 @@
+#include "base/path.h"
+
+#include <vector>
+
+namespace rose {
+
+std::string resolve_dots(std::string_view path) {
+  const bool absolute = path.starts_with('/');
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const auto slash = path.find('/');
+    const auto part = path.substr(0, slash);
+    path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.push_back(part);
+    } else if (!parts.empty() && parts.back() != "..") {
+      parts.pop_back();
+    } else if (!absolute) {
+      parts.push_back(part);
+    }
+  }
+  std::string result;
+  for (const auto part : parts) {
+    if (absolute || !result.empty()) result += '/';
+    result += part;
+  }
+  return result.empty() && absolute ? "/" : result;
+}
+
+std::string join_path(std::string_view base, std::string_view path) {
+  std::string whole = "/";
+  if (!path.starts_with('/')) whole.append(base).append("/");
+  return resolve_dots(whole.append(path));
+}
+
+}  // namespace rose
