@@ -185,7 +185,31 @@ def check_keys():
     compare(told, "Conditions", condition - narrow - {"offset", "result"}, schedule)
 
 
+def check_rooms():
+    """Every folder of src and of test has its row."""
+    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", (root / "src/README.md").read_text(), flags=re.M))))
+    for folder in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
+        if folder not in told:
+            fail(f"src/README.md's table of rooms lacks '{folder}'")
+    told = set(re.findall(r"^\| `(\w+)` \|", (root / "test/README.md").read_text(), flags=re.M)) | {"golden", "programs"}
+    for folder in sorted(p.name for p in (root / "test").iterdir() if p.is_dir() and not p.name.startswith("__")):
+        if folder not in told:
+            fail(f"test/README.md's table lacks '{folder}'")
+
+
+def check_licences():
+    """What is loaded into the kernel says its licence itself; REUSE.toml says that of the rest."""
+    files = [p for p in (root / "bpf").rglob("*.[ch]")]
+    if len(files) < 10:
+        fail(f"only {len(files)} files were found in bpf/")
+    for file in files:
+        if "SPDX-License-Identifier: GPL-2.0-only OR MIT" not in file.read_text().partition("*/")[0]:
+            fail(f"{file.relative_to(root)} does not open with its licence (SPDX-License-Identifier)")
+
+
 check_links()
+check_rooms()
+check_licences()
 check_commands()
 check_keys()
 print("documents: ok" if failures == 0 else f"documents: {failures} failures")
