@@ -64,7 +64,7 @@ static long look_here(__u32 i, void *data)
 static long look_in_chunk(__u32 i, void *data)
 {
 	struct search *search = data;
-	__u32 zero = 0, length = search->link->payload_length, size, at = search->at + i * CHUNK, starts;
+	__u32 zero = 0, length = search->link->payload_length, size, at = search->at + i * CHUNK, more, starts;
 	struct look *look = bpf_map_lookup_elem(&rose_payload, &zero);
 
 	if (!look || i * CHUNK >= search->size || length == 0 || length > ROSE_PAYLOAD_BYTES)
@@ -72,11 +72,14 @@ static long look_in_chunk(__u32 i, void *data)
 	size = search->size - i * CHUNK;
 	if (size < length)
 		return 1;
-	if (size > CHUNK + ROSE_PAYLOAD_BYTES)
-		size = CHUNK + ROSE_PAYLOAD_BYTES;
-	if (bpf_skb_load_bytes(search->skb, at, look->bytes, size))
+	/* What is more than one byte: Linux 6.1 believes that a sum with 1 is not 0, but no test that says so. */
+	more = size - 1;
+	if (more >= CHUNK + ROSE_PAYLOAD_BYTES)
+		more = CHUNK + ROSE_PAYLOAD_BYTES - 1;
+	barrier_var(more);
+	if (bpf_skb_load_bytes(search->skb, at, look->bytes, more + 1))
 		return 1;
-	starts = size - length + 1;
+	starts = more + 1 - length + 1;
 	bpf_loop(starts < CHUNK ? starts : CHUNK, look_here, search, 0);
 	return search->found;
 }
@@ -103,6 +106,22 @@ static __always_inline int has_payload(struct __sk_buff *skb, const struct packe
 	return search.found;
 }
 
+/* The other way, without a second one: the stack is full. */
+static __always_inline void turn(struct rose_flow *flow)
+{
+	__u32 *from = (__u32 *)flow->from, *to = (__u32 *)flow->to, word;
+	__u16 port = flow->from_port;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		word = from[i];
+		from[i] = to[i];
+		to[i] = word;
+	}
+	flow->from_port = flow->to_port;
+	flow->to_port = port;
+}
+
 /* Which of the connections that began since the link is bad this packet belongs to; 0: to an older one. */
 static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct packet *packet, struct rose_link *link, __u32 rule)
 {
@@ -126,27 +145,18 @@ static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct p
 			return known->number;
 		if (flow.protocol != IPPROTO_TCP) {
 			/* Datagrams of the other way belong to it as well. */
-			struct rose_flow back = flow;
-
-			__builtin_memcpy(back.from, flow.to, 16);
-			__builtin_memcpy(back.to, flow.from, 16);
-			back.from_port = flow.to_port;
-			back.to_port = flow.from_port;
-			known = bpf_map_lookup_elem(&rose_flows, &back);
+			turn(&flow);
+			known = bpf_map_lookup_elem(&rose_flows, &flow);
 			if (known)
 				return known->number;
+			turn(&flow);
 		}
 		fresh.number = __sync_fetch_and_add(&link->opened, 1) + 1;
 		bpf_map_update_elem(&rose_flows, &flow, &fresh, BPF_ANY);
 		return fresh.number;
 	}
 	if (!known) {
-		__u16 port = flow.from_port;
-
-		__builtin_memcpy(flow.from, packet->to.ip, 16);
-		__builtin_memcpy(flow.to, packet->from.ip, 16);
-		flow.from_port = flow.to_port;
-		flow.to_port = port;
+		turn(&flow);
 		known = bpf_map_lookup_elem(&rose_flows, &flow);
 	}
 	return known ? known->number : 0;
