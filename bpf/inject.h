@@ -38,10 +38,11 @@ enum rose_chain_kind {
 	ROSE_CHAIN_PARTITION = 4,
 	ROSE_CHAIN_END = 5,		/* `until`: ends the fault `target` */
 	ROSE_CHAIN_NETWORK = 6,
+	ROSE_CHAIN_CLOCK = 7,
 };
 
 /* The kernel writes when it ends: at once in force, and over at its exact time. */
-#define ROSE_LASTS(kind) ((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK)
+#define ROSE_LASTS(kind) ((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK || (kind) == ROSE_CHAIN_CLOCK)
 
 enum rose_chain_state {
 	ROSE_WAITING = 0,

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "config/config.h"
+#include "deploy/clock_calls.h"
 
 namespace rose::deploy {
 
@@ -56,6 +57,8 @@ class NodeObserver {
   // Syscalls (x86-64 numbers) whose calls by this node are to be notified; asked before each start.
   // Empty: no seccomp filter at all.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
+  // Beside them.
+  virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
   // The node's new main process has its filter and waits; after this returns it makes its execve
   // (which is notified too when selected: it is rose's own, not the node's).
   virtual void on_listener(std::size_t, pid_t, Fd) {}

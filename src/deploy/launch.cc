@@ -1,5 +1,6 @@
 #include "deploy/launch.h"
 
+#include <asm/prctl.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
@@ -14,7 +15,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -217,7 +220,64 @@ Result<Credentials> find_user(const std::string& name) {
   return user;
 }
 
-std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls) {
+namespace {
+
+// One kind of call: notified when all its tests of arguments hold. Else the next kind is tried.
+struct ClockCall {
+  long number;
+  struct Test {
+    unsigned argument;
+    std::uint32_t mask;  // of its lower half
+    std::vector<std::uint32_t> values;  // none: anything but 0
+  };
+  std::vector<Test> tests;
+};
+
+std::vector<ClockCall> clock_calls(ClockCalls which) {
+  std::vector<std::uint32_t> clocks{CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_TAI};
+  std::vector<std::uint32_t> waits{FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME};
+  if (which == ClockCalls::all) {
+    clocks.insert(clocks.end(), {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME});
+    waits.push_back(FUTEX_WAIT_BITSET);
+  }
+  constexpr std::uint32_t kAll = ~0U;
+  return {{SYS_arch_prctl, {{0, kAll, {ARCH_SET_FS}}}},
+          {SYS_gettimeofday, {}},
+          {SYS_time, {}},
+          {SYS_clock_gettime, {{0, kAll, clocks}}},
+          {SYS_clock_nanosleep, {{0, kAll, clocks}, {1, kAll, {TIMER_ABSTIME}}}},
+          {SYS_timerfd_settime, {{1, TFD_TIMER_ABSTIME, {TFD_TIMER_ABSTIME}}}},
+          {SYS_futex, {{1, ~static_cast<std::uint32_t>(FUTEX_PRIVATE_FLAG), waits}, {3, kAll, {}}}}};
+}
+
+void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
+  for (const ClockCall& call : clock_calls(which)) {
+    std::vector<sock_filter> body;
+    // Backwards: each test leaves the whole, by so many instructions as are behind it, or falls through to the next.
+    body.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
+    for (auto test = call.tests.rbegin(); test != call.tests.rend(); ++test) {
+      std::vector<sock_filter> part = {
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * test->argument)),
+          BPF_STMT(BPF_ALU | BPF_AND | BPF_K, test->mask),
+      };
+      const std::size_t values = test->values.size();
+      if (values == 0) part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<unsigned char>(body.size()), 0));
+      for (std::size_t i = 0; i < values; ++i) {
+        const auto hit = static_cast<unsigned char>(values - 1 - i);
+        const bool last = i + 1 == values;
+        part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, test->values[i], hit, static_cast<unsigned char>(last ? body.size() : 0)));
+      }
+      body.insert(body.begin(), part.begin(), part.end());
+    }
+    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call.number), 0, static_cast<unsigned char>(body.size())));
+    program.insert(program.end(), body.begin(), body.end());
+  }
+}
+
+}  // namespace
+
+std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls, ClockCalls clocks) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
@@ -228,6 +288,7 @@ std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
   }
+  if (clocks != ClockCalls::none) add_clock_calls(program, clocks);
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   return program;
 }
@@ -260,7 +321,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   std::vector<std::string> variables;
   for (const auto& [name, value] : spec.env) variables.push_back(fmt::format("{}={}", name, value));
   const std::vector<char*> envp = pointers(variables);
-  std::vector<sock_filter> program = notify_filter(spec.notified_syscalls);
+  std::vector<sock_filter> program = notify_filter(spec.notified_syscalls, spec.notified_clocks);
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   const auto notified = [&spec](long number) {
     return std::find(spec.notified_syscalls.begin(), spec.notified_syscalls.end(), number) !=
@@ -284,7 +345,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
     plan.groups = spec.user->groups.data();
     plan.group_count = spec.user->groups.size();
   }
-  plan.filter = spec.notified_syscalls.empty() ? nullptr : &filter;
+  plan.filter = spec.notified_syscalls.empty() && spec.notified_clocks == ClockCalls::none ? nullptr : &filter;
   plan.may_call = !notified(SYS_futex) && !notified(SYS_getppid);
   plan.parent = ::getpid();
 

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "deploy/clock_calls.h"
 
 namespace rose::deploy {
 
@@ -33,11 +34,12 @@ struct LaunchSpec {
   std::string cgroup;
   int netns = -1;
   const Credentials* user = nullptr;   // null: as rose
-  std::vector<int> notified_syscalls;  // empty: no filter
+  std::vector<int> notified_syscalls;
+  ClockCalls notified_clocks = ClockCalls::none;  // with neither there is no filter
 };
 
-// The filter: x86-64 calls with these numbers are notified, all else is allowed.
-[[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls);
+// The filter: x86-64 calls with these numbers are notified, and those about clocks, all else is allowed.
+[[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls, ClockCalls clocks = ClockCalls::none);
 
 class Launch {
  public:

@@ -178,6 +178,7 @@ Result<void> Cluster::launch(std::size_t node) {
                   {state.spec.stderr_log, file_size(state.spec.stderr_log)}};
   }
   state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
+  state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;
   auto prepared = Launch::prepare(state.spec);
   if (!prepared) return failed(std::move(prepared).error());
   const pid_t pid = prepared->pid();

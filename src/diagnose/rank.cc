@@ -43,7 +43,8 @@ void Extractor::rank() {
       case FaultKind::crash:
       case FaultKind::pause: kind = self_ended_.contains(c.fault.id) || blocked_.contains(c.fault.id) ? 1 : 0; break;
       case FaultKind::partition:
-      case FaultKind::network: kind = 2; break;
+      case FaultKind::network:
+      case FaultKind::clock: kind = 2; break;
       case FaultKind::syscall: kind = 3; break;
     }
     const bool call = c.kind == FaultKind::syscall;

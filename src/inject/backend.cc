@@ -39,6 +39,9 @@ std::optional<std::string> why_not(const PlannedChain& chain) {
 }  // namespace
 
 std::optional<std::string> why_not_override(const Plan& plan) {
+  if (std::any_of(plan.clocks.begin(), plan.clocks.end(), [](auto calls) { return calls != deploy::ClockCalls::none; })) {
+    return "changed clocks are answered by userspace";
+  }
   for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {
     if (!plan.chains[i].call) continue;
     if (auto why = why_not(plan.chains[i])) return fmt::format("fault '{}': {}", plan.schedule.faults[i].id, *why);

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "deploy/environment.h"
+#include "inject/clock.h"
 #include "inject/door.h"
 #include "inject/log_tail.h"
 #include "inject/plan.h"
@@ -116,11 +117,13 @@ class ScheduleInjector final : public Injector, private Hands {
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
-      supervisors_.push_back(in_kernel() || plan_->notified[i].empty()
+      const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
+      clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
+      supervisors_.push_back((in_kernel() || plan_->notified[i].empty()) && !clocks
                                  ? nullptr
                                  : std::make_unique<Supervisor>(
                                        *plan_, *state_, plan_->needs_returns() ? programs_.get() : nullptr, i,
-                                       static_cast<Hands&>(*this)));
+                                       static_cast<Hands&>(*this), clocks_[i].get()));
     }
     return {};
   }
@@ -137,6 +140,7 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     ROSE_CHECK(programs_->attach(deployment));
     ROSE_CHECK(open_door(deployment.run_dir()));
+    begin_clocks();
     armed_ = true;
     thread_ = std::thread([this] { run(); });
     return {};
@@ -172,6 +176,7 @@ class ScheduleInjector final : public Injector, private Hands {
       thread_.join();
     }
     for (auto& worker : workers_) worker->finish();
+    end_clocks();
     const auto now = now_ns();
     // Heal links before resuming paused nodes: a node that wakes up partitioned may start an election we never
     // asked for.
@@ -207,6 +212,7 @@ class ScheduleInjector final : public Injector, private Hands {
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
         case schedule::FaultKind::network:
+        case schedule::FaultKind::clock:
           // One without end lasts as long as the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
           break;
@@ -223,6 +229,8 @@ class ScheduleInjector final : public Injector, private Hands {
   std::vector<int> notified_syscalls(std::size_t node) override {
     return in_kernel() ? std::vector<int>() : plan_->notified[node];
   }
+
+  deploy::ClockCalls notified_clocks(std::size_t node) override { return plan_->clocks[node]; }
 
   void on_listener(std::size_t node, pid_t pid, Fd listener) override {
     if (supervisors_[node]) supervisors_[node]->add_listener(pid, std::move(listener));
@@ -504,6 +512,19 @@ class ScheduleInjector final : public Injector, private Hands {
         follow.ended_ns = until;
         return kNever;
       }
+      case ROSE_CHAIN_CLOCK: {
+        if (!follow.acted.exchange(true)) {
+          clocks_[node_of(i)]->begin(i, chain.fault->clock);
+          tell_clocks(i);
+        }
+        const auto until = state_->until_ns(i);
+        if (follow.ended_ns != 0 || until == kNever) return kNever;
+        if (until > now_ns()) return until;
+        follow.ended_ns = until;
+        clocks_[node_of(i)]->end(i);
+        tell_clocks(i);
+        return kNever;
+      }
       case ROSE_CHAIN_END: {
         const auto target = chain.data.target;
         if (plan_->chains[target].data.kind == ROSE_CHAIN_PAUSE && !follow_[target].ending) order_end(target);
@@ -511,6 +532,39 @@ class ScheduleInjector final : public Injector, private Hands {
       }
       default:
         return kNever;
+    }
+  }
+
+  // Those that nothing has to come before are wrong when the first node starts.
+  void begin_clocks() {
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      const auto& chain = plan_->chains[i];
+      if (chain.data.kind != ROSE_CHAIN_CLOCK || chain.data.conditions != 0 || (chain.data.flags & ROSE_AT_WORKLOAD) != 0) continue;
+      if (ROSE_POSITION(state_->progress(i)) == ROSE_CLOSED || !state_->fire(i, 0, 0, now_ns())) continue;
+      follow_[i].acted = true;
+      clocks_[node_of(i)]->begin(i, chain.fault->clock);
+    }
+  }
+
+  // Again a little later: a process that is being made at this moment has its parent's clock, and is not in the node's list yet.
+  void tell_clocks(std::size_t i) {
+    const std::size_t node = node_of(i);
+    const bool ends = follow_[i].ended_ns != 0;
+    workers_[node]->add([this, i, node, ends] {
+      for (const unsigned after_us : {0U, 2'000U, 20'000U}) {
+        ::usleep(after_us);
+        const std::size_t told = clocks_[node]->tell(deployment_->processes(node));
+        if (!ends) state_->add_injected(i, told > state_->injected(i) ? told - state_->injected(i) : 0);
+      }
+    });
+  }
+
+  // What the nodes still do, they do at the real time.
+  void end_clocks() {
+    for (std::size_t node = 0; node < clocks_.size(); ++node) {
+      if (!clocks_[node] || deployment_ == nullptr) continue;
+      for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) clocks_[node]->end(i);
+      (void)clocks_[node]->tell(deployment_->processes(node));
     }
   }
 
@@ -711,6 +765,9 @@ class ScheduleInjector final : public Injector, private Hands {
         out.detail = fmt::format("{} cut off, {} packets stopped", fmt::join(side, " and "), out.injected);
         if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
       }
+      if (out.fired && chain.data.kind == ROSE_CHAIN_CLOCK)
+        out.detail = out.injected == 0 ? fmt::format("{}, for all processes that begin", out.node)
+                                       : fmt::format("{}, {} that ran and all that begin", out.node, out.injected == 1 ? "1 process" : fmt::format("{} processes", out.injected));
       if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
       if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
       const auto progress = state_->progress(i);
@@ -834,6 +891,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::optional<std::vector<schedule::FaultOutcome>> final_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
+  std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed
   std::unique_ptr<Door> door_;  // outlives the listeners that came through it: then it tells them that rose goes
   // Last: their threads use all of the above until they have ended.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;

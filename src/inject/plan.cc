@@ -1,4 +1,5 @@
 #include "inject/plan.h"
+#include "inject/clock.h"
 
 #include <arpa/inet.h>
 #include <capstone/capstone.h>
@@ -71,6 +72,7 @@ class Planner {
   Result<void> partition(const Fault& fault, std::size_t index);
   Result<void> bad_link(const Fault& fault, std::size_t index);
   Result<rose_rule> rule(const Fault& fault, std::size_t index);
+  Result<void> clock(const Fault& fault, const PlannedChain& chain);
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
   // The `where`s that `@role` or a node's name mean; names the nodes it can be.
@@ -162,6 +164,7 @@ Result<void> Planner::make() {
                                                     config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
+  plan_.clocks.resize(config_.nodes.size());
   plan_.on_host = config_.deployment.network == config::Network::host;
   for (const auto& node : config_.nodes) {
     plan_.attached.push_back(node.attach.has_value());
@@ -220,6 +223,10 @@ Result<void> Planner::fault(std::size_t index) {
         chain.data.kind = ROSE_CHAIN_NETWORK;
         ROSE_CHECK(bad_link(fault, index));
         break;
+      case FaultKind::clock:
+        chain.data.kind = ROSE_CHAIN_CLOCK;
+        ROSE_CHECK(clock(fault, chain));
+        break;
     }
   }
   ROSE_CHECK(conditions(index, fault.when));
@@ -230,7 +237,10 @@ Result<void> Planner::fault(std::size_t index) {
       plan_.unsupervised = fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed",
                                        fault.id, config_.nodes[node].name);
     }
-    if (fault.when.empty() && fault.after.empty() && !(chain.data.flags & ROSE_WAITS_FOR_CALL)) {
+    // A clock of a node that is known is wrong from its first instruction on.
+    const bool at_once = (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0 ||
+                         (fault.kind == FaultKind::clock && chain.data.node < ROSE_ROLE_NODES);
+    if (fault.when.empty() && fault.after.empty() && !at_once) {
       chain.data.flags |= ROSE_AT_WORKLOAD;
     }
   }
@@ -354,6 +364,20 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
   plan_.rules.push_back(bad);
   plan_.links.push_back(link);
   plan_.holds.push_back(hold);
+  return {};
+}
+
+Result<void> Planner::clock(const Fault& fault, const PlannedChain& chain) {
+  if (auto able = NodeClocks::check(); !able) return within(fault, std::move(able).error());
+  for (const std::size_t node : nodes_at(chain.data.node)) {
+    if (config_.nodes[node].attach) {
+      return refuse(fault, ErrorKind::environment,
+                    fmt::format("node '{}' was not started by rose, so its clocks cannot be changed", config_.nodes[node].name),
+                    "start it with `command`");
+    }
+    auto& calls = plan_.clocks[node];
+    calls = fault.clock.monotonic || calls == deploy::ClockCalls::all ? deploy::ClockCalls::all : deploy::ClockCalls::realtime;
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "config/config.h"
+#include "deploy/clock_calls.h"
 #include "inject/backend.h"
 #include "inject/link.h"
 #include "inject/match.h"
@@ -58,6 +59,7 @@ struct Plan {
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
   std::vector<std::size_t> cut;  // nodes whose ports must be watched
+  std::vector<deploy::ClockCalls> clocks;   // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: syscalls that faults and conditions are about
   std::string unsupervised;  // a node that rose did not start has some of them: only the override backend can do it
   BackendChoice backend;

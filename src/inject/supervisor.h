@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "inject/call.h"
+#include "inject/clock.h"
 #include "inject/ledger.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
@@ -43,8 +44,8 @@ class Hands {
 
 class Supervisor {
  public:
-  // `programs` may be null when no returns are watched.
-  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands);
+  // `programs` may be null when no returns are watched, `clocks` when none of the node's are changed.
+  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands, NodeClocks* clocks);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -70,6 +71,7 @@ class Supervisor {
   State& state_;
   Programs* programs_;
   Hands& hands_;
+  NodeClocks* clocks_;
   const std::size_t node_;
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node

@@ -16,6 +16,8 @@ using toml::literal;
 constexpr std::int64_t kLeastDelay = 1'000;  // ns: what is less is lost in the noise
 constexpr std::int64_t kMostDelay = 600 * kSecond;
 constexpr std::int64_t kMostPackets = 1'000'000'000;
+constexpr double kLeastDrift = 0.01;
+constexpr double kMostDrift = 100;
 constexpr std::size_t kMostPayload = 64;  // as bpf/inject.h has room for
 constexpr std::uint64_t kLeastRate = 1'000;
 constexpr std::uint64_t kMostRate = 100'000'000'000;
@@ -198,6 +200,63 @@ void add_bad_link(Parts& parts, const Fault& fault) {
   if (fault.times != (numbered ? 1 : -1)) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
   if (link.connections) parts.emplace_back("counts", "\"connections\"");
   if (fault.seed != 1) parts.emplace_back("seed", std::to_string(fault.seed));
+}
+
+void read_clock(toml::Table& table, Fault& fault) {
+  ClockChange& clock = fault.clock;
+  std::string shift;
+  if (table.string("shift", shift)) {
+    const bool back = shift.starts_with('-');
+    const auto by = parse_duration_ns(std::string_view(shift).substr(back || shift.starts_with('+') ? 1 : 0));
+    if (!by || *by == 0)
+      table.wrong("shift", fmt::format("{} is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)", toml::quoted(shift)));
+    else
+      clock.shift_ns = back ? -*by : *by;
+  }
+  if (table.real("drift", clock.drift, 0, kMostDrift) && (clock.drift < kLeastDrift || clock.drift == 1))
+    table.wrong("drift", "a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted", "1.05 is five percent too fast");
+  table.boolean("freeze", clock.freeze);
+  std::vector<std::string> names;
+  if (table.strings("clocks", names)) {
+    const toml::Value& list = *table.get("clocks");
+    clock.realtime = clock.monotonic = false;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      bool* which = names[i] == "realtime" ? &clock.realtime : names[i] == "monotonic" ? &clock.monotonic : nullptr;
+      if (which == nullptr)
+        table.problems().add(list.items[i].place, fmt::format("{}: {} is not one of \"realtime\", \"monotonic\"", table.path("clocks"), toml::quoted(names[i])));
+      else if (*which)
+        table.problems().add(list.items[i].place, fmt::format("{}: '{}' is there twice", table.path("clocks"), names[i]));
+      else
+        *which = true;
+    }
+  }
+  if (table.has("freeze") && table.has("drift"))
+    table.wrong("drift", "'freeze' and 'drift' were both found, at most one is accepted");
+  if (!clock.freeze && !table.has("shift") && !table.has("drift"))
+    table.problems().add_missing(table.place(), "fault: one of 'shift', 'drift', 'freeze' is missing",
+                                 "say what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true");
+}
+
+void add_clock(Parts& parts, const Fault& fault) {
+  const ClockChange& clock = fault.clock;
+  if (clock.shift_ns != 0)
+    parts.emplace_back("shift", literal((clock.shift_ns < 0 ? "-" : "+") + duration_text(std::abs(clock.shift_ns))));
+  if (clock.drift != 1) parts.emplace_back("drift", fmt::format("{}", clock.drift));
+  if (clock.freeze) parts.emplace_back("freeze", "true");
+  if (clock.monotonic) parts.emplace_back("clocks", clock.realtime ? "[\"realtime\", \"monotonic\"]" : "[\"monotonic\"]");
+}
+
+std::string clock_words(const Fault& fault, const std::string& node) {
+  const ClockChange& clock = fault.clock;
+  const char* which = !clock.monotonic ? "clock" : clock.realtime ? "clocks, the monotonic one too," : "monotonic clock";
+  std::string text;
+  if (clock.shift_ns != 0)
+    text = fmt::format("set the {} of {} {} by {}", which, node, clock.shift_ns > 0 ? "forward" : "back", duration_text(std::abs(clock.shift_ns)));
+  if (clock.drift != 1)
+    text += text.empty() ? fmt::format("let the {} of {} go {:.6g} times as fast", which, node, clock.drift)
+                         : fmt::format(" and let it go {:.6g} times as fast", clock.drift);
+  if (clock.freeze) text += text.empty() ? fmt::format("stop the {} of {}", which, node) : std::string(" and stop it");
+  return text;
 }
 
 std::string bad_link_words(const Fault& fault) {

@@ -22,6 +22,11 @@ void add_bad_link(Parts& parts, const Fault& fault);
 // "delay packets by 50ms and drop 10% of them"
 [[nodiscard]] std::string bad_link_words(const Fault& fault);
 
+void read_clock(toml::Table& table, Fault& fault);
+void add_clock(Parts& parts, const Fault& fault);
+// "set the clock of n1 forward by 1h"
+[[nodiscard]] std::string clock_words(const Fault& fault, const std::string& node);
+
 // "12s", also where that is no whole number of milliseconds.
 [[nodiscard]] std::string duration_text(std::int64_t ns);
 // "3rd"

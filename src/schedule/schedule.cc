@@ -26,7 +26,7 @@ constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
-const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network"};
+const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock"};
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
@@ -130,8 +130,8 @@ const std::vector<Owner>& owners() {
       {"signal", {crash}},
       {"scope", {crash, pause}},
       {"before", {crash, pause}},
-      {"duration", {pause, partition, network}},
-      {"until", {partition, network}},
+      {"duration", {pause, partition, network, clock}},
+      {"until", {partition, network, clock}},
       {"peers", {partition, network}},
       {"direction", {partition, network}},
       {"ports", {partition, network}},
@@ -145,7 +145,11 @@ const std::vector<Owner>& owners() {
       {"rate", {network}},
       {"payload", {network}},
       {"counts", {network}},
-      {"seed", {network}}};
+      {"seed", {network}},
+      {"shift", {clock}},
+      {"drift", {clock}},
+      {"freeze", {clock}},
+      {"clocks", {clock}}};
   return list;
 }
 
@@ -268,6 +272,10 @@ void Reader::read_fault(toml::Table& table) {
     case FaultKind::network:
       read_ends(table, fault);
       read_bad_link(table, fault);
+      read_lasting(table, fault);
+      break;
+    case FaultKind::clock:
+      read_clock(table, fault);
       read_lasting(table, fault);
       break;
   }
@@ -756,6 +764,7 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::pause: return "pause";
     case FaultKind::partition: return "partition";
     case FaultKind::network: return "network";
+    case FaultKind::clock: return "clock";
   }
   return "";
 }

@@ -13,7 +13,7 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition, network };
+enum class FaultKind { syscall, crash, pause, partition, network, clock };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
@@ -32,6 +32,17 @@ struct BadLink {
   bool connections = false;     // `count` is of connections, not of packets
 
   friend bool operator==(const BadLink&, const BadLink&) = default;
+};
+
+// clock: what a node's clocks show instead of the time.
+struct ClockChange {
+  std::int64_t shift_ns = 0;
+  double drift = 1;             // times as fast
+  bool freeze = false;
+  bool realtime = true;         // which clocks: CLOCK_REALTIME and its kin,
+  bool monotonic = false;       // CLOCK_MONOTONIC and its kin
+
+  friend bool operator==(const ClockChange&, const ClockChange&) = default;
 };
 
 // Which calls are meant: all given parts must match.
@@ -97,6 +108,9 @@ struct Fault {
   // network
   BadLink link;
   std::int64_t seed = 1;                    // of what happens by chance: the same packets meet the same fate
+
+  // clock
+  ClockChange clock;
 
   // partition, network
   std::vector<std::string> side;            // further nodes that are cut off with `node`

@@ -187,6 +187,7 @@ std::string trigger_words(const Fault& fault, const NameFault& name) {
   if (fault.when.empty()) {
     if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + " has begun");
     if (fault.kind == FaultKind::syscall || fault.before) return "";
+    if (fault.kind == FaultKind::clock && !fault.node.starts_with('@')) return ", from its first instruction on";
     return comma + "when the workload begins";
   }
   std::vector<Condition> rest = fault.when;
@@ -209,6 +210,7 @@ std::string words(const Fault& fault, const NameFault& name) {
     case FaultKind::pause: text = process_words(fault); break;
     case FaultKind::partition: text = partition_words(fault); break;
     case FaultKind::network: text = network_words(fault); break;
+    case FaultKind::clock: text = clock_words(fault, who(fault.node)) + lasting_words(fault); break;
   }
   text += trigger_words(fault, name);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);

@@ -157,6 +157,10 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
         add_bad_link(parts, fault);
         add_lasting(parts, fault);
         break;
+      case FaultKind::clock:
+        add_clock(parts, fault);
+        add_lasting(parts, fault);
+        break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
     if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));

@@ -1,8 +1,17 @@
 #include "deploy/environment.h"
 
+#include <asm/prctl.h>
+#include <linux/audit.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "deploy/identity.h"
 #include "deploy/launch.h"
@@ -130,6 +139,60 @@ TEST_CASE("the filter notifies what was asked for", "[deploy]") {
   REQUIRE(filter.size() == 9);
   CHECK(filter[4].k == 0);
   CHECK(filter[6].k == 257);
+}
+
+// Runs a seccomp filter as the kernel does; what it answers.
+std::uint32_t answer_of(const std::vector<sock_filter>& filter, int number, std::array<std::uint64_t, 6> arguments) {
+  seccomp_data data{};
+  data.nr = number;
+  data.arch = AUDIT_ARCH_X86_64;
+  std::copy(arguments.begin(), arguments.end(), data.args);
+  std::uint32_t value = 0;
+  for (std::size_t at = 0; at < filter.size(); ++at) {
+    const sock_filter& one = filter[at];
+    switch (one.code) {
+      case BPF_LD | BPF_W | BPF_ABS: std::memcpy(&value, reinterpret_cast<const char*>(&data) + one.k, sizeof value); break;
+      case BPF_ALU | BPF_AND | BPF_K: value &= one.k; break;
+      case BPF_JMP | BPF_JEQ | BPF_K: at += value == one.k ? one.jt : one.jf; break;
+      case BPF_RET | BPF_K: return one.k;
+      default: FAIL("an instruction of another kind");
+    }
+  }
+  FAIL("it ends without an answer");
+  return 0;
+}
+
+TEST_CASE("the filter notifies the calls about clocks that matter, and no others", "[deploy]") {
+  constexpr std::uint64_t kTime = 0x7ffd00001000;
+  const auto real = notify_filter({SYS_read}, ClockCalls::realtime), all = notify_filter({}, ClockCalls::all);
+  const auto notified = [](const std::vector<sock_filter>& filter, int number, std::array<std::uint64_t, 6> arguments) {
+    return answer_of(filter, number, arguments) == SECCOMP_RET_USER_NOTIF;
+  };
+  CHECK(notified(real, SYS_read, {}));
+  CHECK_FALSE(notified(all, SYS_read, {}));
+  CHECK(notified(real, SYS_arch_prctl, {ARCH_SET_FS}));
+  CHECK_FALSE(notified(real, SYS_arch_prctl, {ARCH_GET_FS}));
+  CHECK(notified(real, SYS_gettimeofday, {}));
+  CHECK(notified(real, SYS_time, {}));
+  for (const std::uint64_t clock : {CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_TAI}) CHECK(notified(real, SYS_clock_gettime, {clock}));
+  for (const std::uint64_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME}) {
+    CHECK_FALSE(notified(real, SYS_clock_gettime, {clock}));
+    CHECK(notified(all, SYS_clock_gettime, {clock}));
+  }
+  CHECK_FALSE(notified(all, SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}));
+  CHECK(notified(real, SYS_clock_nanosleep, {CLOCK_REALTIME, TIMER_ABSTIME, kTime}));
+  CHECK_FALSE(notified(real, SYS_clock_nanosleep, {CLOCK_REALTIME, 0, kTime}));
+  CHECK_FALSE(notified(real, SYS_clock_nanosleep, {CLOCK_MONOTONIC, TIMER_ABSTIME, kTime}));
+  CHECK(notified(real, SYS_timerfd_settime, {3, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, kTime}));
+  CHECK_FALSE(notified(real, SYS_timerfd_settime, {3, 0, kTime}));
+  constexpr std::uint64_t kWait = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
+  CHECK(notified(real, SYS_futex, {1, kWait, 0, kTime}));
+  CHECK(notified(real, SYS_futex, {1, kWait | FUTEX_PRIVATE_FLAG, 0, kTime}));
+  CHECK_FALSE(notified(all, SYS_futex, {1, kWait, 0, 0}));  // without end
+  CHECK_FALSE(notified(real, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
+  CHECK(notified(all, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
+  CHECK_FALSE(notified(all, SYS_futex, {1, FUTEX_WAIT, 0, kTime}));
+  CHECK_FALSE(notified(all, SYS_futex, {1, FUTEX_WAKE, 1, kTime}));
 }
 
 TEST_CASE("a log probe sees only its incarnation", "[deploy]") {

@@ -17,6 +17,7 @@ struct Row {
 const std::string kVersion = "version = 1\n";
 const std::string kSyscall = kVersion + "[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\n";
 const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\nnode = \"n1\"\n";
+const std::string kClock = kVersion + "[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\n";
 const std::string kNetwork = kVersion + "[[fault]]\nid = \"f\"\nkind = \"network\"\nnode = \"n1\"\n";
 const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
 
@@ -59,7 +60,7 @@ id = "f"
 kind = "crsh"
 node = "n1"
 )",
-     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\"",
+     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -70,7 +71,7 @@ node = "n1"
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
      "before, duration, until, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
-     "counts, seed"},
+     "counts, seed, shift, drift, freeze, clocks"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "crash"
@@ -342,6 +343,33 @@ node = ["n1", "n2"]
 until = [ { elapsed = "1s" } ]
 )",
      "7:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
+     ""},
+    {kClock,
+     "2:1: fault: one of 'shift', 'drift', 'freeze' is missing",
+     "say what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true"},
+    {kClock + "shift = \"1 hour\"\n",
+     "6:9: fault.shift: '1 hour' is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)",
+     ""},
+    {kClock + "shift = \"+-1h\"\n",
+     "6:9: fault.shift: '+-1h' is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)",
+     ""},
+    {kClock + "drift = 1\n",
+     "6:9: fault.drift: a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted",
+     "1.05 is five percent too fast"},
+    {kClock + "drift = 101\n",
+     "6:9: fault.drift: '101' is out of range, a number above 0 and up to 100 is needed",
+     ""},
+    {kClock + "drift = 2\nfreeze = true\n",
+     "6:9: fault.drift: 'freeze' and 'drift' were both found, at most one is accepted",
+     ""},
+    {kClock + "freeze = true\nclocks = [\"wall\"]\n",
+     "7:11: fault.clocks: 'wall' is not one of \"realtime\", \"monotonic\"",
+     ""},
+    {kClock + "freeze = true\nclocks = [\"realtime\", \"realtime\"]\n",
+     "7:23: fault.clocks: 'realtime' is there twice",
+     ""},
+    {kClock + "shift = \"1h\"\npeers = [\"n2\"]\n",
+     "7:9: fault.peers: 'peers' belongs to partition and network faults, this is a clock fault",
      ""},
     {kNetwork,
      "2:1: fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",

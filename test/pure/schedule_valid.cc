@@ -136,7 +136,7 @@ class Generator {
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 4));
+    made.kind = static_cast<FaultKind>(number(0, 5));
     const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
     made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
@@ -179,6 +179,18 @@ class Generator {
       case FaultKind::network:
         ends(made);
         link(made);
+        lasting(made);
+        break;
+      case FaultKind::clock:
+        if (chance()) made.clock.shift_ns = span() * pick({1, -1});
+        if (made.clock.shift_ns == 0 || chance()) {
+          if (chance())
+            made.clock.freeze = true;
+          else
+            made.clock.drift = pick({1.05, 0.01, 100.0, 1.0 / 3});
+        }
+        made.clock.monotonic = chance();
+        made.clock.realtime = !made.clock.monotonic || chance();
         lasting(made);
         break;
     }
@@ -268,7 +280,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 12);
+  REQUIRE(read->faults.size() == 14);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -299,6 +311,14 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(third.count == 3);
   CHECK(third.times == 1);
   CHECK_FALSE(third.link.connections);
+  const Fault& ahead = *read->find("an-hour-ahead");
+  CHECK(ahead.kind == FaultKind::clock);
+  CHECK(ahead.clock.shift_ns == 3600 * kSecond);
+  CHECK(ahead.clock.drift == 1.05);
+  CHECK(ahead.clock.realtime);
+  CHECK_FALSE(ahead.clock.monotonic);
+  CHECK(ahead.duration_ns == 30 * kSecond);
+  CHECK(read->find("time-stands-still")->clock.freeze);
   const Fault& crash = *read->find("crash-in-log-create");
   CHECK(crash.group == "g");
   CHECK(crash.signal == 9);
@@ -411,6 +431,12 @@ TEST_CASE("faults in words") {
   CHECK(link("corrupt = 0.125\ncount = 3\ntimes = 2\ncounts = \"connections\"\npayload = { hex = \"00ff\" }\n") ==
         "corrupt 12.5% of the packets (only 2 connections from the 3rd on and packets that hold bytes 00ff) between n1 and all other nodes, in "
         "both directions to the end of the run, when the workload begins");
+  const auto clock = [](const std::string& body) { return fault_words("kind = \"clock\"\nnode = \"n1\"\n" + body); };
+  CHECK(clock("shift = \"-90m\"\nduration = \"4s\"\n") == "set the clock of n1 back by 90m for 4s, from its first instruction on");
+  CHECK(clock("shift = \"+1h\"\nfreeze = true\nwhen = [ { elapsed = \"5s\" } ]\n") ==
+        "set the clock of n1 forward by 1h and stop it to the end of the run, 5s after the workload began");
+  CHECK(clock("drift = 1.05\nclocks = [\"monotonic\"]\nwhen = [ { elapsed = \"5s\" } ]\n") ==
+        "let the monotonic clock of n1 go 1.05 times as fast to the end of the run, 5s after the workload began");
   CHECK(in_words(Schedule{}) == "no fault");
 }
 

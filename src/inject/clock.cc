@@ -1,0 +1,412 @@
+#include "inject/clock.h"
+
+#include <asm/prctl.h>
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+
+// clock_hook.c; begin and end are the linker's.
+extern "C" {
+extern const unsigned char __start_rose_clock[], __stop_rose_clock[];
+extern const unsigned char rose_clock_block[], rose_clock_rest[];
+extern const unsigned char rose_clock_gettime[], rose_clock_gettimeofday[], rose_clock_time[];
+}
+
+namespace rose::inject {
+namespace {
+
+constexpr std::size_t kAlign = 64;
+constexpr std::size_t kJump = 5;
+constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
+constexpr std::int64_t kReadsArgumentsNs = 500'000;
+constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"};
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+};
+
+Range vdso_of(pid_t pid) {
+  const std::string maps = read_file(fmt::format("/proc/{}/maps", pid)).value_or("");
+  const std::size_t name = maps.find("[vdso]");
+  Range range;
+  if (name == std::string::npos) return range;
+  const std::size_t line = maps.rfind('\n', name);
+  if (std::sscanf(maps.c_str() + (line == std::string::npos ? 0 : line + 1), "%lx-%lx", &range.begin, &range.end) != 2) return {};
+  return range;
+}
+
+// What is written where into a process's vDSO; the same for all processes of a machine. Offsets from where that is mapped.
+struct Recipe {
+  std::size_t size = 0;
+  std::size_t cave = 0;
+  std::string code;
+  std::array<std::size_t, 3> at{};
+  std::array<std::string, 3> before, after;  // 8 bytes each
+};
+
+// Where the image defines a function; 0: nowhere.
+std::size_t symbol(std::string_view image, std::string_view name) {
+  const auto read = [&](std::size_t at, auto& into) {
+    if (at > image.size() || sizeof into > image.size() - at) return false;
+    std::memcpy(&into, image.data() + at, sizeof into);
+    return true;
+  };
+  Elf64_Ehdr head{};
+  if (!read(0, head)) return 0;
+  std::size_t strings = 0, symbols = 0, hash = 0;
+  for (unsigned i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!read(head.e_phoff + i * sizeof segment, segment)) return 0;
+    if (segment.p_type != PT_DYNAMIC) continue;
+    Elf64_Dyn entry{};
+    for (std::size_t at = segment.p_offset; read(at, entry) && entry.d_tag != DT_NULL; at += sizeof entry) {
+      if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_SYMTAB) symbols = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
+    }
+  }
+  std::uint32_t count = 64;  // more than any has, where only a table of the GNU form says how many
+  if (hash != 0 && !read(hash + 4, count)) return 0;
+  for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
+    Elf64_Sym one{};
+    if (!read(symbols + i * sizeof one, one) || strings + one.st_name >= image.size()) return 0;
+    const std::string_view found(image.data() + strings + one.st_name);
+    if (found == name && one.st_value != 0 && one.st_value + 8 <= image.size()) return one.st_value;
+  }
+  return 0;
+}
+
+// How many bytes of whole instructions must make room for a jump; 0: they cannot be moved.
+std::size_t movable(std::string_view code, std::uint64_t address) {
+  csh handle = 0;
+  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return 0;
+  cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+  cs_insn* list = nullptr;
+  const std::size_t count = cs_disasm(handle, reinterpret_cast<const std::uint8_t*>(code.data()), code.size(), address, 0, &list);
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < count && length < kJump; ++i) {
+    const cs_detail& detail = *list[i].detail;
+    bool fixed = (detail.x86.modrm & 0xc7) == 5;  // relative to where it stands
+    for (int k = 0; k < detail.groups_count; ++k)
+      fixed = fixed || detail.groups[k] == CS_GRP_JUMP || detail.groups[k] == CS_GRP_CALL || detail.groups[k] == CS_GRP_RET;
+    if (fixed) {
+      length = 0;
+      break;
+    }
+    length += list[i].size;
+  }
+  if (list != nullptr) cs_free(list, count);
+  cs_close(&handle);
+  return length >= kJump && length + kJump <= ROSE_CLOCK_DISPLACED ? length : 0;
+}
+
+std::string jump(std::size_t from, std::size_t to) {
+  const auto distance = static_cast<std::int32_t>(static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from + kJump));
+  std::string code(kJump, '\xe9');
+  std::memcpy(code.data() + 1, &distance, sizeof distance);
+  return code;
+}
+
+Result<Recipe> make_recipe() {
+  const auto lacking = [](std::string_view what) {
+    return fail(ErrorKind::environment, fmt::format("clocks cannot be changed on this machine: {}", what),
+                "clock faults need the x86-64 vDSO of a Linux kernel as Debian's or the upstream one");
+  };
+  const Range range = vdso_of(::getpid());
+  if (range.begin == 0) return lacking("processes have no vDSO");
+  Recipe recipe;
+  recipe.size = range.end - range.begin;
+  const std::string_view image(reinterpret_cast<const char*>(range.begin), recipe.size);
+  std::size_t end = image.size();
+  while (end > 0 && image[end - 1] == '\0') --end;
+  recipe.cave = (end + kAlign - 1) / kAlign * kAlign;
+  recipe.code.assign(reinterpret_cast<const char*>(__start_rose_clock), static_cast<std::size_t>(__stop_rose_clock - __start_rose_clock));
+  if (recipe.cave + recipe.code.size() > image.size())
+    return lacking(fmt::format("its vDSO has {} bytes of room, {} are needed", image.size() - end, recipe.code.size()));
+  const unsigned char* const targets[] = {rose_clock_gettime, rose_clock_gettimeofday, rose_clock_time};
+  const auto offset = [](const unsigned char* place) { return static_cast<std::size_t>(place - __start_rose_clock); };
+  const auto block = offset(rose_clock_block);
+  rose_clock_parameters parameters{};
+  parameters.magic = ROSE_CLOCK_MAGIC;
+  for (std::size_t i = 0; i < 3; ++i) {
+    recipe.at[i] = symbol(image, kFunctions[i]);
+    if (recipe.at[i] == 0) return lacking(fmt::format("its vDSO has no {}", kFunctions[i]));
+    recipe.before[i] = image.substr(recipe.at[i], 8);
+    recipe.after[i] = jump(recipe.at[i], recipe.cave + offset(targets[i])) + recipe.before[i].substr(kJump);
+    std::memcpy(parameters.heads[i], recipe.before[i].data(), 8);
+  }
+  const std::size_t moved = movable(image.substr(recipe.at[0], ROSE_CLOCK_DISPLACED), range.begin + recipe.at[0]);
+  if (moved == 0) return lacking("the code of its vDSO begins with instructions that cannot be moved");
+  const std::size_t rest = offset(rose_clock_rest);
+  recipe.code.replace(rest, moved, image.substr(recipe.at[0], moved));
+  recipe.code.replace(rest + moved, kJump, jump(recipe.cave + rest + moved, recipe.at[0] + moved));
+  recipe.code.replace(block, sizeof parameters, std::string(reinterpret_cast<const char*>(&parameters), sizeof parameters));
+  return recipe;
+}
+
+const Result<Recipe>& recipe() {
+  static const Result<Recipe> made = make_recipe();
+  return made;
+}
+
+bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t size) {
+  const auto done = write ? ::pwrite(fd, data, size, static_cast<off_t>(address)) : ::pread(fd, data, size, static_cast<off_t>(address));
+  return done == static_cast<ssize_t>(size);
+}
+
+Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)); }
+
+using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
+
+// Where the parameters of a hooked process stand; 0: it has no hook.
+std::uint64_t block_in(int memory, const Range& vdso) {
+  if (!recipe() || vdso.end - vdso.begin != recipe()->size) return 0;
+  const std::uint64_t at = vdso.begin + recipe()->cave + static_cast<std::size_t>(rose_clock_block - __start_rose_clock);
+  unsigned long magic = 0;
+  return transfer(memory, false, at, &magic, sizeof magic) && magic == ROSE_CLOCK_MAGIC ? at : 0;
+}
+
+// The process reads one version while the other is written.
+bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts) {
+  unsigned long version = 0;
+  Shifts now{};
+  const std::uint64_t at = block + offsetof(rose_clock_parameters, version);
+  const auto place = [&](unsigned long which) {
+    return block + offsetof(rose_clock_parameters, shift) + (which & 1) * sizeof(rose_clock_shift) * ROSE_CLOCK_GROUPS;
+  };
+  if (!transfer(memory, false, at, &version, sizeof version) || !transfer(memory, false, place(version), now.data(), sizeof now)) return false;
+  if (std::memcmp(now.data(), shifts.data(), sizeof now) == 0) return true;
+  Shifts next = shifts;
+  if (!transfer(memory, true, place(++version), next.data(), sizeof next)) return false;
+  return transfer(memory, true, at, &version, sizeof version);
+}
+
+std::int64_t read_clock(int clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return now.tv_sec * kSecond + now.tv_nsec;
+}
+
+ClockSum::Now clocks_now() { return {read_clock(CLOCK_REALTIME), read_clock(CLOCK_MONOTONIC)}; }
+
+std::array<long, 2> split_ns(std::int64_t ns) { return {ns / kSecond, ns % kSecond}; }
+
+// The thread has taken what its call needs from memory: it waits inside of it, or has left it.
+bool has_begun(pid_t tid, int number) {
+  const std::string where = read_file(fmt::format("/proc/{}/wchan", tid), 128).value_or("gone");
+  if (where.find("seccomp") != std::string::npos) return false;
+  if (!where.empty() && where != "0") return true;
+  const std::string call = read_file(fmt::format("/proc/{}/syscall", tid), 256).value_or("gone");
+  return !call.starts_with("running") && !call.starts_with(fmt::format("{} ", number));
+}
+
+// It has had a processor for longer than a call needs to read its arguments (Documentation/scheduler/sched-stats: time on cpu, in ns).
+std::int64_t processor_ns(pid_t tid) { return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str()); }
+
+int clock_of_timer(pid_t tid, int fd) {
+  const std::string info = read_file(fmt::format("/proc/{}/fdinfo/{}", tid, fd), 4096).value_or("");
+  const std::size_t at = info.find("clockid:");
+  return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + 8);
+}
+
+}  // namespace
+
+// ---- pure ----
+
+void ClockSum::begin(std::size_t fault, const schedule::ClockChange& change, const Now& now) { active_[fault] = {change, now}; }
+
+Shifts ClockSum::shifts(const Now& now) const {
+  constexpr double kOne = 4294967296.0;
+  Shifts all{};
+  for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group) {
+    rose_clock_shift& shift = all[group];
+    shift.base = now[group];
+    const bool frozen = std::any_of(active_.begin(), active_.end(), [group](const auto& one) {
+      return one.second.change.freeze && (group == 0 ? one.second.change.realtime : one.second.change.monotonic);
+    });
+    bool stands = false;
+    for (const auto& [fault, one] : active_) {
+      if (!(group == 0 ? one.change.realtime : one.change.monotonic)) continue;
+      shift.offset += one.change.shift_ns;
+      if (frozen ? !one.change.freeze || stands : one.change.drift == 1) continue;
+      stands = true;
+      const long rate = one.change.freeze ? -(1L << 32) : std::lround((one.change.drift - 1) * kOne);
+      shift.offset += rose_clock_more(std::array{rose_clock_shift{0, one.began[group], rate}}.data(), now[group]);
+      shift.rate += rate;
+    }
+    if (shift.offset == 0 && shift.rate == 0) shift.base = 0;
+  }
+  return all;
+}
+
+std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now) {
+  const std::int64_t shows = now + rose_clock_more(&shift, now);
+  if (shown <= shows) return std::min(shown, now);  // over already
+  const double speed = 1 + static_cast<double>(shift.rate) / 4294967296.0;
+  const auto ahead = static_cast<double>(shown - shows) / (speed > 0 ? speed : 1);
+  return ahead > 9e18 - static_cast<double>(now) ? INT64_MAX : now + static_cast<std::int64_t>(ahead);
+}
+
+// ---- a node's processes ----
+
+Result<void> NodeClocks::check() {
+  if (!recipe()) return tl::unexpected(recipe().error());
+  return {};
+}
+
+void NodeClocks::begin(std::size_t fault, const schedule::ClockChange& change) {
+  const std::lock_guard lock(mutex_);
+  const auto now = clocks_now();
+  sum_.begin(fault, change, now);
+  now_ = sum_.shifts(now);
+}
+
+void NodeClocks::end(std::size_t fault) {
+  const std::lock_guard lock(mutex_);
+  sum_.end(fault);
+  now_ = sum_.shifts(clocks_now());
+}
+
+std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
+  const std::lock_guard lock(mutex_);
+  std::size_t told = 0;
+  for (const pid_t pid : pids) {
+    const Fd memory = memory_of(pid);
+    const std::uint64_t block = memory ? block_in(memory.get(), vdso_of(pid)) : 0;
+    if (block != 0 && write_shifts(memory.get(), block, now_)) ++told;
+  }
+  return told;
+}
+
+// A new image, before it has read any clock. It has one thread then.
+void NodeClocks::hook(pid_t pid) {
+  const Range vdso = vdso_of(pid);
+  const Fd memory = memory_of(pid);
+  if (!memory || vdso.begin == 0 || !recipe() || vdso.end - vdso.begin != recipe()->size) return;
+  const std::lock_guard lock(mutex_);
+  std::uint64_t block = block_in(memory.get(), vdso);
+  if (block == 0) {
+    const Recipe& how = *recipe();
+    std::string code = how.code;
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::string head(8, '\0');
+      if (!transfer(memory.get(), false, vdso.begin + how.at[i], head.data(), head.size()) || head != how.before[i]) return;
+    }
+    if (!transfer(memory.get(), true, vdso.begin + how.cave, code.data(), code.size())) return;
+    block = block_in(memory.get(), vdso);
+    if (block == 0 || !write_shifts(memory.get(), block, now_)) return;
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::string head = how.after[i];
+      if (!transfer(memory.get(), true, vdso.begin + how.at[i], head.data(), head.size())) return;
+    }
+    return;
+  }
+  (void)write_shifts(memory.get(), block, now_);
+}
+
+rose_clock_shift NodeClocks::shift_of(int clock) const {
+  const int group = rose_clock_group(clock);
+  const std::lock_guard lock(mutex_);
+  return group < 0 ? rose_clock_shift{} : now_[static_cast<std::size_t>(group)];
+}
+
+NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
+  switch (call.number()) {
+    case SYS_arch_prctl:
+      if (call.argument(0) == ARCH_SET_FS && alive()) hook(call.tid());
+      return {};
+    case SYS_clock_gettime:
+    case SYS_gettimeofday:
+    case SYS_time: return read_for(call, ip);
+    case SYS_futex: {
+      const auto operation = static_cast<int>(call.argument(1));
+      if ((operation & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET || call.argument(3) == 0) return {};
+      return wait_for(call, (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, call.argument(3), alive);
+    }
+    case SYS_clock_nanosleep:
+      if ((call.argument(1) & TIMER_ABSTIME) == 0) return {};
+      return wait_for(call, static_cast<int>(call.argument(0)), call.argument(2), alive);
+    case SYS_timerfd_settime:
+      if ((call.argument(1) & TFD_TIMER_ABSTIME) == 0) return {};
+      return wait_for(call, clock_of_timer(call.tid(), static_cast<int>(call.argument(0))), call.argument(2) + sizeof(timespec), alive);
+    default: return {};
+  }
+}
+
+// A clock that is read by a system call of the program's own. What the vDSO itself asks the kernel for goes through the hook afterwards.
+NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
+  const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
+  const rose_clock_shift shift = shift_of(clock);
+  if (shift.offset == 0 && shift.rate == 0) return {};
+  const Range vdso = vdso_of(call.tid());
+  if (ip >= vdso.begin && ip < vdso.end) return {};
+  const std::int64_t now = read_clock(clock);
+  std::array<long, 2> shown = split_ns(now + rose_clock_more(&shift, now));
+  Answer answer;
+  answer.done = true;
+  if (call.number() == SYS_time) {
+    answer.result = shown[0];
+    if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0])) answer.result = -EFAULT;
+    return answer;
+  }
+  std::uint64_t to = call.argument(1);
+  if (call.number() == SYS_gettimeofday) {
+    if (call.argument(1) != 0 || call.argument(0) == 0) return {};  // the time zone is the kernel's to tell
+    shown[1] /= 1000;
+    to = call.argument(0);
+  }
+  if (!call.write_memory(to, shown.data(), sizeof shown)) answer.result = -EFAULT;
+  return answer;
+}
+
+// The kernel knows the real clock only: the time to wait for is put in its terms until the call has read it.
+NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive) {
+  const rose_clock_shift shift = shift_of(clock);
+  if (shift.offset == 0 && shift.rate == 0) return {};
+  const std::string bytes = call.read_memory(address, sizeof(std::array<long, 2>));
+  std::array<long, 2> wanted{};
+  if (bytes.size() != sizeof wanted) return {};
+  std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
+  // Nothing, a timer that is stopped, or what the kernel will refuse itself.
+  if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) || wanted[0] > INT64_MAX / kSecond - 1) return {};
+  const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, read_clock(clock)), 1);
+  std::array<long, 2> instead = split_ns(real);
+  if (!alive()) return {};
+  const Fd memory = memory_of(call.tid());
+  if (!memory || !transfer(memory.get(), true, address, instead.data(), sizeof instead)) return {};
+  Answer answer;
+  answer.afterwards = [tid = call.tid(), number = call.number(), address, wanted, instead] {
+    const std::int64_t until = monotonic_ns() + kMostWaitNs;
+    const std::int64_t ran = processor_ns(tid);
+    for (int i = 0; !has_begun(tid, number) && processor_ns(tid) < ran + kReadsArgumentsNs && monotonic_ns() < until; ++i)
+      if (i > 20) ::usleep(50);
+    const Fd later = memory_of(tid);
+    std::array<long, 2> now{};
+    auto back = wanted;
+    // Unless the program has written something else there meanwhile.
+    if (later && transfer(later.get(), false, address, now.data(), sizeof now) && now == instead)
+      transfer(later.get(), true, address, back.data(), sizeof back);
+  };
+  return answer;
+}
+
+}  // namespace rose::inject

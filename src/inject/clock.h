@@ -1,0 +1,75 @@
+// The clocks of one node's processes: what they read is shifted, and what they wait for with an absolute time comes when their clock says
+// so. A hook in each process's vDSO (clock_hook.c) does the first, put there when a new image makes its first calls; the rest is done where
+// the node's seccomp listener is answered.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "inject/call.h"
+#include "inject/clock_hook.h"
+#include "schedule/schedule.h"
+
+namespace rose::inject {
+
+// Several faults at once: pure. Shifts add up, and so do drifts; a frozen clock stays where it is until it is let go.
+class ClockSum {
+ public:
+  // `now`: of both groups (realtime, monotonic), in ns.
+  using Now = std::array<std::int64_t, ROSE_CLOCK_GROUPS>;
+  void begin(std::size_t fault, const schedule::ClockChange& change, const Now& now);
+  void end(std::size_t fault) { active_.erase(fault); }
+  [[nodiscard]] std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> shifts(const Now& now) const;
+
+ private:
+  struct Active {
+    schedule::ClockChange change;
+    Now began{};
+  };
+  std::map<std::size_t, Active> active_;
+};
+
+// When the real clock shows what a clock with this shift will show as `shown`. A frozen one never will: then as long from `now` on as
+// that is ahead of what it shows.
+[[nodiscard]] std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now);
+
+class NodeClocks {
+ public:
+  // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
+  [[nodiscard]] static Result<void> check();
+
+  void begin(std::size_t fault, const schedule::ClockChange& change);
+  void end(std::size_t fault);
+  // Tells these processes; how many of them have the hook.
+  std::size_t tell(const std::vector<pid_t>& pids);
+
+  // A notified call of the node, before it is answered. True: it is done, and `response` what it returns; false: it goes on, and
+  // `afterwards` (when set) is to be called once it has been let go.
+  struct Answer {
+    bool done = false;
+    std::int64_t result = 0;
+    std::function<void()> afterwards;
+  };
+  [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
+
+ private:
+  [[nodiscard]] rose_clock_shift shift_of(int clock) const;
+  void hook(pid_t pid);
+  [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip);
+  [[nodiscard]] Answer wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive);
+
+  mutable std::mutex mutex_;
+  ClockSum sum_;
+  std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> now_{};
+};
+
+}  // namespace rose::inject

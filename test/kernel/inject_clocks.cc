@@ -1,0 +1,258 @@
+// Clocks that are wrong: seen by every way of reading them, in children and new images, by whom it was meant for alone, and over when it
+// is over; what waits for a time waits for the time that its clock shows.
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "inject_rig.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+const std::string kClock = std::string(ROSE_PROGRAMS_DIR) + "/clock_victim";
+const std::string kStatic = std::string(ROSE_PROGRAMS_DIR) + "/clock_static";
+constexpr double kMs = 1e3;        // us
+constexpr double kHour = 3600e6;   // us
+
+double monotonic_minus_real() {
+  timespec real{}, monotonic{};
+  ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  ::clock_gettime(CLOCK_REALTIME, &real);
+  return static_cast<double>(monotonic.tv_sec - real.tv_sec) * 1e6 + static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
+}
+
+// How far ahead of the real ones a process's clocks were.
+struct Shown {
+  double libc = 0, day = 0, raw = 0, monotonic = 0;  // us
+  long time = 0;                                     // s
+  double took = 0;                                   // us: they are not of one moment
+};
+
+struct Clocks : Rig {
+  Clocks() { leave_to_seccomp(); }
+  void watch(const std::string& program, std::vector<std::string> words) {
+    add({});
+    config.nodes.back().command = {program};
+    config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
+  }
+  // The last whole line of this kind that was written after this was called.
+  // Of those that are there, the one that was read in the least time.
+  std::optional<Shown> shown(const std::string& what, std::size_t node = 0) {
+    const std::string until_now = out(node);  // whole lines, or what stands for a file that is not there yet
+    const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
+    std::optional<Shown> found;
+    (void)eventually([&] {
+      const std::string all = out(node);
+      const std::size_t end = all.rfind('\n');
+      if (end == std::string::npos || end < before) return false;
+      for (const std::string& line : split(all.substr(before, end - before), '\n')) {
+        Shown one;
+        if (line.starts_with(what + " ") &&
+            std::sscanf(line.c_str() + what.size(), " %lf %lf %ld %lf %lf %lf", &one.libc, &one.day, &one.time, &one.raw, &one.monotonic, &one.took) == 6) {
+          if (!found || one.took < found->took) found = one;
+        }
+      }
+      return found.has_value();
+    });
+    REQUIRE(found);
+    found->monotonic -= monotonic_minus_real();
+    return found;
+  }
+};
+
+void all_ahead(const Shown& shown, double by) {
+  const double near = kMs + shown.took;
+  CHECK(std::abs(shown.libc - by) < near);
+  CHECK(std::abs(shown.day - by) < near);
+  CHECK(std::abs(shown.raw - by) < near);
+  CHECK(std::abs(static_cast<double>(shown.time) * 1e6 - by) < 2.5e6);  // two clocks of whole seconds
+  CHECK(std::abs(shown.monotonic) < near);
+}
+
+}  // namespace
+
+TEST_CASE("a clock is shifted from a process's first instruction on, and only where it was meant", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"spawn"});
+  rig.watch(kStatic, {"spawn"});
+  rig.watch(kClock, {"watch"});
+  rig.start(R"(
+[[fault]]
+id = "ahead"
+kind = "clock"
+node = "n1"
+shift = "+1h"
+[[fault]]
+id = "behind"
+kind = "clock"
+node = "n2"
+shift = "-90m"
+)");
+  for (const char* what : {"now", "once"}) {
+    all_ahead(*rig.shown(what, 0), kHour);
+    all_ahead(*rig.shown(what, 1), -1.5 * kHour);
+  }
+  all_ahead(*rig.shown("now", 2), 0);
+  // None of their lines has the real time, not even the first.
+  for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
+    const double by = node == 0 ? kHour : -1.5 * kHour;
+    for (const auto& line : split(rig.out(node), '\n')) {
+      double libc = 0, took = 0;
+      if (std::sscanf(line.c_str(), "%*s %lf %*f %*d %*f %*f %lf", &libc, &took) != 2) continue;
+      INFO(line);
+      CHECK(std::abs(libc - by) < kMs + took);
+    }
+  }
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+}
+
+TEST_CASE("a clock is wrong under conditions and right again afterwards", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"spawn"});
+  rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("stop"), "print", "right", "sleep", "100000"});
+  rig.start(R"(
+[[fault]]
+id = "both"
+kind = "clock"
+node = "n1"
+shift = "+30s"
+clocks = ["realtime", "monotonic"]
+when = [ { log = "^wrong", node = "n2" } ]
+until = [ { log = "^right", node = "n2" } ]
+[[fault]]
+id = "more"
+kind = "clock"
+node = "n1"
+shift = "-10s"
+duration = "1500ms"
+after = ["both"]
+)");
+  all_ahead(*rig.shown("now"), 0);
+  rig.touch("go");
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
+  const Shown two = *rig.shown("now");
+  CHECK(std::abs(two.libc - 20e6) < kMs + two.took);
+  CHECK(std::abs(two.monotonic - 30e6) < kMs + two.took);
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).ended_ns != 0; }));
+  REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc - 30e6) < kSecond / 1e3; }));
+  const Shown one = *rig.shown("once");
+  CHECK(std::abs(one.libc - 30e6) < kMs + one.took);
+  CHECK(std::abs(one.monotonic - 30e6) < kMs + one.took);
+  rig.touch("stop");
+  REQUIRE(eventually([&] { return rig.injector->finished(); }));
+  REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc) < kSecond / 1e3; }));
+  all_ahead(*rig.shown("once"), 0);
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(1).ended_ns - outcomes.at(1).fired_ns == 1'500'000'000);
+}
+
+TEST_CASE("a clock drifts, and stands still", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"watch"});
+  rig.watch(kClock, {"watch"});
+  rig.start(R"(
+[[fault]]
+id = "fast"
+kind = "clock"
+node = "n1"
+drift = 3.0
+[[fault]]
+id = "still"
+kind = "clock"
+node = "n2"
+freeze = true
+shift = "+1h"
+)");
+  const std::int64_t began = monotonic_ns();
+  const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
+  REQUIRE(eventually([&] { return monotonic_ns() - began > kSecond; }));
+  const double later = rig.shown("now", 0)->libc;
+  const auto passed = static_cast<double>(monotonic_ns() - began) / 1e3;
+  // Twice as much ahead as has passed; less what the looking took, which is not known.
+  CHECK(later - fast > 1.6 * 1e6);
+  CHECK(later - fast <= 2 * passed + 10 * kMs);
+  const double stood = rig.shown("now", 1)->libc;
+  CHECK(still - stood > 0.8e6);
+  CHECK(stood < kHour);
+}
+
+TEST_CASE("waits for a time end when the changed clock shows it", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"wait", "100"});
+  rig.watch(kClock, {"wait", "300"});
+  rig.watch(kStatic, {"wait", "100"});
+  rig.start(R"(
+[[fault]]
+id = "ahead"
+kind = "clock"
+node = "n1"
+shift = "+1h"
+[[fault]]
+id = "fast"
+kind = "clock"
+node = "n2"
+drift = 3.0
+[[fault]]
+id = "behind"
+kind = "clock"
+node = "n3"
+shift = "-1h"
+)");
+  for (const std::size_t node : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    // Cond, sem, sleep, timer; the least of several, for who is waited for may be kept from running.
+    std::array<long, 4> least{};
+    REQUIRE(eventually([&] {
+      least.fill(INT64_MAX);
+      for (const auto& line : split(rig.out(node), '\n')) {
+        std::array<long, 4> took{};
+        if (std::sscanf(line.c_str(), "waited %ld %ld %ld %ld", &took[0], &took[1], &took[2], &took[3]) != 4) continue;
+        for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
+      }
+      // Not an hour; and of 300 ms at three times the speed not all.
+      return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
+    }));
+    std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
+    for (const long took : least) CHECK(took > 99'000);
+    CHECK_FALSE(rig.said("spoiled", node));
+  }
+}
+
+TEST_CASE("a clock read costs at most twice as much", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"cost"});
+  rig.watch(kClock, {"cost"});
+  rig.start(R"(
+[[fault]]
+id = "ahead"
+kind = "clock"
+node = "n1"
+shift = "+1h"
+)");
+  const auto least = [&](std::size_t node) {
+    double best = 1e9;
+    for (const auto& line : split(rig.out(node), '\n')) {
+      double ns = 0;
+      if (std::sscanf(line.c_str(), "cost %lf", &ns) == 1) best = std::min(best, ns);
+    }
+    return best;
+  };
+  const auto rounds = [&](std::size_t node) { return split(rig.out(node), '\n').size(); };
+  REQUIRE(eventually([&] { return rounds(0) > 6 && rounds(1) > 6; }, 60 * kSecond));
+  std::printf("a clock read: %.1f ns, shifted %.1f ns\n", least(1), least(0));
+  CHECK(least(0) < 2.2 * least(1));
+}
+
+TEST_CASE("clocks of nodes that rose did not start are left alone", "[clocks]") {
+  Clocks rig;
+  rig.watch(kClock, {"watch"});
+  rig.config.nodes[0].attach = config::Attach{};
+  rig.allow_attached = true;
+  const auto refused = rig.try_prepare("[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\nshift = \"1h\"\n");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("node 'n1' was not started by rose, so its clocks cannot be changed") != std::string::npos);
+}
