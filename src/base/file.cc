@@ -16,6 +16,13 @@
 
 namespace rose {
 
+Fd open_regular(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (fd && (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd.reset();
+  return fd;
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t most) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {

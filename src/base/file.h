@@ -20,6 +20,9 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::size_t most = kMostFileBytes);
 
+// For reading. No descriptor when it cannot be opened or is no regular file: opening or reading a pipe or device may block, or act.
+[[nodiscard]] Fd open_regular(const std::filesystem::path& path);
+
 // Writes to a fresh file in the same folder that has no name yet (0600 unless `mode` says otherwise), syncs it, names it
 // `path`, and syncs the folder: a reader sees the old file or the whole new one, and whoever is killed on the way leaves
 // nothing. What is no file is never replaced: a character device, a pipe of our own, and descriptors (/dev/stdout,

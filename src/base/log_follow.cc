@@ -1,11 +1,12 @@
 #include "base/log_follow.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+
+#include "base/file.h"
 
 namespace rose {
 namespace {
@@ -29,14 +30,10 @@ void LogFollower::begin_at_end() {
   for (ssize_t at = got; at > 0 && block[at - 1] != '\n'; --at) partial_.insert(partial_.begin(), block[at - 1]);
 }
 
-// Not a pipe or a device: opening or reading one may block, or act.
 bool LogFollower::open_now() {
-  file_ = Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  file_ = open_regular(path_);
   struct stat status {};
-  if (!file_ || ::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    file_.reset();
-    return false;
-  }
+  if (!file_ || ::fstat(file_.get(), &status) != 0) return false;
   device_ = status.st_dev;
   inode_ = status.st_ino;
   offset_ = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <regex>
 
 #include "base/utf8.h"
 
@@ -71,32 +70,6 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string found = closest(word, candidates);
   return found.empty() ? std::string{} : fmt::format("did you mean '{}'?", found);
-}
-
-std::string regex_problem(std::string_view pattern) {
-  // std::regex compiles by recursion: a hostile pattern of megabytes would end in a stack overflow.
-  constexpr std::size_t kMost = 1000;
-  if (pattern.size() > kMost) return fmt::format("it has {} characters, up to {} are accepted", pattern.size(), kMost);
-  try {
-    std::regex(pattern.begin(), pattern.end(), std::regex::ECMAScript);
-  } catch (const std::regex_error& error) {
-    switch (error.code()) {
-      case std::regex_constants::error_brack: return "a '[' is not closed";
-      case std::regex_constants::error_paren: return "a '(' is not closed or a ')' not opened";
-      case std::regex_constants::error_brace: return "a '{' is not closed";
-      case std::regex_constants::error_badbrace: return "bad numbers in '{}'";
-      case std::regex_constants::error_range: return "a bad range in '[]'";
-      case std::regex_constants::error_badrepeat: return "a '*', '+', '?' or '{' repeats nothing";
-      case std::regex_constants::error_escape: return "a bad '\\' escape";
-      case std::regex_constants::error_backref: return "a reference to a group that does not exist";
-      case std::regex_constants::error_ctype: return "an unknown character class";
-      case std::regex_constants::error_complexity:
-      case std::regex_constants::error_space:
-      case std::regex_constants::error_stack: return "it is too complex";
-      default: return error.what();
-    }
-  }
-  return {};
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

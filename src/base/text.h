@@ -16,9 +16,6 @@ namespace rose {
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        const std::vector<std::string>& candidates);
 
-// Why `pattern` can't be used as an ECMAScript std::regex; "" when it can.
-[[nodiscard]] std::string regex_problem(std::string_view pattern);
-
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
 // What a terminal may be shown: control characters, and bytes that are no UTF-8, as \xNN.

@@ -10,6 +10,7 @@
 #include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/regex.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "kernel/noise.h"
@@ -368,7 +369,7 @@ void Reader::read_ready(toml::Table& table, Node& node) {
   std::uint16_t port = 0;
   if (ready_table->integer("tcp", port, 1, 65535)) ready.tcp = port;
   if (ready_table->string("log", ready.log))
-    if (const std::string problem = regex_problem(*ready.log); !problem.empty())
+    if (const std::string problem = Regex(*ready.log).problem(); !problem.empty())
       ready_table->wrong("log", fmt::format("{} is not a regular expression (ECMAScript): {}",
                                             toml::quoted(*ready.log), problem));
   read_command(*ready_table, "command", Where::node, ready.command);

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -179,11 +180,28 @@ Fd raise(Fd fd) {
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
 }
 
+constexpr const char* kLogHint = "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
+
+// The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe, which would
+// hold rose up, or a link to a file that is not the user's.
 Result<Fd> open_log(const std::string& path, const Credentials* user) {
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), errno);
-  if (user != nullptr && ::fchown(fd.get(), user->uid, user->gid) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", path), errno);
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Fd fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0644));
+  if (fd) {
+    if (user != nullptr && ::fchown(fd.get(), user->uid, user->gid) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", path), errno);
+    return raise(std::move(fd));
+  }
+  if (errno == EEXIST) fd = Fd(::open(path.c_str(), kFlags));
+  const int err = errno;
+  struct stat info {};
+  const bool there = fd && ::fstat(fd.get(), &info) == 0;
+  if (err == ELOOP || err == ENXIO || (there && !S_ISREG(info.st_mode)))
+    return fail(ErrorKind::inconclusive, fmt::format("{} is not a regular file any more", path), kLogHint);
+  if (!there) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), err);
+  if (user != nullptr && info.st_uid != user->uid)
+    return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid), kLogHint);
+  ::fcntl(fd.get(), F_SETFL, O_APPEND);  // what the node writes there need not know of our caution
   return raise(std::move(fd));
 }
 

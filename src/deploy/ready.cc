@@ -11,8 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <regex>
 
+#include "base/file.h"
+#include "base/regex.h"
 #include "base/text.h"
 
 namespace rose::deploy {
@@ -72,14 +73,13 @@ class TcpProbe : public Probe {
   bool connected_ = false;
 };
 
-// std::regex recurses for each character: longer lines are searched in pieces that overlap.
-constexpr std::size_t kMostRegexBytes = 4096;
+// A line without end is searched in pieces that overlap.
 constexpr std::size_t kOverlap = 1024;
 constexpr std::size_t kChunk = 65536;
 
 class LogProbe : public Probe {
  public:
-  LogProbe(std::string text, std::regex pattern, std::vector<LogStart> logs)
+  LogProbe(std::string text, Regex pattern, std::vector<LogStart> logs)
       : text_(std::move(text)), pattern_(std::move(pattern)) {
     for (LogStart& log : logs) logs_.push_back({std::move(log.path), log.offset, {}});
   }
@@ -99,17 +99,8 @@ class LogProbe : public Probe {
     std::string rest;  // a line not ended yet
   };
 
-  bool match(std::string_view line) const {
-    for (;;) {
-      const std::string_view piece = line.substr(0, kMostRegexBytes);
-      if (std::regex_search(piece.begin(), piece.end(), pattern_)) return true;
-      if (line.size() <= kMostRegexBytes) return false;
-      line.remove_prefix(kMostRegexBytes - kOverlap);
-    }
-  }
-
   bool search(Log& log) {
-    const Fd fd(::open(log.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd fd = open_regular(log.path);
     if (!fd) return false;
     std::vector<char> buffer(kChunk);
     bool more = false;
@@ -121,18 +112,18 @@ class LogProbe : public Probe {
       log.rest.append(buffer.data(), static_cast<std::size_t>(n));
       std::size_t begin = 0;
       for (std::size_t end; (end = log.rest.find('\n', begin)) != std::string::npos; begin = end + 1)
-        if (match(std::string_view(log.rest).substr(begin, end - begin))) return true;
+        if (pattern_.found_in(std::string_view(log.rest).substr(begin, end - begin))) return true;
       log.rest.erase(0, begin);
       if (log.rest.size() > kChunk) {
-        if (match(log.rest)) return true;
+        if (pattern_.found_in(log.rest)) return true;
         log.rest.erase(0, log.rest.size() - kOverlap);
       }
     }
-    return more && !log.rest.empty() && match(log.rest);
+    return more && !log.rest.empty() && pattern_.found_in(log.rest);
   }
 
   std::string text_;
-  std::regex pattern_;
+  Regex pattern_;
   std::vector<Log> logs_;
 };
 
@@ -171,12 +162,10 @@ std::unique_ptr<Probe> tcp_probe(int netns_fd, const std::string& ip, std::uint1
 }
 
 Result<std::unique_ptr<Probe>> log_probe(const std::string& pattern, std::vector<LogStart> logs) {
-  try {
-    return std::unique_ptr<Probe>(
-        std::make_unique<LogProbe>(pattern, std::regex(pattern, std::regex::ECMAScript), std::move(logs)));
-  } catch (const std::regex_error& error) {
-    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, error.what()));
-  }
+  Regex compiled(pattern);
+  if (const std::string problem = compiled.problem(); !problem.empty())
+    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, problem), std::string(kRegexForm));
+  return std::unique_ptr<Probe>(std::make_unique<LogProbe>(pattern, std::move(compiled), std::move(logs)));
 }
 
 std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady spawn) {
@@ -184,7 +173,7 @@ std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady 
 }
 
 std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd = open_regular(path);
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return {};
   const auto size = static_cast<std::uint64_t>(info.st_size);

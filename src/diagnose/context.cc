@@ -1,10 +1,9 @@
 #include "diagnose/context.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
 #include "diagnose/extract.h"
 #include "kernel/syscalls.h"
 
@@ -22,10 +21,6 @@ constexpr std::uint64_t kFewEvents = 8;  // so many are never called frequent, h
 // A rename is known by what it makes: the temporary name it starts from may differ each time.
 trace::StringId telling_path(const trace::Event& event, std::string_view syscall) {
   return syscall.starts_with("rename") && event.path2 != 0 ? event.path2 : event.path;
-}
-
-bool matches(const std::string& glob, std::string_view text) {
-  return fnmatch(glob.c_str(), std::string(text).c_str(), 0) == 0;
 }
 
 }  // namespace
@@ -63,10 +58,10 @@ bool meets(const trace::Trace& trace, const trace::Event& event, const Condition
   if (condition.kind != ConditionKind::syscall || event.type != EventType::sys) return false;
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
   if (info == nullptr || info->name != condition.call.syscall) return false;
-  if (condition.call.path && !(event.path != 0 && matches(*condition.call.path, trace.str(event.path))) &&
-      !(event.path2 != 0 && matches(*condition.call.path, trace.str(event.path2))))
+  if (condition.call.path && !(event.path != 0 && glob_match(*condition.call.path, trace.str(event.path))) &&
+      !(event.path2 != 0 && glob_match(*condition.call.path, trace.str(event.path2))))
     return false;
-  return !condition.call.peer || (event.peer != 0 && matches(*condition.call.peer, trace.str(event.peer)));
+  return !condition.call.peer || (event.peer != 0 && glob_match(*condition.call.peer, trace.str(event.peer)));
 }
 
 ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)

@@ -1,10 +1,9 @@
 #include "diagnose/stops.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "diagnose/context.h"
 
 namespace rose::diagnose {
@@ -118,7 +117,7 @@ void Stops::looked(const std::vector<Seen>& seen) {
   // The control run names its calls better than by their kind.
   const auto named = [&](std::size_t i, int count) {
     return std::count_if(known_.begin(), known_.end(), [&](const Stop& stop) {
-             return fnmatch(kinds_[i].syscall.c_str(), stop.call.syscall.c_str(), 0) == 0;
+             return glob_match(kinds_[i].syscall, stop.call.syscall);
            }) >= count;
   };
   // Right behind the call that the context ends with is where level 2 has been.

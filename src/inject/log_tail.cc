@@ -1,12 +1,11 @@
 #include "inject/log_tail.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/fd.h"
+#include "base/file.h"
 
 namespace rose::inject {
 namespace {
@@ -40,7 +39,7 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     // A line that was begun before and ends now appears now: start where it starts.
     std::uint64_t offset = last->sizes[i];
-    const Fd file(::open(files_[i].c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd file = open_regular(files_[i]);
     const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);
     std::string text(back, '\0');
     if (file && ::pread(file.get(), text.data(), back, static_cast<off_t>(offset - back)) == static_cast<ssize_t>(back)) {

@@ -1,7 +1,6 @@
 #include "observe/triggers.h"
 
 #include <poll.h>
-#include <re2/re2.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/log.h"
 #include "base/log_follow.h"
 #include "base/thread.h"
+#include "base/regex.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 
@@ -36,13 +36,6 @@ std::string excerpt(std::string_view text) {
   return out;
 }
 
-// A hostile line must cost time in proportion to its length: hence RE2, which does not back-track.
-std::unique_ptr<re2::RE2> compile(const std::string& regex) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  return std::make_unique<re2::RE2>(regex, options);
-}
-
 class Watcher final : public Triggers {
  public:
   Watcher(TriggerOptions options, Tracer& tracer, Recorder& recorder)
@@ -52,7 +45,7 @@ class Watcher final : public Triggers {
 
   Result<void> begin() {
     for (const LogWatch& watch : options_.logs) {
-      Log log{LogFollower(watch.file), compile(watch.regex), watch.file};
+      Log log{LogFollower(watch.file), Regex(watch.regex), watch.file};
       log.follower.begin_at_end();
       logs_.push_back(std::move(log));
     }
@@ -74,7 +67,7 @@ class Watcher final : public Triggers {
  private:
   struct Log {
     LogFollower follower;
-    std::unique_ptr<re2::RE2> regex;
+    Regex regex;
     std::filesystem::path file;
   };
 
@@ -163,7 +156,7 @@ class Watcher final : public Triggers {
     bool more = false;
     for (Log& log : logs_) {
       more |= log.follower.read([&](std::string_view line) {
-        if (re2::RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), *log.regex))
+        if (log.regex.found_in(line))
           trigger({TriggerKind::log, fmt::format("{}: {}", log.file.string(), excerpt(line))});
         return true;
       });
@@ -259,9 +252,9 @@ Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text)
   LogWatch watch{std::filesystem::absolute(text.substr(0, colon), error), std::string(text.substr(colon + 1))};
   if (std::filesystem::exists(watch.file, error) && !std::filesystem::is_regular_file(watch.file, error))
     return fail(ErrorKind::usage, fmt::format("{}: {} is not a regular file", option, watch.file.string()));
-  if (const auto regex = compile(watch.regex); !regex->ok())
-    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a regular expression: {}", option, excerpt(watch.regex), regex->error()),
-                "as in ECMAScript, without back references and looking around (RE2)");
+  if (const std::string problem = Regex(watch.regex).problem(); !problem.empty())
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a regular expression: {}", option, excerpt(watch.regex), problem),
+                std::string(kRegexForm));
   return watch;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/file.h"
+#include "base/regex.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "kernel/syscalls.h"
@@ -602,8 +603,8 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
       break;
     case ConditionKind::log:
       if (table.string("log", condition.log))
-        if (const std::string problem = regex_problem(condition.log); !problem.empty())
-          table.wrong("log", fmt::format("{} is not a regular expression (ECMAScript): {}",
+        if (const std::string problem = Regex(condition.log).problem(); !problem.empty())
+          table.wrong("log", fmt::format("{} is not a regular expression: {}",
                                          toml::quoted(condition.log), problem));
       break;
     case ConditionKind::process_state: {

@@ -1,6 +1,7 @@
 #include "deploy/deployment.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -485,6 +486,51 @@ TEST_CASE("attached nodes are found, told apart and ended", "[deploy]") {
     REQUIRE(!started);
     CHECK(started.error().message.find("node n1: pid file: cannot open") == 0);
   }
+}
+
+TEST_CASE("what a node's user puts in the place of a log is not opened by root", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sleep", "100"}});
+  config.nodes[0].user = "nobody";
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  const std::string log = dir.path + "/n1/stdout.log";
+  const std::string secret = dir.path + "/secret";
+  REQUIRE(write_file(secret, "root's\n"));
+  REQUIRE(std::filesystem::remove(log));
+  std::string problem;
+  SECTION("a pipe") {
+    REQUIRE(::mkfifo(log.c_str(), 0666) == 0);
+    problem = "is not a regular file any more";
+  }
+  SECTION("a link") {
+    std::filesystem::create_symlink(secret, log);
+    problem = "is not a regular file any more";
+  }
+  SECTION("another name of root's file") {
+    std::filesystem::create_hard_link(secret, log);
+    problem = "belongs to user 0, not to the node's";
+  }
+  SECTION("a file of its own") {
+    REQUIRE(write_file(log, "before\n"));
+    REQUIRE(::chown(log.c_str(), 65534, 65534) == 0);
+  }
+  std::atomic<bool> answered{false};
+  Result<std::string> answer = std::string();
+  std::thread asking([&] {
+    answer = node_request(dir.path, "restart", "n1");
+    answered = true;
+  });
+  CHECK(eventually([&] { return answered.load(); }, 30 * kSecond));
+  const Fd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // should somebody wait for one
+  asking.join();
+  INFO((answer ? *answer : answer.error().message));
+  CHECK(answer.has_value() == problem.empty());
+  if (!answer) CHECK(answer.error().message == fmt::format("{} {}", log, problem));
+  struct stat info {};
+  REQUIRE(::stat(secret.c_str(), &info) == 0);
+  CHECK(info.st_uid == 0);
+  deployment->stop();
 }
 
 TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {

@@ -1,17 +1,21 @@
 #include "deploy/environment.h"
 
 #include <asm/prctl.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <thread>
 
 #include "deploy/identity.h"
 #include "deploy/launch.h"
@@ -212,10 +216,30 @@ TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
 
   REQUIRE(!log_probe("(", {}));
   CHECK(log_probe("(", {}).error().kind == ErrorKind::input);
-  // A line far longer than the recursion of std::regex would survive.
+  // A line far longer than any stack is deep.
   auto hostile = log_probe("^(a|b)*c", {{path, 0}});
   REQUIRE(write_file(path, std::string(1'000'000, 'a') + "\n"));
   CHECK(!(*hostile)->ready().value());
+}
+
+TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
+  const Folder folder;
+  const std::string path = folder.path + "/stdout.log";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  std::atomic<bool> read{false};
+  std::thread reading([&] {
+    auto probe = log_probe("ready", {{path, 0}});
+    CHECK(!(*probe)->ready().value());
+    CHECK(tail(path, 3).empty());
+    read = true;
+  });
+  for (int i = 0; i < 10'000 && !read; ++i) ::usleep(1000);
+  CHECK(read);
+  while (!read) {
+    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // lets go who waits
+    ::usleep(1000);
+  }
+  reading.join();
 }
 
 TEST_CASE("tails are short", "[deploy]") {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "diagnose/context.h"
 #include "diagnose_world.h"
 #include "trace/jsonl.h"
 #include "trace_random.h"
@@ -38,6 +39,21 @@ TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
   REQUIRE(plan.schedules[0].faults.size() == 1);
   REQUIRE(plan.schedules[0].faults[0].when.size() == 1);
   CHECK(plan.schedules[0].faults[0].when[0].elapsed_ns == 5 * kSecond);
+}
+
+TEST_CASE("globs mean in the search what they mean in an injected condition: brackets and backslashes are themselves") {
+  Dump dump;
+  dump.sys(1, "n1", "rename", "/srv/[1]/a\\b");
+  const trace::Trace trace = dump.take();
+  schedule::Condition condition;
+  condition.kind = schedule::ConditionKind::syscall;
+  condition.call.syscall = "rename*";
+  for (const auto& [glob, meant] : std::vector<std::pair<std::string, bool>>{
+           {"*/[1]/a\\b", true}, {"*/[1]/*", true}, {"*/?1?/*", true}, {"*/[0-9]/*", false}, {"*/a\\*", true}, {"*/1/*", false}}) {
+    INFO(glob);
+    condition.call.path = glob;
+    CHECK(meets(trace, trace.events.at(0), condition) == meant);
+  }
 }
 
 TEST_CASE("two kills far apart are two crashes; SIGTERM stays SIGTERM") {

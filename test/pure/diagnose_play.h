@@ -2,10 +2,9 @@
 // (conditions in order, counts, `after`, groups); the bug is a rule over what fired where.
 #pragma once
 
-#include <fnmatch.h>
-
 #include <set>
 
+#include "base/text.h"
 #include "diagnose_world.h"
 
 namespace rose::diagnose::test {
@@ -110,8 +109,8 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    return fnmatch(call.syscall.c_str(), act.syscall.c_str(), 0) == 0 &&
-           (!call.path || fnmatch(call.path->c_str(), act.path.c_str(), 0) == 0);
+    return glob_match(call.syscall, act.syscall) &&
+           (!call.path || glob_match(*call.path, act.path));
   }
 
   bool done(std::size_t i) const { return states_[i].outcome.fired || states_[i].outcome.withdrawn; }

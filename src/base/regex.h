@@ -1,0 +1,35 @@
+// Regular expressions of users: RE2's, as ECMAScript without back references and looking around. A hostile line or pattern costs time
+// in proportion to its length, and no stack.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace re2 {
+class RE2;
+}
+
+namespace rose {
+
+// What a message says about the accepted form.
+inline constexpr std::string_view kRegexForm = "as in ECMAScript, without back references and looking around (RE2)";
+
+class Regex {
+ public:
+  explicit Regex(std::string_view pattern);
+  Regex(Regex&&) noexcept;
+  Regex& operator=(Regex&&) noexcept;
+  ~Regex();
+
+  // Why it can't be used; "" when it can.
+  [[nodiscard]] std::string problem() const;
+  // Anywhere in the text; safe from several threads. False when it can't be used.
+  [[nodiscard]] bool found_in(std::string_view text) const;
+
+ private:
+  std::unique_ptr<re2::RE2> compiled_;  // null: too long
+  std::size_t size_ = 0;
+};
+
+}  // namespace rose
