@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "kernel/probe.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
@@ -67,6 +68,12 @@ Result<void> need_root(std::string_view command) {
   return fail(ErrorKind::environment,
               fmt::format("'rose {}' makes namespaces and cgroups and loads kernel programs: it needs root", command),
               fmt::format("run it with sudo; 'rose doctor' lists what is missing"));
+}
+
+Result<void> need_process_ids(std::string_view command) {
+  const kernel::Capability ids = kernel::probe("process_ids");
+  if (ids.ok) return {};
+  return fail(ErrorKind::environment, fmt::format("'rose {}' cannot work here: {}", command, ids.detail), ids.remedy);
 }
 
 void export_own_name() {

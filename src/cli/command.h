@@ -48,6 +48,8 @@ void print(std::string_view text);
 
 // Root is needed to make namespaces and cgroups and to load programs; said before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);
+// What traces or injects: kernel programs must see the process ids that rose sees. ErrorKind::environment in another PID namespace.
+[[nodiscard]] Result<void> need_process_ids(std::string_view command);
 
 // Commands of the deployment inherit ROSE_EXE, this binary: for `"$ROSE_EXE" node restart n2` in workloads.
 void export_own_name();

@@ -244,6 +244,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
   ROSE_CHECK(need_root("diagnose"));
+  ROSE_CHECK(need_process_ids("diagnose"));
   ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(cancel::install());
   export_own_name();

@@ -23,6 +23,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
     return fail(ErrorKind::input, fmt::format("{}: there is no [workload]", options.config),
                 "add [workload] with the command that drives the system");
   ROSE_CHECK(need_root("profile"));
+  ROSE_CHECK(need_process_ids("profile"));
   ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(cancel::install());
   export_own_name();

@@ -87,6 +87,7 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   const int jobs = options.jobs.value_or(config.diagnose.jobs);
   ROSE_CHECK(replay::check_jobs(config, jobs));
   ROSE_CHECK(need_root("replay"));
+  ROSE_CHECK(need_process_ids("replay"));
   if (!options.junit.empty()) ROSE_CHECK(check_output("--junit", options.junit));
   ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
   ROSE_CHECK(cancel::install());

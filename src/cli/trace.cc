@@ -229,6 +229,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
   ROSE_CHECK(need_root("trace"));
+  ROSE_CHECK(need_process_ids("trace"));
   ROSE_CHECK(cancel::install(true));
   export_own_name();
   if (profile) run_options.profile = &*profile;

@@ -146,6 +146,20 @@ Finding probe_raw_tracepoint() {
   return yes("sys_enter and sys_exit fire");
 }
 
+// A program sees the ids of the first PID namespace; what rose asks it about bears the ids of rose's own.
+Finding probe_process_ids() {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_RAW_TRACEPOINT, count_calls_of(counter, ::getpid()), error);
+  if (!program) return no_errno("loading a raw tracepoint program", error);
+  const Fd link(bpf_raw_tracepoint_open("sys_enter", program.get()));
+  if (link.get() < 0) return no_errno("attaching to sys_enter", errno);
+  ::syscall(SYS_getppid);
+  if (counter.value() == 0) return no("rose lives in a PID namespace of its own, where processes bear other ids than the kernel's programs see");
+  return yes("kernel programs see the process ids that rose sees");
+}
+
 Finding probe_process_tracepoints() {
   const auto live = [] {
     Child child([](int) { return 0; });
@@ -688,6 +702,8 @@ constexpr Probe kProbes[] = {
     {"memory_lock", probe_memory_lock, false, "BPF memory is not limited by ulimit",
      "large windows of the tracer may be refused", "raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit"},
     {"raw_tracepoint", probe_raw_tracepoint, true, "system calls are traced", "system calls cannot be traced", kTooOld},
+    {"process_ids", probe_process_ids, true, "", "processes cannot be told apart: nothing is traced or injected",
+     "run rose in the machine's PID namespace: docker run --pid=host, hostPID in Kubernetes, or nsenter --target 1 --pid"},
     {"process_tracepoints", probe_process_tracepoints, true, "crashes and exits are traced",
      "crashes and exits cannot be traced", kTooOld},
     {"io_uring_tracepoints", probe_io_uring_tracepoints, false, "failures of io_uring's operations are traced",

@@ -76,6 +76,14 @@ Code count_and_return(const Counter& counter, int result) {
   return code;
 }
 
+Code count_calls_of(const Counter& counter, pid_t pid) {
+  const Code counting = count_and_return(counter, 0);
+  Code code = {call(BPF_FUNC_get_current_pid_tgid), insn(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
+               insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 2, pid), move(BPF_REG_0, 0), exit_program()};
+  code.insert(code.end(), counting.begin(), counting.end());
+  return code;
+}
+
 Code send_kill() { return {move(BPF_REG_1, SIGKILL), call(BPF_FUNC_send_signal), move(BPF_REG_0, 0), exit_program()}; }
 
 Code output_to_ring(int ring_fd, std::uint64_t record) {
