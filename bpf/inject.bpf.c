@@ -142,6 +142,13 @@ static __always_inline void ring(__u32 chain, __u32 what, __u64 now)
 	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), BPF_RB_FORCE_WAKEUP);
 }
 
+static __always_inline void ring_changed(__u32 chain, __u32 tid, __u32 syscall, __u64 now)
+{
+	struct rose_bell bell = { .chain = chain, .what = ROSE_CHANGED, .ns = now, .tid = tid, .syscall = syscall };
+
+	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), 0);
+}
+
 struct opening {
 	__u32 first;
 	__u32 pad;

@@ -182,11 +182,15 @@ struct rose_word {
 /* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
 struct rose_bell {
 	__u32 chain;
-	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken; 5 see below */
+	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken; 5, 6 see below */
 	__u64 ns;
+	__u32 tid;
+	__u32 syscall;
 };
 /* `what` of a bell that asks for a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
 #define ROSE_PAGE_IN 5u
+/* `tid` makes the call `syscall`, which ends as `chain` says. This one is told nowhere else. */
+#define ROSE_CHANGED 6u
 
 struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0 unused */
@@ -387,7 +391,7 @@ ROSE_SIZE(rose_pending, 136);
 ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_word, 8);
-ROSE_SIZE(rose_bell, 16);
+ROSE_SIZE(rose_bell, 24);
 ROSE_SIZE(rose_settings, 48);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_call, 152);

@@ -640,6 +640,7 @@ int rose_call(struct pt_regs *ctx)
 		rose_describe(look, call->index, number);
 	if (call->action == ROSE_DO_ANSWER) {
 		bpf_override_return(ctx, call->answer);
+		ring_changed(call->index, d.tid, number, d.now);
 	} else if (call->action == ROSE_DO_CRASH) {
 		int hit = is_meant(chain);
 

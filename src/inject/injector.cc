@@ -100,7 +100,8 @@ struct Follow {
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
-  std::string call;                  // where it fired; these under mutex_
+  std::vector<pid_t> struck;         // signalled or stopped; these under mutex_
+  std::string call;                  // where it fired
   std::string detail;
   std::string trouble;
 };
@@ -146,10 +147,10 @@ class ScheduleInjector final : public Injector, private Hands {
     return {};
   }
 
-  void workload_began() override {
+  void workload_began(std::int64_t zero_ns) override {
     // Once more: a socket that was made before its process came to the node, and bound afterwards, is known by now.
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) look_at_sockets(i);
-    workload_ns_ = now_ns();
+    workload_ns_ = static_cast<std::uint64_t>(zero_ns);
     state_->begin(workload_ns_);
   }
 
@@ -174,6 +175,7 @@ class ScheduleInjector final : public Injector, private Hands {
     if (thread_.joinable()) {
       ring();
       thread_.join();
+      programs_->drain();  // what was changed last
     }
     for (auto& worker : workers_) worker->finish();
     end_clocks();
@@ -195,6 +197,33 @@ class ScheduleInjector final : public Injector, private Hands {
   std::vector<schedule::FaultOutcome> outcomes() const override {
     const std::lock_guard lock(mutex_);
     return final_ ? *final_ : compute();
+  }
+
+  Deeds deeds() const override {
+    Deeds all;
+    {
+      const std::lock_guard lock(deeds_mutex_);
+      all = deeds_;
+    }
+    for (const auto& [i, call] : programs_->changed()) all.calls.push_back({i, call.at_ns, call.tid, call.syscall});
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
+      const auto& chain = plan_->chains[i];
+      const bool pause = chain.data.kind == ROSE_CHAIN_PAUSE;
+      if ((!pause && chain.data.kind != ROSE_CHAIN_CRASH && chain.fault->then_do != schedule::ThenDo::crash) ||
+          state_->state(i) != ROSE_FIRED || follow_[i].nobody)
+        continue;
+      Stroke stroke{i, name_of(i), static_cast<std::int64_t>(state_->fired_ns(i)), static_cast<std::int64_t>(follow_[i].ended_ns.load()),
+                    pause, chain.fault->scope == schedule::Scope::all,
+                    chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL, {}};
+      {
+        const std::lock_guard lock(mutex_);
+        stroke.pids = follow_[i].struck;
+      }
+      // What the kernel signalled on the spot.
+      if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) stroke.pids.push_back(done);
+      all.strokes.push_back(std::move(stroke));
+    }
+    return all;
   }
 
   bool finished() const override {
@@ -474,7 +503,7 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     bool moved = false;
     LogTail::read(reader, [&](std::string_view line) {
-      if (!state_->is_there(condition.data.node, node) || !std::regex_search(line.begin(), line.end(), *condition.log)) return true;
+      if (!state_->is_there(condition.data.node, node) || !condition.log->found_in(line)) return true;
       state_->count(i, 0, 0, now_ns(), static_cast<std::uint32_t>(node));
       if (is_current(i)) return true;
       moved = true;
@@ -606,6 +635,7 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto& chain = plan_->chains[i];
     const auto done = static_cast<pid_t>(state_->chain(i).signalled);
     const auto pids = targets(i);
+    note_struck(i, pids);
     const bool all = chain.fault->scope == schedule::Scope::all;
     // The whole node and its main process are the deployment's to kill; others are signalled one by one.
     const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
@@ -637,6 +667,11 @@ class ScheduleInjector final : public Injector, private Hands {
     return hit;
   }
 
+  void note_struck(std::size_t i, const std::vector<pid_t>& pids) {
+    const std::lock_guard lock(mutex_);
+    follow_[i].struck = pids;
+  }
+
   void add_detail(std::size_t i, std::string text) {
     const std::lock_guard lock(mutex_);
     follow_[i].detail = std::move(text);
@@ -650,6 +685,7 @@ class ScheduleInjector final : public Injector, private Hands {
       return;
     }
     follow_[i].paused = true;
+    note_struck(i, pids);
     const bool all = chain.fault->scope == schedule::Scope::all;
     if (auto ok = deployment_->pause(node_of(i), all ? deploy::Scope::all : deploy::Scope::main); !ok) {
       trouble(i, ok.error());
@@ -702,6 +738,7 @@ class ScheduleInjector final : public Injector, private Hands {
     const bool mine = std::find(pids.begin(), pids.end(), tgid) != pids.end();
     if (pids.empty()) return false;
     follow_[i].paused = true;
+    note_struck(i, pids);
     if (chain.fault->scope == schedule::Scope::all) {
       // Not waiting until all stand still: the caller here does so only in its held call.
       if (auto ok = deployment_->pause_at_once(node_of(i)); !ok) trouble(i, ok.error());
@@ -716,6 +753,11 @@ class ScheduleInjector final : public Injector, private Hands {
   void fired_at(std::size_t i, const std::string& call) override {
     const std::lock_guard lock(mutex_);
     follow_[i].call = call;
+  }
+
+  void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
+    const std::lock_guard lock(deeds_mutex_);
+    if (deeds_.calls.size() < kMostChangedCalls) deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
   }
 
   // ---- results ----
@@ -883,6 +925,8 @@ class ScheduleInjector final : public Injector, private Hands {
   std::uint64_t armed_ns_ = 0;
   std::vector<LogTail> tails_;
   std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;  // by condition and node
+  mutable std::mutex deeds_mutex_;
+  Deeds deeds_;
   std::mutex rounds_mutex_;
   std::condition_variable round_done_;
   std::uint64_t rounds_wanted_ = 0, rounds_done_ = 0;

@@ -21,6 +21,28 @@ namespace rose::inject {
 [[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
                                  bool allow_attached = false);
 
+// What an injector did, for who must tell it from what happened. Times are of the monotonic clock.
+struct ChangedCall {
+  std::size_t fault = 0;   // of the schedule
+  std::int64_t at_ns = 0;  // when it was decided about the call, ahead of it
+  pid_t tid = 0;
+  int syscall = 0;
+};
+struct Stroke {            // of a crash or pause
+  std::size_t fault = 0;
+  std::string node;
+  std::int64_t at_ns = 0;
+  std::int64_t ended_ns = 0;  // a pause; 0: not yet
+  bool pause = false;
+  bool whole = false;         // all that the node is, not these processes alone
+  int signal = 0;
+  std::vector<pid_t> pids;
+};
+struct Deeds {
+  std::vector<ChangedCall> calls;  // as decided, the first 65,536
+  std::vector<Stroke> strokes;
+};
+
 class Injector : public deploy::NodeObserver {
  public:
   // Checks, chooses the backend for syscall faults. Nothing is attached yet.
@@ -30,8 +52,8 @@ class Injector : public deploy::NodeObserver {
 
   // Attaches programs to the created, not yet started deployment. Counting begins here.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment) = 0;
-  // Time zero of `elapsed`; faults without conditions on processes and the network fire now.
-  virtual void workload_began() = 0;
+  // Time zero of `elapsed`, by the monotonic clock; faults without conditions on processes and the network fire now.
+  virtual void workload_began(std::int64_t zero_ns) = 0;
   // Returns when everything whose time has come by now has been carried out, however busy the machine is. A short workload may be over
   // before the thread that keeps time had the processor: what the schedule has at its beginning belongs to the run all the same.
   virtual void catch_up() = 0;
@@ -40,6 +62,8 @@ class Injector : public deploy::NodeObserver {
 
   // One for each fault of the schedule, in its order; final after disarm().
   [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
+  // Final after disarm(), too.
+  [[nodiscard]] virtual Deeds deeds() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;
   // "seccomp" and why it was chosen; "" when the schedule has no syscall fault or condition.

@@ -571,11 +571,9 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
                       fmt::format("{}: node '{}' was not started by rose, which does not see its output", where,
                                   config_.nodes[one].name));
       }
-      try {
-        condition.log.emplace(source.log, std::regex::ECMAScript | std::regex::optimize);
-      } catch (const std::regex_error& error) {
-        return refuse(fault, ErrorKind::input, fmt::format("{}: bad regex '{}': {}", where, source.log, error.what()));
-      }
+      condition.log.emplace(source.log);
+      if (const std::string problem = condition.log->problem(); !problem.empty())
+        return refuse(fault, ErrorKind::input, fmt::format("{}: '{}' is not a regular expression: {}", where, source.log, problem));
       break;
     case ConditionKind::process_state:
       condition.data.kind = ROSE_ON_PROCESS;

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include "base/regex.h"
 #include "base/result.h"
 #include "config/config.h"
 #include "deploy/clock_calls.h"
@@ -27,7 +27,7 @@ struct PlannedCondition {
   rose_condition data{};
   const schedule::Condition* source = nullptr;
   std::optional<CallMatcher> call;   // syscall
-  std::optional<std::regex> log;
+  std::optional<Regex> log;
   std::string words;                 // "2nd entry of RaftLogCreate on n1"
 };
 

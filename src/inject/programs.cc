@@ -63,11 +63,23 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-int on_bell(void*, void* data, std::size_t size) {
+// What the bells tell beyond "look again".
+struct Heard {
+  std::mutex mutex;
+  std::vector<std::pair<std::size_t, Programs::Changed>> changed;
+};
+
+int on_bell(void* context, void* data, std::size_t size) {
   rose_bell bell{};
   if (size < sizeof bell) return 0;
   std::memcpy(&bell, data, sizeof bell);
   if (bell.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(bell.chain), bell.ns);
+  if (bell.what == ROSE_CHANGED) {
+    auto& heard = *static_cast<Heard*>(context);
+    const std::lock_guard lock(heard.mutex);
+    if (heard.changed.size() < kMostChangedCalls)
+      heard.changed.push_back({bell.chain, {static_cast<std::int64_t>(bell.ns), static_cast<pid_t>(bell.tid), static_cast<int>(bell.syscall)}});
+  }
   return 0;
 }
 
@@ -113,7 +125,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(site_conditions_.map(inject_->maps.rose_site_conds));
     ROSE_CHECK(groups_.map(inject_->maps.rose_groups));
     ROSE_CHECK(roles_.map(inject_->maps.rose_roles));
-    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, nullptr, nullptr);
+    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, &heard_, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
     std::uint32_t first = 0;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -196,7 +208,13 @@ class LoadedPrograms final : public Programs {
     auto& levels = settings_.as<rose_settings>()->levels;
     const auto free = std::find_if(std::begin(levels), std::end(levels),
                                    [level](auto used) { return used == 0 || used == level; });
-    if (free != std::end(levels)) *free = level;
+    if (free == std::end(levels))
+      return fail(ErrorKind::environment,
+                  fmt::format("the cgroup of node '{}', {}, stands {} deep; nodes may stand at {} different depths, which are taken: "
+                              "what its processes do in cgroups below it is not seen", node.name, node.cgroup.string(), level,
+                              std::size(levels)),
+                  "let attached nodes live at the same depth, such as in one slice");
+    *free = level;
     if (plan_.rules.empty() || netns_) return {};
     const auto bit = [index](const __u64* set) { return ((set[index / 64] >> (index % 64)) & 1) != 0; };
     const auto involved = std::any_of(plan_.rules.begin(), plan_.rules.end(), [&](const rose_rule& rule) {
@@ -279,6 +297,11 @@ class LoadedPrograms final : public Programs {
 
   std::string fired_at(std::size_t chain) const override {
     return overriding() ? describe(firings_.as<rose_firing>()[chain]) : "";
+  }
+
+  std::vector<std::pair<std::size_t, Changed>> changed() const override {
+    const std::lock_guard lock(heard_.mutex);
+    return heard_.changed;
   }
 
   Stopped stopped(std::size_t chain) const override {
@@ -526,6 +549,7 @@ class LoadedPrograms final : public Programs {
   std::string run_id_;  // name of the run's cgroup
   bool left_ = false;   // the programs for sockets that stayed there are attached
   Fd client_netns_;
+  mutable Heard heard_;
   std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
   bool detached_ = false;
   CallTables calls_;

@@ -12,6 +12,8 @@
 
 namespace rose::inject {
 
+inline constexpr std::size_t kMostChangedCalls = 65'536;  // that are remembered
+
 class Programs {
  public:
   // Loads what the plan needs; nothing is attached yet.
@@ -39,6 +41,13 @@ class Programs {
 
   // The call at which the override backend fired a fault, in words; "" when it did not.
   [[nodiscard]] virtual std::string fired_at(std::size_t chain) const = 0;
+  // The calls that the override backend changed, by fault; drain() reads them.
+  struct Changed {
+    std::int64_t at_ns = 0;
+    pid_t tid = 0;
+    int syscall = 0;
+  };
+  [[nodiscard]] virtual std::vector<std::pair<std::size_t, Changed>> changed() const = 0;
   // Packets that a partition has stopped so far, and how many of them were answered.
   struct Stopped {
     std::uint64_t packets = 0;

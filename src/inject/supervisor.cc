@@ -64,6 +64,12 @@ class Supervisor::Listener {
   void wake() { add_to(wake_.get()); }
   [[nodiscard]] bool done() const { return done_; }
 
+  // The whole call with nothing said about its result is what the kernel does itself.
+  static bool needs_no_hand(const schedule::Fault& fault) {
+    return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
+           fault.then_do == schedule::ThenDo::nothing;
+  }
+
  private:
   struct Worker {
     std::thread thread;
@@ -254,12 +260,6 @@ class Supervisor::Listener {
     });
   }
 
-  // The whole call with nothing said about its result is what the kernel does itself.
-  static bool needs_no_hand(const schedule::Fault& fault) {
-    return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
-           fault.then_do == schedule::ThenDo::nothing;
-  }
-
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id, std::int64_t done) {
     if (fault.then_do == schedule::ThenDo::crash) {
       finish_crash(chain, call, id, SIGKILL, false);
@@ -411,7 +411,10 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
       if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), static_cast<std::uint64_t>(monotonic_ns()))) continue;
       hands_.fired_at(id, call.describe());
     }
-    if (is_syscall) state_.add_injected(id);
+    if (is_syscall) {
+      state_.add_injected(id);
+      if (!Listener::needs_no_hand(fault)) hands_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
+    }
     decision.fault = &chain;
     decision.chain = id;
   }

@@ -40,6 +40,8 @@ class Hands {
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
   // Where a fault fired, in words.
   virtual void fired_at(std::size_t chain, const std::string& call) = 0;
+  // A call will end otherwise than the kernel would have ended it. May be called from several threads.
+  virtual void changed(std::size_t chain, pid_t tid, int syscall, std::uint64_t at_ns) = 0;
 };
 
 class Supervisor {

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "deploy/ready.h"
 #include "inject/injector.h"
+#include "replay/injected.h"
 
 namespace rose::replay {
 namespace {
@@ -138,9 +139,8 @@ class OneRun {
       ROSE_TRY(workload,
                deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
     }
-    began_wall_ns_ = wall_ns();
     began_ns_ = monotonic_ns();
-    if (injector_) injector_->workload_began();
+    if (injector_) injector_->workload_began(began_ns_);
     std::unique_ptr<deploy::RunningCommand> incident;
     if (options_.incident) {
       const std::int64_t limit = config_.workload ? config_.workload->timeout_ns : 60 * kSecond;
@@ -228,7 +228,10 @@ class OneRun {
       return;
     }
     run_.result.trace = std::move(*window);
-    run_.result.trace.meta.workload_ts = began_wall_ns_;
+    // One time zero for all: by the trace's own clock it is where its stamps say it is.
+    trace::Meta& meta = run_.result.trace.meta;
+    wall_offset_ = meta.wall_base_ns - meta.monotonic_base_ns;
+    if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
   }
 
@@ -237,33 +240,9 @@ class OneRun {
     if (injector_) {
       injector_->disarm();
       run_.result.faults = injector_->outcomes();
-      mark_injected();
+      mark_injected(run_.result.trace, schedule_, injector_->deeds(), wall_offset_);
     }
     undo();
-  }
-
-  // The tracer sees an injected result like any other; every view of the trace says that it was ours.
-  void mark_injected() {
-    trace::Trace& trace = run_.result.trace;
-    for (std::size_t i = 0; i < run_.result.faults.size() && i < schedule_.faults.size(); ++i) {
-      const schedule::FaultOutcome& outcome = run_.result.faults[i];
-      const schedule::Fault& fault = schedule_.faults[i];
-      if (!outcome.fired || began_wall_ns_ == 0) continue;
-      const std::int64_t fired = began_wall_ns_ + outcome.fired_ns;
-      for (trace::Event& event : trace.events) {
-        // A fault with several `times` goes on after its first call.
-        if (event.ts_ns + 1'000'000 < fired) continue;
-        const bool same_node = trace.str(event.node) == outcome.node;
-        if (fault.kind == schedule::FaultKind::syscall && event.type == trace::EventType::scf && same_node &&
-            event.err == fault.error && fault.error != 0 &&
-            (outcome.injected > 1 || (event.tid == outcome.tid && event.ts_ns - fired < kSecond)))
-          event.flags |= trace::kInjected;
-        if ((fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) && same_node &&
-            event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
-            event.ts_ns - fired < kSecond + fault.duration_ns)
-          event.flags |= trace::kInjected;
-      }
-    }
   }
 
   void undo() {
@@ -286,8 +265,8 @@ class OneRun {
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   std::string oracle_note_;
-  std::int64_t began_wall_ns_ = 0;
-  std::int64_t began_ns_ = 0;
+  std::int64_t began_ns_ = 0;      // the workload, by the monotonic clock; 0: it has not
+  std::int64_t wall_offset_ = 0;   // of the trace's clock
   bool captured_ = false;
 };
 

@@ -2,6 +2,8 @@
 #include "inject_ping.h"
 #include <csignal>
 
+#include "inject/plan.h"
+#include "inject/programs.h"
 #include "kernel/cgroup2.h"
 #include "symbols/symbols.h"
 
@@ -317,4 +319,41 @@ TEST_CASE("a node in the machine's top cgroup is said to be out of sight") {
   CHECK_FALSE(outcomes.at(0).fired);
   INFO(outcomes.at(0).why_not);
   CHECK(outcomes.at(0).why_not.find("top cgroup") != std::string::npos);
+}
+
+TEST_CASE("nodes' cgroups at more depths than the programs look at are refused") {
+  Rig rig;
+  for (int i = 0; i < 5; ++i) rig.add({"sleep", "60000"});
+  const auto schedule = schedule::parse_schedule(R"(
+version = 1
+name = "deep"
+[[fault]]
+id = "crash"
+kind = "crash"
+node = "n1"
+when = [ { function = "step_function" } ]
+)", "test.toml");
+  REQUIRE(schedule);
+  const auto plan = inject::make_plan(*schedule, rig.config, false);
+  if (!plan) FAIL(plan.error().message);
+  const auto programs = inject::Programs::load(**plan);
+  REQUIRE(programs);
+  std::filesystem::path folder = kernel::cgroup2_mount().value();
+  for (std::size_t i = 0; i < 5; ++i) {
+    folder /= "rose-none";
+    deploy::NodeInfo node;
+    node.index = i;
+    node.name = fmt::format("n{}", i + 1);
+    node.cgroup = folder;
+    node.cgroup_id = 1'000'000 + i;
+    const auto added = (*programs)->add_node(node);
+    if (i < 4) {
+      CHECK(added);
+      continue;
+    }
+    REQUIRE_FALSE(added);
+    CHECK(added.error().kind == ErrorKind::environment);
+    CHECK(added.error().message.find("node 'n5'") != std::string::npos);
+    CHECK(added.error().message.find("4 different depths") != std::string::npos);
+  }
 }

@@ -104,7 +104,7 @@ class Rig {
     ROSE_CHECK(injector->arm(*deployment));
     return deployment->start();
   }
-  void begin() { injector->workload_began(); }
+  void begin() { injector->workload_began(monotonic_ns()); }
 
   void touch(const std::string& file) { REQUIRE(write_file(path(file), "")); }
   [[nodiscard]] std::string path(const std::string& file) const { return folder.path + "/" + file; }

@@ -1,0 +1,141 @@
+// Which events of a run's trace are marked as injected: those of the very calls and processes that were, whatever looks like them.
+#include "replay/injected.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+using namespace rose;
+using namespace rose::replay;
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+
+namespace {
+
+constexpr std::int64_t kOffset = 1'763'755'200'000'000'000;  // the wall clock is ahead of the monotonic one
+
+struct World {
+  trace::Trace trace;
+  schedule::Schedule schedule;
+  inject::Deeds deeds;
+
+  Event& call(std::int64_t at, int tid, int syscall, int err) {
+    Event& event = trace.events.emplace_back();
+    event.ts_ns = kOffset + at;
+    event.type = err != 0 ? EventType::scf : EventType::sys;
+    event.node = trace.strings.intern("n1");
+    event.pid = 40;
+    event.tid = tid;
+    event.syscall = static_cast<std::int16_t>(syscall);
+    event.err = static_cast<std::int16_t>(err);
+    return event;
+  }
+  Event& process(std::int64_t at, std::string_view node, int pid, ProcessState state, int signal = 0) {
+    Event& event = trace.events.emplace_back();
+    event.ts_ns = kOffset + at;
+    event.type = EventType::ps;
+    event.node = trace.strings.intern(node);
+    event.pid = event.tid = pid;
+    event.state = state;
+    event.signal = static_cast<std::uint8_t>(signal);
+    event.flags = trace::kMain;
+    return event;
+  }
+  std::size_t fault(int error, std::optional<std::int64_t> result = {}) {
+    schedule::Fault& made = schedule.faults.emplace_back();
+    made.kind = schedule::FaultKind::syscall;
+    made.error = error;
+    made.result = result;
+    return schedule.faults.size() - 1;
+  }
+  // Positions of the marked events.
+  std::vector<std::size_t> marked() {
+    mark_injected(trace, schedule, deeds, kOffset);
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < trace.events.size(); ++i)
+      if ((trace.events[i].flags & trace::kInjected) != 0) found.push_back(i);
+    return found;
+  }
+};
+
+using Found = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("of many equal failures those are marked whose calls were changed", "[replay]") {
+  World world;
+  const auto fault = world.fault(EIO);
+  world.call(100, 7, SYS_write, EIO);   // before
+  world.call(210, 7, SYS_write, EIO);   // changed at 200
+  world.call(220, 7, SYS_write, EIO);   // the disk's own, right behind it
+  world.call(230, 8, SYS_write, EIO);   // another thread's
+  world.call(240, 7, SYS_read, EIO);    // another call's
+  world.call(900'000, 8, SYS_write, EIO);  // changed at 300: it took long
+  world.call(900'100, 8, SYS_write, EIO);
+  world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
+  CHECK(world.marked() == Found{1, 5});
+}
+
+TEST_CASE("a result that was made up is marked too; one that the tracer does not record marks nothing else", "[replay]") {
+  World world;
+  const auto lie = world.fault(0, 0);
+  const auto short_read = world.fault(0, 3);
+  world.call(210, 7, SYS_fsync, 0);
+  world.call(220, 7, SYS_fsync, 0);
+  world.call(400, 7, SYS_read, EINTR);
+  world.deeds.calls = {{lie, 200, 7, SYS_fsync}, {short_read, 300, 7, SYS_read}};
+  CHECK(world.marked() == Found{0});
+}
+
+TEST_CASE("a record that stands for several calls takes as many", "[replay]") {
+  World world;
+  const auto fault = world.fault(EIO);
+  world.call(210, 7, SYS_write, EIO).count = 3;
+  world.call(900, 7, SYS_write, EIO);
+  world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 7, SYS_write}, {fault, 400, 7, SYS_write}};
+  SECTION("all of them are its") { CHECK(world.marked() == Found{0}); }
+  SECTION("the fourth is not") {
+    world.deeds.calls.push_back({fault, 800, 7, SYS_write});
+    CHECK(world.marked() == Found{0, 1});
+  }
+}
+
+TEST_CASE("ends and pauses that were injected are marked, others beside them are not", "[replay]") {
+  World world;
+  world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);     // before
+  world.process(110, "n1", 42, ProcessState::crashed, SIGKILL);
+  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);    // born while the node died
+  world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);    // its own
+  world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);    // another node's
+  world.process(200, "n1", 46, ProcessState::started);
+  world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);    // the kernel's choice, after the restart
+  inject::Stroke stroke;
+  stroke.node = "n1";
+  stroke.at_ns = 100;
+  stroke.whole = true;
+  stroke.signal = SIGKILL;
+  stroke.pids = {42};
+  SECTION("the whole node") {
+    world.deeds.strokes = {stroke};
+    CHECK(world.marked() == Found{1, 2});
+  }
+  SECTION("one process") {
+    stroke.whole = false;
+    world.deeds.strokes = {stroke};
+    CHECK(world.marked() == Found{1});
+  }
+  SECTION("a pause") {
+    world.trace.events.clear();
+    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;   // over as ours began
+    world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
+    world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, afterwards
+    stroke.at_ns = 6'000'000;
+    stroke.ended_ns = 12'000'000;
+    stroke.pause = true;
+    world.deeds.strokes = {stroke};
+    CHECK(world.marked() == Found{1});
+  }
+}
