@@ -217,8 +217,22 @@ std::string from_here(const std::string& incident) {
   return quoted + "'" + incident.substr(end);
 }
 
+// A script that is named by its path at the beginning must be there, and executable, before anything starts.
+Result<void> check_incident(const std::string& incident) {
+  const std::string script = incident.substr(0, incident.find_first_of(" \t\n;&|<>()"));
+  if (script.find('/') == std::string::npos || script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};
+  if (::access(script.c_str(), X_OK) == 0 && !std::filesystem::is_directory(script)) return {};
+  const bool there = std::filesystem::exists(script);
+  // What the shell finds relative to the run directory only the run can tell.
+  if (!there && script.front() != '/' && !script.starts_with("./") && !script.starts_with("../")) return {};
+  return fail(ErrorKind::usage, fmt::format("--incident: {} {}", script, there ? "cannot be executed" : "does not exist"),
+              there ? fmt::format("chmod +x {}, or name its interpreter: sh {}", script, script)
+                    : "it is looked up from here, and runs in the run directory");
+}
+
 Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
   ROSE_TRY(const config::Config config, config::read_config(options.config));
+  ROSE_CHECK(check_incident(options.incident));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   replay::RunOptions run_options;

@@ -110,10 +110,32 @@ class OneRun {
       return std::move(run_);
     }
     schedule::judge(run_.result, schedule_, oracle_note_);
+    if (run_.result.verdict == schedule::Verdict::inconclusive) tell_last_words();
     return std::move(run_);
   }
 
  private:
+  // Of the commands that went otherwise than they should: their logs may go with the run directory.
+  void tell_last_words() const {
+    const auto tell = [&](const char* name) {
+      const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
+      if (!said.empty()) log::info("run {}: last lines of {}.log:\n{}", options_.number, name, said);
+    };
+    if (!run_.workload.ok()) tell("workload");
+    if (run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
+  }
+
+  // What a shell says of a command that is not there or cannot be executed. Any other end of a workload is its own affair.
+  static bool never_began(const deploy::CommandResult& ended) {
+    return !ended.started || (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
+  }
+
+  Error never_got_to_work(std::string_view name, const deploy::CommandResult& ended) const {
+    const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
+    return {ErrorKind::inconclusive, fmt::format("the {} never got to work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
+            "status 127 says that a command was not found, 126 that it could not be executed; relative names are looked up in the run directory"};
+  }
+
   Result<void> drive() {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
@@ -153,9 +175,11 @@ class OneRun {
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       run_.workload = hit ? workload->kill() : workload->wait();
       run_.result.workload_end_ns = monotonic_ns() - began_ns_;
+      if (!hit && never_began(run_.workload)) return Unexpected(never_got_to_work("workload", run_.workload));
     }
     if (incident) {
       run_.incident = incident->wait();
+      if (never_began(*run_.incident)) return Unexpected(never_got_to_work("incident", *run_.incident));
       // What it said, since its log goes with the run directory.
       const std::string said = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
       if (!said.empty()) run_.incident->note += ": " + said;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "replay/system.h"
 #include "schedule/record.h"
+#include "replay/runs_folder.h"
 #include "trace/dump.h"
 
 namespace rose::replay {
@@ -95,18 +96,16 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     return store;
   }
   const char* base = std::getenv("TMPDIR");
-  std::string name = fmt::format("{}/rose-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
-  if (::mkdtemp(name.data()) == nullptr)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", name), errno);
-  // Nodes that run as another user must be able to walk through, not to look around.
-  ::chmod(name.c_str(), 0711);
-  store.folder_ = name;
+  ROSE_TRY(RunsFolder made, make_runs_folder(base != nullptr && *base != '\0' ? base : "/tmp"));
+  store.folder_ = std::move(made.path);
+  store.in_use_ = std::move(made.in_use);
   return store;
 }
 
 RunStore::RunStore(RunStore&& other) noexcept
     : folder_(std::exchange(other.folder_, {})),
       report_(std::exchange(other.report_, std::nullopt)),
+      in_use_(std::move(other.in_use_)),
       keep_all_(other.keep_all_),
       mutex_(std::move(other.mutex_)),
       kept_(std::move(other.kept_)) {}

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "replay/run.h"
 
@@ -21,8 +22,8 @@ inline constexpr std::size_t kKeptRuns = 3;
 // Safe to use from several runs at once.
 class RunStore {
  public:
-  // With `report`, runs live below it and the record is written there; else in a fresh folder of the
-  // temporary directory, which is removed when nothing in it is kept.
+  // With `report`, runs live below it and the record is written there; else in a fresh folder among the temporary ones
+  // (runs_folder.h), which is removed when nothing in it is kept.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all);
   RunStore(RunStore&& other) noexcept;
   RunStore& operator=(RunStore&&) = delete;
@@ -57,6 +58,7 @@ class RunStore {
   RunStore() = default;
   std::filesystem::path folder_;
   std::optional<std::filesystem::path> report_;
+  Fd in_use_;  // the temporary folder's
   bool keep_all_ = false;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // for the record and kept_
   std::deque<std::filesystem::path> kept_;

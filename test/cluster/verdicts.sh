@@ -62,6 +62,15 @@ expect 0 "$rose" replay crash.toml -c works-ill.toml --runs 2 --json
 json_is 'j["run_results"][1]["workload"]' 'exited with status 1'
 says err 'the workload exited with status 1 in 2 of 2 runs'
 
+# A workload that never got to work proves nothing, and what it said is told.
+config lost.toml '"/bin/false"' /bin/sh
+sed -i 's#\["/bin/sh"\]#["/bin/sh", "-c", "echo looking for it; exec no-such-workload"]#' lost.toml
+expect 4 "$rose" replay crash.toml -c lost.toml --runs 1 --json
+json_is 'j["run_results"][0]["reason"].startswith("the workload never got to work: it exited with status 127: ")' True
+says out no-such-workload
+expect 4 "$rose" trace -c lost.toml -o lost.bin
+says out 'the workload never got to work'
+
 # It never fires but the bug shows: it shows without faults, which is no reproduction.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
 json_is 'j["run_results"][0]["verdict"]' inconclusive
@@ -74,6 +83,8 @@ done
 [ $status -eq 4 ] || [ $status -eq 2 ] || fail "a missing oracle gave exit $status"
 expect 4 "$rose" replay crash.toml -c told.toml --runs 1
 says out 'the oracle exited with status 2: cannot look'
+says err 'last lines of oracle.log:'
+says err '^(rose: )?the other half'
 # The two verdicts, and the patched build.
 expect 0 "$rose" replay crash.toml -c hit.toml --runs 3 --json
 json_is 'j["verdict"], j["rate"], j["reproduced"], j["faults"][0]["fired"]' "('reproduced', 1.0, 3, 3)"
@@ -119,6 +130,16 @@ for pair in hit:0 miss:1 unsure:4; do
   [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
 done
 config miss.toml '"/bin/false"'
+# A script that is not there is refused before anything starts, and nothing is overwritten.
+cp dump.bin before.bin
+expect 2 "$rose" trace -c miss.toml --incident './no-such-incident.sh now' -o dump.bin
+says err 'incident: ./no-such-incident.sh does not exist'
+printf 'exit 0\n' > plain.sh
+expect 2 "$rose" trace -c miss.toml --incident ./plain.sh -o dump.bin
+says err 'plain.sh cannot be executed'
+cmp dump.bin before.bin || fail "a dump was overwritten by a run that never was"
+expect 4 "$rose" trace -c miss.toml --incident 'no-such-command' -o lost.bin
+says out 'the incident never got to work'
 # An incident named from here runs in the run directory, and what it says is told.
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh

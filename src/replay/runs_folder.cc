@@ -1,0 +1,67 @@
+#include "replay/runs_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <vector>
+
+namespace rose::replay {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_ours_alone(const fs::path& folder) {
+  struct stat info {};
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0022) == 0;
+}
+
+Fd locked(const fs::path& folder, int how) {
+  Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd && ::flock(fd.get(), how | LOCK_NB) != 0) fd.reset();
+  return fd;
+}
+
+void clear_old(const fs::path& parent) {
+  struct Old {
+    std::time_t changed = 0;
+    fs::path path;
+  };
+  std::vector<Old> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    struct stat info {};
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode)) found.push_back({info.st_mtime, entry.path()});
+  }
+  std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
+  const std::time_t oldest = std::time(nullptr) - std::time_t{kKeptDays} * 24 * 3600;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i < kKeptFolders && found[i].changed >= oldest) continue;
+    if (const Fd lock = locked(found[i].path, LOCK_EX); lock) fs::remove_all(found[i].path, error);
+  }
+}
+
+Result<RunsFolder> fresh(const fs::path& parent, const char* form) {
+  std::string name = (parent / form).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", parent.string()), errno);
+  // Nodes that run as another user must be able to walk through, not to look around.
+  ::chmod(name.c_str(), 0711);
+  return RunsFolder{name, locked(name, LOCK_SH)};
+}
+
+}  // namespace
+
+Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
+  const fs::path parent = temporary / (::geteuid() == 0 ? std::string("rose-runs") : fmt::format("rose-runs-{}", ::geteuid()));
+  if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
+  if (!is_ours_alone(parent)) return fresh(temporary, "rose-XXXXXX");
+  auto made = fresh(parent, "XXXXXX");
+  clear_old(parent);
+  return made;
+}
+
+}  // namespace rose::replay

@@ -1,0 +1,79 @@
+// Temporary folders of runs: in one place, cleared by age and number, never while they are in use.
+#include "replay/runs_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <set>
+
+#include "base/file.h"
+
+using namespace rose;
+using namespace rose::replay;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Temporary {
+  std::string path = "/tmp/rosetest-runs-XXXXXX";
+  Temporary() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  ~Temporary() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+void make_older(const fs::path& folder, std::int64_t seconds) {
+  const timespec times[2] = {{std::time(nullptr) - seconds, 0}, {std::time(nullptr) - seconds, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, folder.c_str(), times, 0) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left alone", "[replay]") {
+  const Temporary temporary;
+  std::vector<RunsFolder> open;
+  std::vector<fs::path> made;
+  for (int i = 0; i < 9; ++i) {
+    auto folder = make_runs_folder(temporary.path);
+    REQUIRE(folder);
+    made.push_back(folder->path);
+    REQUIRE(write_file(folder->path / "log", "said"));
+    open.push_back(std::move(*folder));
+  }
+  CHECK(std::set<fs::path>(made.begin(), made.end()).size() == 9);
+  for (const fs::path& each : made) CHECK(each.parent_path() == made[0].parent_path());
+  struct stat info {};
+  REQUIRE(::stat(made[0].parent_path().c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777) == 0711);
+  for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // all in use
+
+  for (int i = 0; i < 9; ++i) make_older(made[static_cast<std::size_t>(i)], 100 * (9 - i));
+  make_older(made[8], (kKeptDays * 24 + 1) * std::int64_t{3600});
+  // 0 stays in use; 8 is the oldest now.
+  for (std::size_t i = 1; i < 9; ++i) open[i].in_use.reset();
+  const auto next = make_runs_folder(temporary.path);
+  REQUIRE(next);
+  std::set<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(made[0].parent_path())) left.insert(entry.path());
+  CHECK(left == std::set<fs::path>{next->path, made[7], made[6], made[5], made[4], made[0]});
+}
+
+TEST_CASE("a place for runs that others could exchange is not used", "[replay]") {
+  const Temporary temporary;
+  const auto first = make_runs_folder(temporary.path);
+  REQUIRE(first);
+  const fs::path place = first->path.parent_path();
+  SECTION("they may write there") { REQUIRE(::chmod(place.c_str(), 0777) == 0); }
+  SECTION("it is a link") {
+    fs::rename(place, temporary.path + "/elsewhere");
+    fs::create_symlink(temporary.path + "/elsewhere", place);
+  }
+  const auto second = make_runs_folder(temporary.path);
+  REQUIRE(second);
+  CHECK(second->path.parent_path() == temporary.path);
+}
