@@ -771,6 +771,7 @@ Capability answer(const Probe& entry) {
   capability.required = entry.required;
   Finding found = masked(entry.name) ? no("masked by ROSE_MASK") : entry.run();
   capability.ok = found.ok;
+  capability.untried = !found.ok && found.error != 0;
   const std::string_view follows = found.ok ? entry.with : entry.without;
   capability.detail = std::move(found.detail);
   if (!follows.empty()) capability.detail += fmt::format("{}{}", capability.detail.empty() ? "" : "; ", follows);
@@ -808,7 +809,7 @@ Capability probe(std::string_view name) {
   for (const Probe& entry : kProbes) {
     if (name == entry.name) return answer(entry);
   }
-  return {std::string(name), false, "no such capability", did_you_mean(name, probe_names()), false};
+  return {std::string(name), false, "no such capability", did_you_mean(name, probe_names()), false, false};
 }
 
 }  // namespace rose::kernel

@@ -13,6 +13,7 @@ struct Capability {
   bool ok = false;
   std::string detail;  // what was tried and found, and what follows for rose
   std::string remedy;  // how to get it; "" when ok
+  bool untried = false;   // something else failed on the way
   bool required = false;  // without it rose does not run at all; otherwise something else takes its place
 };
 

@@ -30,6 +30,9 @@ says err 'pid=host'
 expect 3 inside "$rose" trace --pid 1 --duration 1s -o dump.bin
 says err 'rose trace.*PID namespace'
 [ ! -e dump.bin ] || fail "a dump of nothing was written"
+expect 3 inside "$rose" trace -o dump.bin -- /bin/true
+says err 'PID namespace'
+expect 0 inside "$rose" trace --cgroup "$cgroups" --duration 100ms -o dump.bin
 expect 3 inside "$rose" profile -c rose.toml --runs 1
 expect 0 inside "$rose" doctor --json
 json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "process_ids"]' '[False]'
