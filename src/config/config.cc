@@ -370,7 +370,7 @@ void Reader::read_ready(toml::Table& table, Node& node) {
   if (ready_table->integer("tcp", port, 1, 65535)) ready.tcp = port;
   if (ready_table->string("log", ready.log))
     if (const std::string problem = Regex(*ready.log).problem(); !problem.empty())
-      ready_table->wrong("log", fmt::format("{} is not a regular expression (ECMAScript): {}",
+      ready_table->wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
                                             toml::quoted(*ready.log), problem));
   read_command(*ready_table, "command", Where::node, ready.command);
   ready_table->duration("timeout", ready.timeout_ns, kMs, kDay);

@@ -23,7 +23,7 @@ using Command = std::vector<std::string>;  // argv, never a shell line; not empt
 
 struct Ready {
   std::optional<std::uint16_t> tcp;      // the node's own address accepts a connection
-  std::optional<std::string> log;        // ECMAScript regex, searched in stdout.log and stderr.log
+  std::optional<std::string> log;        // RE2, searched in stdout.log and stderr.log
   std::optional<Command> command;        // exit 0 means ready
   std::int64_t timeout_ns = 30 * kSecond;
 };

@@ -102,6 +102,7 @@ class LoadedPrograms final : public Programs {
 
   Result<void> load() {
     kernel::route_libbpf_log();
+    ROSE_TRY(cgroup_root_, kernel::cgroup2_mount());
     inject_ = rose_inject__open();
     if (inject_ == nullptr) return kernel::bpf_failure("cannot open the injection programs", errno);
     std::size_t listed = 0;
@@ -171,7 +172,6 @@ class LoadedPrograms final : public Programs {
   void drain() override { (void)ring_buffer__consume(ring_); }
 
   Result<void> attach(deploy::Deployment& deployment) override {
-    ROSE_TRY(cgroup_root_, kernel::cgroup2_mount());
     netns_ = !deployment.client_netns().empty();
     run_id_ = deployment.id();
     if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));

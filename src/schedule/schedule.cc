@@ -604,7 +604,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     case ConditionKind::log:
       if (table.string("log", condition.log))
         if (const std::string problem = Regex(condition.log).problem(); !problem.empty())
-          table.wrong("log", fmt::format("{} is not a regular expression: {}",
+          table.wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
                                          toml::quoted(condition.log), problem));
       break;
     case ConditionKind::process_state: {

@@ -434,7 +434,7 @@ command = ["./kv"]
      "4:9: node.ready: one of 'tcp', 'log', 'command' is missing",
      ""},
     {kNode + "ready = { log = \"(up\" }\n",
-     "4:17: node.ready.log: '(up' is not a regular expression (ECMAScript): a '(' is not closed or "
+     "4:17: node.ready.log: '(up' is not a regular expression (RE2): a '(' is not closed or "
      "a ')' not opened",
      ""},
     {kNode + "ready = { tcp = 7000, timeout = 10 }\n",

@@ -47,7 +47,7 @@ TEST_CASE("globs mean in the search what they mean in an injected condition: bra
   const trace::Trace trace = dump.take();
   schedule::Condition condition;
   condition.kind = schedule::ConditionKind::syscall;
-  condition.call.syscall = "rename*";
+  condition.call.syscall = "rename";
   for (const auto& [glob, meant] : std::vector<std::pair<std::string, bool>>{
            {"*/[1]/a\\b", true}, {"*/[1]/*", true}, {"*/?1?/*", true}, {"*/[0-9]/*", false}, {"*/a\\*", true}, {"*/1/*", false}}) {
     INFO(glob);

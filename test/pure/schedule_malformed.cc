@@ -486,7 +486,7 @@ until = [ { elapsed = "1s" } ]
      "a number is needed",
      ""},
     {kCrash + "when = [ { log = \"[a\" } ]\n",
-     "6:18: fault.when.log: '[a' is not a regular expression (ECMAScript): a '[' is not closed",
+     "6:18: fault.when.log: '[a' is not a regular expression (RE2): a '[' is not closed",
      ""},
     {kCrash + "when = [ { state = \"crash\" } ]\n",
      "6:20: fault.when.state: 'crash' is not one of \"crashed\", \"exited\", \"paused\", \"started\"",
