@@ -34,6 +34,9 @@ class Observers final : public deploy::NodeObserver {
   std::vector<int> notified_syscalls(std::size_t node) override {
     return injector_ != nullptr ? injector_->notified_syscalls(node) : std::vector<int>{};
   }
+  deploy::ClockCalls notified_clocks(std::size_t node) override {
+    return injector_ != nullptr ? injector_->notified_clocks(node) : deploy::ClockCalls::none;
+  }
   void on_listener(std::size_t node, pid_t pid, Fd listener) override {
     if (injector_ != nullptr) injector_->on_listener(node, pid, std::move(listener));
   }
