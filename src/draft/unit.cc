@@ -45,9 +45,12 @@ std::int64_t read_time_span(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     const auto unit = units.find(std::string_view(end, static_cast<std::size_t>(word.data() + word.size() - end)));
-    if (error != std::errc() || unit == units.end() || number < 0 || number > 1e6) return 0;
-    total += static_cast<std::int64_t>(number * static_cast<double>(unit->second));
-    if (total > 365LL * 24 * 3600 * kSecond) return 0;
+    if (error != std::errc() || unit == units.end()) return 0;
+    constexpr double kMost = 365.0 * 24 * 3600 * kSecond;
+    const double span = number * static_cast<double>(unit->second);
+    if (!(span >= 0 && span <= kMost)) return 0;  // nor what is no number
+    total += static_cast<std::int64_t>(span);
+    if (total > static_cast<std::int64_t>(kMost)) return 0;
   }
   return total;
 }
