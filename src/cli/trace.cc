@@ -242,6 +242,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   run_options.tracer = replay::tracer_options(config);
   ROSE_CHECK(override_options(options, run_options.tracer));
   run_options.tracer.host_node = host_name();
+  run_options.needs_work = true;
   run_options.cut_short_is_result = true;  // Ctrl-C ends the recording, and what was recorded is written
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));

@@ -113,6 +113,7 @@ class OneRun {
       return std::move(run_);
     }
     schedule::judge(run_.result, schedule_, oracle_note_);
+    if (options_.needs_work) doubt_idle_run();
     if (run_.result.verdict == schedule::Verdict::inconclusive) tell_last_words();
     return std::move(run_);
   }
@@ -137,6 +138,17 @@ class OneRun {
     const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
     return {ErrorKind::inconclusive, fmt::format("the {} never got to work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
             "status 127 says that a command was not found, 126 that it could not be executed; relative names are looked up in the run directory"};
+  }
+
+  // A workload that could not connect drove nothing: that the bug did not show then tells nothing. Beside an incident it may have
+  // failed of that: then only a failure in its first moments counts.
+  void doubt_idle_run() {
+    constexpr std::int64_t kFirstMoments = kSecond;
+    const deploy::CommandResult& workload = run_.workload;
+    const bool early = !options_.incident || run_.result.workload_end_ns < kFirstMoments;
+    if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early) return;
+    run_.result.verdict = schedule::Verdict::inconclusive;
+    run_.result.reason = fmt::format("the workload did not do its work: it {}", workload.note);
   }
 
   Result<void> drive() {

@@ -24,6 +24,7 @@ struct RunOptions {
   observe::TracerOptions tracer;
   const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
   bool cut_short_is_result = false;            // a cancelled run is an inconclusive one, with its trace (trace -c)
+  bool needs_work = false;                     // a workload that fails at once says nothing: inconclusive (trace -c)
   std::optional<std::string> incident;         // a /bin/sh command beside the workload (trace -c)
   // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&)> tracer_ready;
