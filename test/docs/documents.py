@@ -71,9 +71,25 @@ def check_links():
                 fail(f"README.md does not lead to {file.relative_to(root)}")
 
 
+def shell_blocks(text):
+    """The code blocks that name no other language than a shell's."""
+    block, language = None, ""
+    for line in text.splitlines():
+        fence = re.match(r"\s*```(\S*)\s*$", line)
+        if not fence:
+            if block is not None:
+                block.append(line)
+        elif block is None:
+            block, language = [], fence[1]
+        else:
+            if language in ("", "sh", "bash", "console"):
+                yield "\n".join(block)
+            block = None
+
+
 def shown_commands(text):
     """Lines of code blocks that call rose, continued lines joined; pipes and redirections cut off."""
-    for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```\s*$", text, flags=re.M | re.S):
+    for block in shell_blocks(text):
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"\s+#.*", "", line.strip().removeprefix("$ "))
             line = re.sub(r"^(?:\$\S*rose|\S*/rose)(?=\s)", "rose", line)
