@@ -332,7 +332,8 @@ before = { syscall = "openat", path = "*/n1/c" }
     CHECK(one.fired);
     CHECK(one.ended_ns - one.fired_ns >= 300 * kMs);
   }
-  CHECK(outcomes.at(0).ended_ns <= outcomes.at(1).fired_ns);
+  // Its end is noted once the node runs again, and may be so after what the node does next.
+  CHECK(outcomes.at(1).fired_ns - outcomes.at(0).fired_ns >= 300 * kMs);
 }
 
 TEST_CASE("disarming resumes what is paused and lets held calls go") {
