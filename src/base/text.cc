@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace rose {
@@ -81,6 +82,20 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     start = end + 1;
   }
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  return text;
+}
+
+std::string shell_quoted(std::string_view text) { return "'" + replaced(std::string(text), "'", "'\\''") + "'"; }
+
+std::string shell_word(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alpha(c) || is_digit(c) || std::string_view("_-./:=,@%+").find(c) != std::string_view::npos;
+  });
+  return plain ? std::string(text) : shell_quoted(text);
 }
 
 std::string variable_name(std::string_view node) {

@@ -18,6 +18,14 @@ namespace rose {
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
+// From left to right; what was put in is not looked at again. `what` is not empty.
+[[nodiscard]] std::string replaced(std::string text, std::string_view what, std::string_view by);
+
+// One word for /bin/sh, in single quotes.
+[[nodiscard]] std::string shell_quoted(std::string_view text);
+// The same, bare when the shell would take it as it stands.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 // What a terminal may be shown: control characters, and bytes that are no UTF-8, as \xNN.
 [[nodiscard]] std::string printable(std::string_view text);
 

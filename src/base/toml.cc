@@ -23,6 +23,7 @@ struct BrokenAssertion {};
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -82,7 +83,7 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
         return fail(ErrorKind::input, fmt::format("{}: a key of more than {} parts", at(file, place), kMostDots));
       next();
     } else {
-      const bool name = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+      const bool name = is_digit(c) || is_alpha(c) ||
                         c == '_' || c == '-' || c == ' ' || c == '\t';
       if (!name) dots = 0;
       next();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace rose {
@@ -27,6 +28,31 @@ inline std::size_t utf8_length(std::string_view text) {
     return 4;
   }
   return 0;
+}
+
+// The code point in UTF-8, in at most 3 bytes below 0x10000, else in 4: how many. Surrogates are not refused.
+inline std::size_t put_utf8(std::uint32_t code, char* out) {
+  const auto tail = [&](unsigned shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
+  if (code < 0x80) {
+    out[0] = static_cast<char>(code);
+    return 1;
+  }
+  if (code < 0x800) {
+    out[0] = static_cast<char>(0xc0 | (code >> 6));
+    out[1] = tail(0);
+    return 2;
+  }
+  if (code < 0x10000) {
+    out[0] = static_cast<char>(0xe0 | (code >> 12));
+    out[1] = tail(6);
+    out[2] = tail(0);
+    return 3;
+  }
+  out[0] = static_cast<char>(0xf0 | (code >> 18));
+  out[1] = tail(12);
+  out[2] = tail(6);
+  out[3] = tail(0);
+  return 4;
 }
 
 // Whether all of it is.

@@ -12,11 +12,6 @@ using Names = std::vector<std::string>;
 // The names of the nodes in a rose.toml, for awk.
 constexpr std::string_view kNodesOf = R"sh('/^[ \t]*\[/ { node = /^[ \t]*\[\[[ \t]*node[ \t]*\]\]/ } node && /^[ \t]*name[ \t]*=/ { split($0, part, /["\047]/); print part[2] }')sh";
 
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
-  return text;
-}
-
 std::vector<Option> all_options(const Command& command, bool is_top) {
   static Common nowhere;
   static bool no = false;
@@ -202,8 +197,6 @@ std::string bash_script(const Program& program) {
 
 // ---- zsh
 
-std::string zsh_quoted(std::string_view text) { return "'" + replaced(std::string(text), "'", "'\\''") + "'"; }
-
 // Within [] and between colons of a specification.
 std::string zsh_text(std::string text) {
   text = replaced(std::move(text), "\\", "\\\\");
@@ -255,7 +248,7 @@ std::string zsh_spec(const Option& option) {
   const std::string help = zsh_text(option.help);
   if (is_positional(option)) {
     const char* many = option.completes == Completes::program ? "*::" : is_list(option) ? "*:" : ":";
-    return zsh_quoted(fmt::format("{}{}:{}", many, zsh_text(value_name(option)), zsh_action(option)));
+    return shell_quoted(fmt::format("{}{}:{}", many, zsh_text(value_name(option)), zsh_action(option)));
   }
   const bool repeated = is_list(option);
   const Names names = names_of(option);
@@ -264,12 +257,12 @@ std::string zsh_spec(const Option& option) {
     value = fmt::format(":{}:{}", zsh_text(value_name(option)), zsh_action(option));
   const std::string tail = fmt::format("[{}]{}", help, value);
   const std::string equals = is_flag(option) ? "" : "=";
-  if (names.size() == 1) return zsh_quoted(fmt::format("{}{}{}{}", repeated ? "*" : "", names.front(), equals, tail));
+  if (names.size() == 1) return shell_quoted(fmt::format("{}{}{}{}", repeated ? "*" : "", names.front(), equals, tail));
   const std::string excludes = option.names == "-h,--help" ? "(- *)" : repeated ? "*" : fmt::format("({})", fmt::join(names, " "));
   std::string variants;
   for (const std::string& name : names)
     variants += fmt::format("{}{}{}", variants.empty() ? "" : ",", name, is_flag(option) ? "" : name.starts_with("--") ? "=" : "+");
-  return fmt::format("{}{{{}}}{}", zsh_quoted(excludes), variants, zsh_quoted(tail));
+  return fmt::format("{}{{{}}}{}", shell_quoted(excludes), variants, shell_quoted(tail));
 }
 
 constexpr std::string_view kZshStart = R"sh(#compdef rose
@@ -317,7 +310,7 @@ std::string zsh_script(const Program& program) {
     }
     text += " \\\n    '1:command:->command' \\\n    '*::argument:->argument'\n  case $state in\n    command)\n      local -a commands=(\n";
     for (const Command& inner : command.commands)
-      text += "        " + zsh_quoted(inner.name + ":" + replaced(inner.summary, ":", "\\:")) + "\n";
+      text += "        " + shell_quoted(inner.name + ":" + replaced(inner.summary, ":", "\\:")) + "\n";
     text += "      )\n      _describe command commands\n      ;;\n    argument)\n      case $line[1] in\n";
     for (const Command& inner : command.commands)
       text += fmt::format("        {}) {}_command_{} ;;\n", inner.name, words.empty() ? "_rose" : function, inner.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/help_text.h"
@@ -34,11 +35,6 @@ std::string roff_argument(std::string_view text) {
   std::string inside = roff(text);
   for (std::size_t at = 0; (at = inside.find('"', at)) != std::string::npos; at += 4) inside.replace(at, 1, "\\(dq");
   return "\"" + inside + "\"";
-}
-
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
 }
 
 std::string page_name(const Program& program, const std::vector<std::string>& words) {
@@ -129,8 +125,8 @@ std::string see_also(const Program& program, const Command& command, const std::
 std::string man_page(const Program& program, const Command& command, const std::vector<std::string>& words) {
   const std::string name = page_name(program, words);
   std::string summary = command.summary;
-  summary.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(summary.front())));
-  std::string text = fmt::format(".\\\" Made by 'rose help --man' from the table of options.\n.TH {} 1 {} {} {}\n", roff_argument(upper(name)),
+  summary.front() = lower_case(summary.front());
+  std::string text = fmt::format(".\\\" Made by 'rose help --man' from the table of options.\n.TH {} 1 {} {} {}\n", roff_argument(upper_case(name)),
                                  "\"" + program.released + "\"", roff_argument(program.top.name + " " + program.version), roff_argument(program.top.name + " manual"));
   text += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n", roff(name), roff(summary));
   bool first = true;

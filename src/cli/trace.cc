@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/held_child.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/recording.h"
@@ -215,9 +216,7 @@ std::string from_here(const std::string& incident) {
   if (!whole || script.find('/') == std::string::npos || script.front() == '/' ||
       !std::filesystem::is_regular_file(script, ignored))
     return incident;
-  std::string quoted = "'";
-  for (const char c : std::filesystem::absolute(script, ignored).string()) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'" + incident.substr(end);
+  return shell_quoted(std::filesystem::absolute(script, ignored).string()) + incident.substr(end);
 }
 
 // A script that is named by its path at the beginning must be there, and executable, before anything starts.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/ascii.h"
 #include "base/address.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -24,14 +25,12 @@ constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::size_t kMostNodes = 1024;
 constexpr std::size_t kMostName = 32;
 
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // Folders, variables, namespaces and cgroups carry it.
 std::string name_problem(const std::string& name) {
-  const bool shape = name.size() <= kMostName && (letter(name[0]) || digit(name[0])) &&
+  const bool shape = name.size() <= kMostName && (is_alpha(name[0]) || is_digit(name[0])) &&
                      std::all_of(name.begin(), name.end(), [](char c) {
-                       return letter(c) || digit(c) || c == '_' || c == '.' || c == '-';
+                       return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
                      });
   if (!shape)
     return fmt::format("{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
@@ -128,7 +127,7 @@ tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
                             v6 ? "fd00:77::/64" : "10.77.0.0/24")
               : std::string("a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"");
   const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
-  if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), digit))
+  if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit))
     return tl::unexpected(fmt::format("{} is not {}", toml::quoted(text), accepted));
   const int prefix = std::stoi(digits);
   if (prefix < least || prefix > most)
@@ -320,9 +319,9 @@ void Reader::read_node(toml::Table& table) {
     node.restart = policy;
   }
   if (table.string("user", node.user)) {
-    const bool shape = node.user.size() <= 32 && (letter(node.user[0]) || node.user[0] == '_') &&
+    const bool shape = node.user.size() <= 32 && (is_alpha(node.user[0]) || node.user[0] == '_') &&
                        std::all_of(node.user.begin(), node.user.end(), [](char c) {
-                         return letter(c) || digit(c) || c == '_' || c == '.' || c == '-';
+                         return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
                        });
     if (!shape) table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
   }
@@ -344,8 +343,8 @@ void Reader::read_env(toml::Table& table, Node& node) {
   for (const toml::Member& member : table.get("env")->members) {
     const std::string& key = member.key;
     const std::string path = env->path(key);
-    const bool shape = !key.empty() && !digit(key[0]) &&
-                       std::all_of(key.begin(), key.end(), [](char c) { return letter(c) || digit(c) || c == '_'; });
+    const bool shape = !key.empty() && !is_digit(key[0]) &&
+                       std::all_of(key.begin(), key.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
     if (!shape) {
       problems_.add(member.place, fmt::format("node.env: {} is not a variable's name: letters, digits and '_' are "
                                               "accepted, the first not a digit",

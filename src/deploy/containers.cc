@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -21,7 +22,7 @@ constexpr std::size_t kMostNamed = 8;
 
 bool is_hex(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    return is_digit(c) || (c >= 'a' && c <= 'f');
   });
 }
 

@@ -5,20 +5,15 @@
 #include <charconv>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace rose::diagnose {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 // "N1.prod.example.com" -> "n1"; addresses stay whole.
 std::string short_name(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = lower_case(name);
   const std::size_t dot = text.find('.');
   if (dot == std::string::npos || dot == 0 || std::isdigit(static_cast<unsigned char>(text[0]))) return text;
   return text.substr(0, dot);

@@ -3,16 +3,17 @@
 #include <algorithm>
 
 #include "base/address.h"
+#include "base/ascii.h"
 
 namespace rose::draft {
 namespace {
 
 bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
 std::optional<std::uint16_t> port_number(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit))
     return std::nullopt;
   const int value = std::stoi(std::string(text));
   return value >= 1 && value <= 65535 ? std::optional(static_cast<std::uint16_t>(value)) : std::nullopt;
@@ -190,9 +191,7 @@ void AddressBook::rewrite(std::size_t from, Words& words, Rewritten& result) con
 }
 
 std::string AddressBook::rewrite(std::size_t from, std::string_view name, const std::string& value, Rewritten& result) const {
-  std::string option(name);
-  std::transform(option.begin(), option.end(), option.begin(), [](unsigned char c) { return std::tolower(c); });
-  return rewrite_text(from, option, value, std::nullopt, result);
+  return rewrite_text(from, lower_case(name), value, std::nullopt, result);
 }
 
 }  // namespace rose::draft

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/address.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -27,7 +28,7 @@ bool whole_number(std::string_view text, Number& into) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-bool name_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 
 // As engines have it.
 bool is_container_name(std::string_view name) {

@@ -193,19 +193,6 @@ void describe_container(NodeDraft& node, const Container& container, const Seen&
 
 }  // namespace
 
-std::string shell_word(std::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-./:=,@%+").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') out += "'\\''";
-    else out += c;
-  }
-  return out + "'";
-}
-
 Result<Container> read_container(std::string_view json, std::string_view image_json, std::string tool) {
   const Json parsed = Json::parse(json, nullptr, false);
   const Json& root = first_of(parsed);

@@ -58,7 +58,4 @@ struct Drafted {
 };
 [[nodiscard]] Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen, const Host& host, Secrets& secrets);
 
-// As one word of a shell.
-[[nodiscard]] std::string shell_word(std::string_view text);
-
 }  // namespace rose::draft

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/result.h"
 #include "base/text.h"
 
@@ -36,7 +37,7 @@ bool has_written_below(const Seen& seen, const std::string& folder) {
 std::string leaf_for(const std::string& path, const Moved& moved) {
   std::string leaf = path.substr(path.rfind('/') + 1);
   std::replace_if(leaf.begin(), leaf.end(), [](char c) {
-    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.');
+    return !(is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.');
   }, '_');
   if (leaf.empty() || leaf.front() == '.' || leaf == "stdout.log" || leaf == "stderr.log") leaf = "data" + leaf;
   const auto taken = [&](const std::string& name) {
@@ -63,8 +64,7 @@ std::vector<Named> named_paths(const Seen& seen, const Words& words, const Varia
       if (says_path(seen, words, i, value)) named.push_back({words.option_of(i), std::move(value)});
   }
   for (const auto& [name, value] : variables) {
-    std::string option = name;
-    std::transform(option.begin(), option.end(), option.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string option = lower_case(name);
     for (std::string& part : values_of(value)) named.push_back({option, std::move(part)});
   }
   return named;

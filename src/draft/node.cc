@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "draft/container.h"
@@ -24,8 +25,8 @@ std::string base_name(std::string_view path) { return std::string(path.substr(pa
 std::string as_node_name(std::string_view text) {
   std::string name;
   for (const char c : text.substr(0, 24)) {
-    const char low = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const bool fits = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || low == '_' || low == '-';
+    const char low = lower_case(c);
+    const bool fits = is_lower(low) || is_digit(low) || low == '_' || low == '-';
     if (fits && !(name.empty() && (low == '_' || low == '-')))
       name += low;
     else if (!name.empty() && name.back() != '-')
@@ -71,7 +72,7 @@ bool is_session_variable(std::string_view name) {
 
 bool is_variable_name(std::string_view name) {
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return is_alpha(c) || is_digit(c) || c == '_';
   });
 }
 

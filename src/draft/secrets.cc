@@ -6,27 +6,24 @@
 #include <cmath>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/result.h"
 #include "draft/words.h"
 
 namespace rose::draft {
 namespace {
 
-bool upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool lower(char c) { return c >= 'a' && c <= 'z'; }
-bool number(char c) { return c >= '0' && c <= '9'; }
-
 // "aws.secretKey" -> "aws", "secret", "key".
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    if (!upper(c) && !lower(c) && !number(c)) {
+    if (!is_alpha(c) && !is_digit(c)) {
       parts.emplace_back();
       continue;
     }
-    if (upper(c) && i > 0 && lower(name[i - 1])) parts.emplace_back();
-    parts.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (is_upper(c) && i > 0 && is_lower(name[i - 1])) parts.emplace_back();
+    parts.back() += lower_case(c);
   }
   std::erase(parts, "");
   return parts;
@@ -38,13 +35,12 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> li
 
 // What a password is hardly ever, whatever its option is called.
 bool plain_value(std::string_view value) {
-  std::string low(value);
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string low = lower_case(value);
   return value.empty() || value.front() == '/' || value.starts_with("./") || value.starts_with("${") ||
          is_one_of(low, {"true", "false", "yes", "no", "on", "off", "0", "1", "none", "null", "default"});
 }
 
-bool all_numbers(std::string_view value) { return std::all_of(value.begin(), value.end(), number); }
+bool all_numbers(std::string_view value) { return std::all_of(value.begin(), value.end(), is_digit); }
 
 bool has_key_name(std::string_view name) {
   const auto parts = name_parts(name);
@@ -67,13 +63,13 @@ bool looks_random(std::string_view value) {
   std::size_t changes = 0;
   bool has_upper = false;
   bool has_lower = false;
-  const auto kind = [](char c) { return upper(c) ? 0 : lower(c) ? 1 : number(c) ? 2 : 3; };
+  const auto kind = [](char c) { return is_upper(c) ? 0 : is_lower(c) ? 1 : is_digit(c) ? 2 : 3; };
   for (std::size_t i = 0; i < value.size(); ++i) {
     const char c = value[i];
     if (kind(c) == 3 && c != '+' && c != '/' && c != '=' && c != '_') return false;
-    digits += number(c) ? 1 : 0;
-    has_upper = has_upper || upper(c);
-    has_lower = has_lower || lower(c);
+    digits += is_digit(c) ? 1 : 0;
+    has_upper = has_upper || is_upper(c);
+    has_lower = has_lower || is_lower(c);
     if (i > 0 && kind(c) != kind(value[i - 1])) ++changes;
   }
   return has_upper && has_lower && digits >= 2 && changes * 3 >= value.size() && entropy(value) >= 3.8;
@@ -105,7 +101,7 @@ bool is_token(std::string_view value) {
   for (const std::string_view prefix : {"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "sk_live_",
                                         "sk-", "AKIA", "ASIA", "AIza", "hvs.", "eyJ"})
     if (value.size() >= prefix.size() + 14 && value.starts_with(prefix) &&
-        std::all_of(value.begin(), value.end(), [](char c) { return upper(c) || lower(c) || number(c) || c == '_' || c == '-' || c == '.'; }))
+        std::all_of(value.begin(), value.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }))
       return true;
   return value.find("PRIVATE KEY-----") != std::string_view::npos || looks_random(value);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.h"
 #include "draft/net_tables.h"
 #include "draft/secrets.h"
 
@@ -22,8 +23,8 @@ std::string keyword_of(std::string_view line) {
 }
 
 // Bare addresses stand for many things ("allow 127.0.0.1"): only these lines say where to listen.
-bool says_listen(std::string keyword) {
-  std::transform(keyword.begin(), keyword.end(), keyword.begin(), [](unsigned char c) { return std::tolower(c); });
+bool says_listen(std::string_view word) {
+  const std::string keyword = lower_case(word);
   return keyword.find("listen") != std::string::npos || keyword.find("bind") != std::string::npos || keyword.find("advertise") != std::string::npos ||
          keyword == "host" || keyword == "address" || keyword == "interface";
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -54,7 +55,7 @@ Split split_word(std::string_view word) {
   // Only what can be a name counts: "http://x?a=b" is a value.
   const std::string_view name = word.substr(0, equals);
   const bool shape = std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
   });
   if (!shape) return {{}, word};
   return {word.substr(0, equals + 1), word.substr(equals + 1)};
@@ -74,9 +75,7 @@ std::string Words::option_of(std::size_t i) const {
   std::string_view option = split_word(words_[i].text).option;
   if (option.empty() && i > 0 && is_option(words_[i - 1].text) && split_word(words_[i - 1].text).option.empty())
     option = words_[i - 1].text;
-  std::string lower(option);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
+  return lower_case(option);
 }
 
 bool Words::has(const std::vector<std::string>& options) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/units.h"
 
 namespace rose::logs {
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400 * kSecond;
 constexpr int kStandInYear = 1972;  // of times that have none: a leap year, so that every date exists
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_alpha(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 
 // Reads from the left; every step that does not fit makes it fail for good.
 class Cursor {
@@ -403,12 +400,6 @@ std::optional<TimeStamp> name_first(Cursor cursor) {
     stamp->ns += moved;
   }
   return stamp;
-}
-
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  const char low = static_cast<char>(c | 0x20);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
 }
 
 // "@400000006661a5f03b9aca00": TAI64N, of multilog and svlogd.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "logs/header.h"
 #include "logs/json_line.h"
 
@@ -16,7 +17,7 @@ enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
 bool blank_char(char c) { return c == ' ' || c == '\t'; }
 bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 // --- colours
@@ -266,7 +267,7 @@ bool read_klog(std::string_view line, Parts& parts) {
   constexpr std::string_view kLetters = "DIWEF";
   if (kLetters.find(line[0]) == std::string_view::npos) return false;
   std::size_t digits = 0;
-  while (digits < 9 && line[1 + digits] >= '0' && line[1 + digits] <= '9') ++digits;
+  while (digits < 9 && is_digit(line[1 + digits])) ++digits;
   if ((digits != 4 && digits != 6 && digits != 8) || line[1 + digits] != ' ') return false;
   // Month and day alone become a time without a year.
   const auto two = [&](std::size_t at) { return (line[at] - '0') * 10 + (line[at + 1] - '0'); };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace rose::logs {
 namespace {
 
@@ -11,8 +13,6 @@ constexpr std::size_t kLongestBracket = 200;    // "[QuorumPeer[myid=2](plain=[0
 constexpr std::size_t kLongestName = 120;
 
 bool blank(char c) { return c == ' ' || c == '\t'; }
-bool digit_char(char c) { return c >= '0' && c <= '9'; }
-bool letter_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
@@ -21,14 +21,14 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), digit_char);
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 // "7f1b2c3d4e5f", "0x7f1b2c3d4e5f": a thread as its address.
 bool hex_pointer(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   return text.size() >= 8 && text.size() <= 16 && std::all_of(text.begin(), text.end(), [](char c) {
-           return digit_char(c) || (c >= 'a' && c <= 'f');
+           return is_digit(c) || (c >= 'a' && c <= 'f');
          });
 }
 
@@ -39,12 +39,12 @@ bool source_place(std::string_view text) {
   const std::string_view file = text.substr(0, colon);
   const std::size_t dot = file.rfind('.');
   return dot != std::string_view::npos && dot != 0 && file.size() - dot <= 6 && file.find(' ') == std::string_view::npos &&
-         std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), letter_char);
+         std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), is_alpha);
 }
 
 // "org.apache.x.Y", "util.Server", "store::journal", "o.e.n.Node", "kafka.server.KafkaServer$": a name with parts.
 bool dotted_name(std::string_view text) {
-  if (text.empty() || text.size() > kLongestName || !(letter_char(text[0]) || text[0] == '_')) return false;
+  if (text.empty() || text.size() > kLongestName || !(is_alpha(text[0]) || text[0] == '_')) return false;
   bool parts = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -52,7 +52,7 @@ bool dotted_name(std::string_view text) {
       if (i + 1 == text.size()) return false;
       if (c == ':' && text[i + 1] != ':' && text[i - 1] != ':') return false;
       parts = true;
-    } else if (!letter_char(c) && !digit_char(c) && c != '_' && c != '$' && c != '-' && c != '@') {
+    } else if (!is_alpha(c) && !is_digit(c) && c != '_' && c != '$' && c != '-' && c != '@') {
       return false;
     }
   }
@@ -62,7 +62,7 @@ bool dotted_name(std::string_view text) {
 // A thread's or logger's name: no sentence.
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
-           return letter_char(c) || digit_char(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' || c == '$' || c == '@';
+           return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' || c == '$' || c == '@';
          });
 }
 
@@ -127,11 +127,11 @@ class Header {
   bool time_here() {
     std::string_view rest = line_.substr(at_);
     const char first = rest[0];
-    if (!digit_char(first) && !letter_char(first) && first != '@') return false;
+    if (!is_digit(first) && !is_alpha(first) && first != '@') return false;
     // A time stands at the beginning; further right only where little stands before it.
     if (at_ > 60) return false;
     auto time = read_time(rest);
-    if (!time && letter_char(first) && rest.size() > 2 && rest[1] == '[' && level_of(rest.substr(0, 1)) != Level::none) {
+    if (!time && is_alpha(first) && rest.size() > 2 && rest[1] == '[' && level_of(rest.substr(0, 1)) != Level::none) {
       // Tendermint: "I[2024-06-05|12:00:00.123] message".
       time = read_time(rest.substr(2));
       if (!time || 2 + time->length >= rest.size() || rest[2 + time->length] != ']') return false;
@@ -143,7 +143,7 @@ class Header {
     }
     if (!time) return false;
     const std::size_t end = at_ + time->length;
-    if (end < line_.size() && (letter_char(line_[end]) || digit_char(line_[end]))) return false;
+    if (end < line_.size() && (is_alpha(line_[end]) || is_digit(line_[end]))) return false;
     parts_.time = time;
     at_ = end;
     tell("time");
@@ -264,7 +264,7 @@ class Header {
 
   static bool erlang_process(std::string_view inside) {
     return std::count(inside.begin(), inside.end(), '.') == 2 &&
-           std::all_of(inside.begin(), inside.end(), [](char c) { return digit_char(c) || c == '.'; });
+           std::all_of(inside.begin(), inside.end(), [](char c) { return is_digit(c) || c == '.'; });
   }
 
   // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" name the class behind the thread.
@@ -475,7 +475,7 @@ class Header {
   bool before_time(std::string_view one, std::size_t end) {
     if (at_ > 30) return false;
     const std::size_t colon = one.find(':');
-    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) && letter_char(one.back())) {
+    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) && is_alpha(one.back())) {
       redis_ = true;
       at_ = end;
       tell("number:role");
@@ -560,9 +560,9 @@ bool starts_with_any(std::string_view line, std::span<const std::string_view> be
 
 // "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException", "std::bad_alloc".
 bool exception_name(std::string_view name) {
-  if (name.empty() || name.size() > kLongestName || !(letter_char(name[0]))) return false;
+  if (name.empty() || name.size() > kLongestName || !(is_alpha(name[0]))) return false;
   for (const char c : name) {
-    if (!letter_char(c) && !digit_char(c) && c != '.' && c != '_' && c != '$' && c != ':') return false;
+    if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '_' && c != '$' && c != ':') return false;
   }
   return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable") || name.ends_with("Interrupt") ||
          name.ends_with("Failure") || name.ends_with("Timeout") || name.ends_with("Exit") || name.ends_with("::bad_alloc");
@@ -576,9 +576,9 @@ std::string_view level_name(Level level) {
 }
 
 Level level_of(std::string_view word) {
-  if (word.empty() || word.size() > 11 || !letter_char(word[0])) return Level::none;
+  if (word.empty() || word.size() > 11 || !is_alpha(word[0])) return Level::none;
   std::array<char, 11> low{};
-  std::transform(word.begin(), word.end(), low.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  std::transform(word.begin(), word.end(), low.begin(), [](char c) { return lower_case(c); });
   const std::string_view wanted(low.data(), word.size());
   for (const LevelWord& one : kLevelWords) {
     if (one.word == wanted) return one.level;

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 
+#include "base/ascii.h"
+#include "base/utf8.h"
+
 namespace rose::logs {
 namespace {
 
@@ -11,41 +14,16 @@ void skip_blanks(std::string_view line, std::size_t& at) {
   while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
 }
 
-int json_hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char low = static_cast<char>(c | 0x20);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 // The four digits after "\u"; -1: they are none.
 int code_unit(std::string_view line, std::size_t at) {
   if (at + 4 > line.size()) return -1;
   int value = 0;
   for (std::size_t i = 0; i < 4; ++i) {
-    const int digit = json_hex(line[at + i]);
+    const int digit = hex_digit(line[at + i]);
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }
   return value;
-}
-
-// As UTF-8; half a surrogate pair becomes '?'. At most 3 bytes for 6 characters, 4 for 12.
-void put_code(std::string& buffer, std::size_t& used, std::uint32_t code) {
-  if (code < 0x80) {
-    buffer[used++] = static_cast<char>(code);
-  } else if (code < 0x800) {
-    buffer[used++] = static_cast<char>(0xc0 | (code >> 6));
-    buffer[used++] = static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    buffer[used++] = static_cast<char>(0xe0 | (code >> 12));
-    buffer[used++] = static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-    buffer[used++] = static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    buffer[used++] = static_cast<char>(0xf0 | (code >> 18));
-    buffer[used++] = static_cast<char>(0x80 | ((code >> 12) & 0x3f));
-    buffer[used++] = static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-    buffer[used++] = static_cast<char>(0x80 | (code & 0x3f));
-  }
 }
 
 }  // namespace
@@ -88,7 +66,7 @@ bool JsonLine::string(std::string_view line, std::size_t& at, std::string_view& 
     } else if (high >= 0xdc00 && high < 0xe000) {
       code = '?';
     }
-    put_code(buffer_, used_, code);
+    used_ += put_utf8(code, buffer_.data() + used_);
   }
   if (at >= line.size()) return false;
   value = std::string_view(buffer_).substr(from, used_ - from);

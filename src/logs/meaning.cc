@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "kernel/syscalls.h"
 
 namespace rose::logs {
@@ -91,12 +92,11 @@ bool has(std::string_view low, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
 }
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool word_char(char c) { return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
 
 int number_at(std::string_view text, std::size_t at) {
   int number = -1;
-  for (; at < text.size() && digit(text[at]) && number < 10'000; ++at) number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
+  for (; at < text.size() && is_digit(text[at]) && number < 10'000; ++at) number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
   return number;
 }
 
@@ -116,7 +116,7 @@ int named(std::string_view text, std::string_view prefix, std::size_t& at, const
   for (at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
     if (at != 0 && word_char(text[at - 1])) continue;
     std::size_t end = at;
-    while (end < text.size() && ((text[end] >= 'A' && text[end] <= 'Z') || digit(text[end]))) ++end;
+    while (end < text.size() && ((text[end] >= 'A' && text[end] <= 'Z') || is_digit(text[end]))) ++end;
     if (end - at < 3 || end - at > 16 || (end < text.size() && word_char(text[end]))) continue;
     if (const std::optional<int> number = find(text.substr(at, end - at)); number && *number > 0) return *number;
   }
@@ -136,7 +136,7 @@ Found find_error(std::string_view text, std::string_view low) {
   }
   if (found.error != 0) return found;
   std::size_t at = 0;
-  if (const int error = named(text, "E", at, [](std::string_view name) { return digit(name[1]) ? std::nullopt : kernel::errno_number(name); });
+  if (const int error = named(text, "E", at, [](std::string_view name) { return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name); });
       error > 0 && error < 134)
     return {error, at};
   for (const std::string_view words : {"errno", "os error", "error code"}) {
@@ -185,10 +185,10 @@ std::string find_path(std::string_view text, std::size_t error_at) {
     const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
     if (url || word.find('/') == std::string_view::npos || word.size() < 3 || word.find("//") == 0) continue;
-    const std::size_t letters = static_cast<std::size_t>(std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !digit(c); }));
+    const std::size_t letters = static_cast<std::size_t>(std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
     if (letters < 2) continue;                                   // "3/5", "1/0/0"
     if (word[0] != '/' && word.find('.') == std::string_view::npos && !(begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\''))) continue;  // "and/or", "i/o"
-    if (text.substr(begin + word.size()).starts_with(":") && digit(text[std::min(text.size() - 1, begin + word.size() + 1)])) continue;  // a place in the source: "x/y.go:17"
+    if (text.substr(begin + word.size()).starts_with(":") && is_digit(text[std::min(text.size() - 1, begin + word.size() + 1)])) continue;  // a place in the source: "x/y.go:17"
     const std::size_t distance = error_at == std::string_view::npos ? begin : error_at > begin ? error_at - begin : begin - error_at + 40;
     if (distance < best_distance) {
       best = word;
@@ -202,25 +202,25 @@ std::string find_path(std::string_view text, std::size_t error_at) {
 std::string find_peer(std::string_view text) {
   std::string best;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!digit(text[at]) || (at != 0 && (word_char(text[at - 1]) || text[at - 1] == '.'))) continue;
+    if (!is_digit(text[at]) || (at != 0 && (word_char(text[at - 1]) || text[at - 1] == '.'))) continue;
     int parts = 0;
     std::size_t i = at;
     for (; parts < 4; ++parts) {
       const int number = number_at(text, i);
       if (number < 0 || number > 255) break;
-      while (i < text.size() && digit(text[i])) ++i;
+      while (i < text.size() && is_digit(text[i])) ++i;
       if (parts < 3) {
         if (i >= text.size() || text[i] != '.') break;
         ++i;
       }
     }
     if (parts != 4) {
-      while (at + 1 < text.size() && digit(text[at + 1])) ++at;
+      while (at + 1 < text.size() && is_digit(text[at + 1])) ++at;
       continue;
     }
     std::size_t end = i;
-    if (i + 1 < text.size() && text[i] == ':' && digit(text[i + 1]))
-      for (++end; end < text.size() && digit(text[end]); ++end) {}
+    if (i + 1 < text.size() && text[i] == ':' && is_digit(text[i + 1]))
+      for (++end; end < text.size() && is_digit(text[end]); ++end) {}
     best = text.substr(at, end - at);
     at = end;
   }
@@ -296,8 +296,7 @@ Calls calls_by_error(int error) {
 
 Meaning read_meaning(std::string_view text) {
   text = text.substr(0, kMostRead);
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  const std::string low = lower_case(text);
   Meaning meaning;
   const Found error = find_error(text, low);
   meaning.error = error.error;

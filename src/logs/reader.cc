@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -281,7 +282,7 @@ class FileReader {
       if (key == "__REALTIME_TIMESTAMP") {
         TimeStamp stamp;
         stamp.zoned = true;
-        for (const char c : value.substr(0, 16)) stamp.ns = c >= '0' && c <= '9' ? stamp.ns * 10 + (c - '0') : stamp.ns;
+        for (const char c : value.substr(0, 16)) stamp.ns = is_digit(c) ? stamp.ns * 10 + (c - '0') : stamp.ns;
         stamp.ns *= 1000;
         time = stamp;
       } else if (key == "MESSAGE") {
@@ -500,7 +501,7 @@ Logs put_together(std::vector<FileResult>& files, Templates& templates) {
 }
 
 bool all_digit_chars(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
+
 namespace rose::logs {
 namespace {
 
@@ -20,7 +22,7 @@ constexpr std::array<std::uint8_t, 256> kClasses = [] {
   std::array<std::uint8_t, 256> classes{};
   for (int c = 0; c < 256; ++c) {
     if (c <= ' ') classes[static_cast<std::size_t>(c)] = space_char;
-    else if (c >= '0' && c <= '9') classes[static_cast<std::size_t>(c)] = digit_class;
+    else if (is_digit(c)) classes[static_cast<std::size_t>(c)] = digit_class;
     else if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) classes[static_cast<std::size_t>(c)] = hex_letter;
     else if ((c >= 'g' && c <= 'z') || (c >= 'G' && c <= 'Z')) classes[static_cast<std::size_t>(c)] = letter_class;
   }
@@ -150,8 +152,6 @@ constexpr std::array kErrorTexts = std::to_array<std::string_view>(
      "device or resource busy", "directory not empty", "text file busy", "protocol error", "end of file", "unexpected eof", "eof",
      "deadline exceeded", "context canceled", "segmentation fault", "killed", "aborted", "bus error", "corrupt", "checksum"});
 
-char lower_char(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 12) + (hash >> 4);
   return hash * 0xff51afd7ed558ccdULL;
@@ -228,8 +228,7 @@ std::uint32_t error_words(std::string_view masked) {
     if (error_word(word)) found = found * 31 + hash_of(word.substr(0, word.find_last_not_of(":.,") + 1));
     at = end + 1;
   }
-  std::string low(masked);
-  std::transform(low.begin(), low.end(), low.begin(), lower_char);
+  const std::string low = lower_case(masked);
   for (std::size_t i = 0; i < kErrorTexts.size(); ++i) {
     if (low.find(kErrorTexts[i]) != std::string::npos) found = found * 31 + static_cast<std::uint32_t>(i) + 1;
   }

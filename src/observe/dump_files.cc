@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -31,7 +32,7 @@ constexpr std::size_t kStamp = 16;
 
 bool is_stamp(std::string_view text) {
   for (std::size_t i = 0; i < kStamp; ++i) {
-    const bool right = i == 8 ? text[i] == 'T' : i == 15 ? text[i] == 'Z' : text[i] >= '0' && text[i] <= '9';
+    const bool right = i == 8 ? text[i] == 'T' : i == 15 ? text[i] == 'Z' : is_digit(text[i]);
     if (!right) return false;
   }
   return true;
@@ -41,7 +42,7 @@ bool is_stamp(std::string_view text) {
 std::string file_word(std::string_view host) {
   std::string out;
   for (const char c : host.substr(0, 64)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+    const bool plain = is_alpha(c) || is_digit(c) || c == '.' || c == '-';
     out += plain ? c : '_';
   }
   return out.empty() ? "host" : out;

@@ -4,17 +4,14 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "profile/profile.h"
 
 namespace rose::profile {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_letter(char c) { return is_upper(c) || is_lower(c); }
-bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_alnum(char c) { return is_digit(c) || is_alpha(c); }
+bool is_hex(char c) { return hex_digit(c) >= 0; }
 bool all(std::string_view text, bool (*is)(char)) { return std::all_of(text.begin(), text.end(), is); }
 bool any(std::string_view text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
 
@@ -72,7 +69,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
       while (end < token.size() && is_digit(token[end])) ++end;
       kept += '*';
     } else {
-      while (end < token.size() && is_letter(token[end])) ++end;
+      while (end < token.size() && is_alpha(token[end])) ++end;
       const std::string_view letters = token.substr(i, end - i);
       // "n1" is a node, the "x1" of "rose-x1" something made up.
       const bool short_word = letters.size() < 3 && !(first && i == 0);
@@ -81,7 +78,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
     }
     i = end;
   }
-  if (runs > 2 && first && token.size() >= 3 && is_letter(token[0]) && is_digit(token[1])) words = false;  // "a1b2c3"
+  if (runs > 2 && first && token.size() >= 3 && is_alpha(token[0]) && is_digit(token[1])) words = false;  // "a1b2c3"
   out += words ? kept : "*";
 }
 
@@ -139,7 +136,7 @@ std::string tail_pattern(std::string_view path, int parts) {
   const std::string pattern = path_pattern(path);
   bool letters = false;
   for (std::size_t at = pattern.size(); at-- > 0;) {
-    letters = letters || is_letter(pattern[at]);
+    letters = letters || is_alpha(pattern[at]);
     if (pattern[at] == '/' && --parts <= 0 && letters) return at == 0 ? pattern : "*" + pattern.substr(at);
   }
   return pattern;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "kernel/syscalls.h"
 #include "kernel/uring.h"
 
@@ -13,13 +14,6 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 using trace::Trace;
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return out;
-}
 
 std::string node_of(const Trace& trace, const Event& event) {
   const std::string_view name = event.node == 0 ? std::string_view(trace.meta.node) : trace.str(event.node);

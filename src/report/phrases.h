@@ -34,7 +34,6 @@ class Lines {
   std::string buffer_;
 };
 
-[[nodiscard]] std::string upper(std::string_view text);
 [[nodiscard]] std::string node_of(const trace::Trace& trace, const trace::Event& event);
 // "+1.234567", seconds.
 [[nodiscard]] std::string offset_text(std::int64_t ns);

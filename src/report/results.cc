@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "report/show.h"
 #include "report/text.h"
 
@@ -11,16 +12,6 @@ namespace rose::report {
 namespace {
 
 constexpr std::size_t kShownTried = 20;  // as text
-
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-_./+,:=@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
 
 Json faults_json(const schedule::Schedule& schedule) {
   Json faults = Json::array();
@@ -130,14 +121,14 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
   std::vector<NextStep> steps;
   if (diagnosis.found && !report.schedule_path.empty()) {
-    const std::string replay = fmt::format("rose replay {} -c {}", quoted(report.schedule_path), quoted(report.config_path));
+    const std::string replay = fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
     steps.push_back({replay, "makes it fail again, to look at it while it does"});
     steps.push_back({replay + " --expect fixed", "after the fix: exits 0 only if the bug never shows although every fault fired"});
   }
   if (diagnosis.target_reached) return steps;
   const bool inconclusive = diagnosis.verdict == schedule::Verdict::inconclusive;
   if (report.profile_path.empty() && !diagnosis.plan.candidates.empty())
-    steps.push_back({fmt::format("rose profile -c {}", quoted(report.config_path)),
+    steps.push_back({fmt::format("rose profile -c {}", shell_word(report.config_path)),
                      "without a profile normal failures are tried too; give it to diagnose with --profile"});
   if (inconclusive)
     steps.push_back({"", "the reason above names what kept the runs from being judged: mend that, and diagnose again; --keep keeps every run's folder"});

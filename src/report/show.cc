@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kernel/open_flags.h"
@@ -190,7 +191,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
     lines.add(fmt::format("{:>{}}  {:<{}}  {:<4}  {:<{}}  {}", offset_text(e.ts_ns - origin), time_width,
-                          nodes[e.node], node_width, upper(type_name(e.type)), process(e), process_width,
+                          nodes[e.node], node_width, upper_case(type_name(e.type)), process(e), process_width,
                           describe(trace, e)));
   }
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "report/phrases.h"
@@ -241,7 +242,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   for (const EventType type : trace::kEventTypes) {
     if (!line.empty()) line += ", ";
     const auto found = summary.totals.find(type);
-    line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper(type_name(type)));
+    line += fmt::format("{} {}", found == summary.totals.end() ? 0 : found->second, upper_case(type_name(type)));
   }
   lines.add(fmt::format("# {}; {} lost", line, meta.lost));
   for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
@@ -281,7 +282,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
                         "first", time_width, "last", time_width));
   for (const SummaryRow& row : rows) {
     lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", mark(row.normal ? normal_name(*row.normal) : ""),
-                          upper(type_name(row.example->type)), node_of(trace, *row.example), node_width, row.count, count_width,
+                          upper_case(type_name(row.example->type)), node_of(trace, *row.example), node_width, row.count, count_width,
                           offset_text(row.first_ns - origin), time_width, offset_text(row.last_ns - origin), time_width,
                           describe_kind(trace, row, nodes)));
   }

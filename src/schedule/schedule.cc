@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/address.h"
 #include "base/file.h"
 #include "base/regex.h"
@@ -33,7 +34,7 @@ const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"}
 // Ids, groups and nodes.
 bool name_shape(std::string_view name) {
   return name.size() <= kMostName && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           return is_alpha(c) || is_digit(c) || c == '_' || c == '.' ||
                   c == '-' || c == ':';
          });
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
@@ -123,8 +124,7 @@ std::string process_words(const Fault& fault) {
 
 // " (TCP port 7000 only)"
 std::string traffic_words(const Fault& fault) {
-  std::string which = fault.protocol;
-  std::transform(which.begin(), which.end(), which.begin(), [](char c) { return static_cast<char>(c & ~0x20); });
+  std::string which = upper_case(fault.protocol);
   if (!fault.ports.empty())
     which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
   return which.empty() ? which : fmt::format(" ({} only)", which);

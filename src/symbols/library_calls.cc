@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "base/ascii.h"
+
 namespace rose::symbols {
 namespace {
 
@@ -93,9 +95,7 @@ std::string_view plain(std::string_view name) {
 // "WriteAt" -> "writeat", "(*File).Sync" -> "sync", "std::filesystem::rename" -> "rename".
 std::string last_word(std::string_view bare) {
   const std::size_t at = bare.find_last_of(":.");
-  std::string word(at == std::string_view::npos ? bare : bare.substr(at + 1));
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return word;
+  return lower_case(at == std::string_view::npos ? bare : bare.substr(at + 1));
 }
 
 bool changes_by_word(std::string_view bare) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "symbols/symbols.h"
 
@@ -25,18 +26,9 @@ constexpr std::string_view kStdStringNormal =  // as normalise() leaves it
     "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
 constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps its space
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  std::size_t at = 0;
-  while ((at = text.find(from, at)) != std::string::npos) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 int count_substitutions(std::string_view name) {
@@ -44,7 +36,7 @@ int count_substitutions(std::string_view name) {
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
     if (name[i] != 'S' && name[i] != 'T') continue;
     std::size_t end = i + 1;
-    while (end < name.size() && (std::isdigit(static_cast<unsigned char>(name[end])) != 0 ||
+    while (end < name.size() && (is_digit(name[end]) ||
                                  (name[end] >= 'A' && name[end] <= 'Z'))) {
       ++end;
     }
@@ -171,10 +163,7 @@ void each_go_tail(std::string_view name, const Each& each) {
   if (dot != std::string_view::npos && dot + 1 < name.size()) each(name.substr(dot + 1));
 }
 
-std::string without_anonymous(std::string text) {
-  replace_all(text, kAnonymous, "");
-  return text;
-}
+std::string without_anonymous(std::string text) { return replaced(std::move(text), kAnonymous, ""); }
 
 bool names_outlined(std::string_view pattern) {
   return pattern.find(".cold") != std::string_view::npos ||
@@ -196,7 +185,7 @@ std::string normalise(std::string_view text) {
     // A space matters only between two words: "unsigned long", "operator new".
     if (!out.empty() && is_word(out.back()) && i + 1 < text.size() && is_word(text[i + 1])) out += ' ';
   }
-  replace_all(out, kStdStringNormal, "std::string");
+  out = replaced(std::move(out), kStdStringNormal, "std::string");
   return out;
 }
 
@@ -223,7 +212,7 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
     spelling.go = dot != std::string::npos && dot > 0 && dot + 1 < spelling.bare.size() &&
-                  std::isdigit(static_cast<unsigned char>(spelling.bare[dot + 1])) == 0;
+                  !is_digit(spelling.bare[dot + 1]);
   }
   return spelling;
 }
@@ -283,7 +272,7 @@ bool has_rust_hash(std::string_view name) {
   if (name.size() < 20) return false;
   const std::string_view tail = name.substr(name.size() - 19);
   return tail.starts_with("::h") && std::all_of(tail.begin() + 3, tail.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           return is_digit(c) || (c >= 'a' && c <= 'f');
          });
 }
 
@@ -373,7 +362,7 @@ std::string demangle(std::string_view linkage_name) {
   std::string name = demangle_cxx(std::string(symbol));
   if (name.empty()) return std::string(linkage_name);
   if (std::string rust = clean_rust_legacy(name); !rust.empty()) return rust;
-  replace_all(name, kStdString, "std::string");
+  name = replaced(std::move(name), kStdString, "std::string");
   return name;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "symbols/names.h"
 
 namespace rose::symbols {
@@ -19,7 +20,7 @@ class Rust {
   explicit Rust(std::string_view text) : text_(text) {}
 
   std::string run() {
-    if (peek() >= '0' && peek() <= '9') return {};  // a future version of the scheme
+    if (is_digit(peek())) return {};  // a future version of the scheme
     path(true);
     // What follows is the instantiating crate: not part of the name.
     return failed_ ? std::string{} : std::move(out_);
@@ -52,7 +53,7 @@ class Rust {
       const char c = next();
       if (c == '_') break;
       std::uint64_t digit = 0;
-      if (c >= '0' && c <= '9') digit = static_cast<std::uint64_t>(c - '0');
+      if (is_digit(c)) digit = static_cast<std::uint64_t>(c - '0');
       else if (c >= 'a' && c <= 'z') digit = static_cast<std::uint64_t>(c - 'a') + 10;
       else if (c >= 'A' && c <= 'Z') digit = static_cast<std::uint64_t>(c - 'A') + 36;
       else fail();
@@ -68,7 +69,7 @@ class Rust {
     eat('u');
     std::size_t length = 0;
     if (peek() < '0' || peek() > '9') fail();
-    while (peek() >= '0' && peek() <= '9' && !failed_) {
+    while (is_digit(peek()) && !failed_) {
       length = length * 10 + static_cast<std::size_t>(next() - '0');
       if (length > text_.size()) fail();
     }
@@ -358,7 +359,7 @@ class Rust {
   void number(char tag, bool negative, std::string_view digits) {
     std::uint64_t value = 0;
     for (const char c : digits) {
-      if (c >= '0' && c <= '9') value = value << 4 | static_cast<std::uint64_t>(c - '0');
+      if (is_digit(c)) value = value << 4 | static_cast<std::uint64_t>(c - '0');
       else if (c >= 'a' && c <= 'f') value = value << 4 | static_cast<std::uint64_t>(c - 'a' + 10);
       else return fail();
     }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -416,22 +417,8 @@ class LineReader {
     } else if (code >= 0xdc00 && code <= 0xdfff) {
       return Fault{fmt::format("\\u{:04x} is half a character", code), {}};
     }
-    const auto byte = [&](std::uint32_t value) { out += static_cast<char>(value); };
-    if (code < 0x80) {
-      byte(code);
-    } else if (code < 0x800) {
-      byte(0xc0 | (code >> 6));
-      byte(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-      byte(0xe0 | (code >> 12));
-      byte(0x80 | ((code >> 6) & 0x3f));
-      byte(0x80 | (code & 0x3f));
-    } else {
-      byte(0xf0 | (code >> 18));
-      byte(0x80 | ((code >> 12) & 0x3f));
-      byte(0x80 | ((code >> 6) & 0x3f));
-      byte(0x80 | (code & 0x3f));
-    }
+    char bytes[4];
+    out.append(bytes, put_utf8(code, bytes));
     return std::nullopt;
   }
 
@@ -466,7 +453,7 @@ class LineReader {
     const char* begin = at_;
     const auto digits = [&] {
       const char* from = at_;
-      while (at_ != end_ && *at_ >= '0' && *at_ <= '9') ++at_;
+      while (at_ != end_ && is_digit(*at_)) ++at_;
       return at_ != from;
     };
     integer = true;
