@@ -1,27 +1,36 @@
+// rose replay: runs schedules again and reports their replay rates.
+#include <atomic>
+#include <charconv>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
 
-// rose replay: runs a schedule again and reports its replay rate.
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/page.h"
 #include "inject/injector.h"
+#include "replay/cases.h"
 #include "replay/repeat.h"
-#include "report/results.h"
+#include "report/suite.h"
 
 namespace rose::cli {
 namespace {
 
 struct ReplayOptions {
-  std::string schedule;
+  std::vector<std::string> places;
+  std::vector<std::string> filter, exclude;
   std::string config = "rose.toml";
   std::optional<int> runs;
   std::optional<int> jobs;
   std::string expect = "bug";
-  std::string junit;
+  std::string quarantine;
+  std::string junit, tap;
   std::string report;
   bool keep = false;
   bool allow_attached = false;
@@ -53,11 +62,6 @@ void conclude(report::ReplayReport& report) {
   }
 }
 
-int replay_exit_code(const report::ReplayReport& report) {
-  if (report.verdict == schedule::Verdict::inconclusive) return 4;
-  return report.passed() ? 0 : 1;
-}
-
 // The first run of each kind: what is different in the ones that go otherwise is then seen side by side.
 std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
   std::vector<schedule::RunResult> shown;
@@ -79,45 +83,75 @@ std::string replay_page(const report::ReplayReport& report, const replay::RunSto
   return report::replay_html(report, telling_runs(report, store), context);
 }
 
-Result<int> run_replay(const ReplayOptions& options, const Common& common) {
-  ROSE_TRY(const config::Config config, config::read_config(options.config));
-  ROSE_TRY(const schedule::Schedule schedule, schedule::read_schedule(options.schedule));
-  ROSE_CHECK(schedule::check_nodes(schedule, config.node_names(), options.schedule));
-  ROSE_CHECK(replay::need_workload_and_oracle(config));
-  const int jobs = options.jobs.value_or(config.diagnose.jobs);
-  ROSE_CHECK(replay::check_jobs(config, jobs));
-  ROSE_CHECK(need_root("replay"));
-  ROSE_CHECK(need_process_ids("replay"));
-  if (!options.junit.empty()) ROSE_CHECK(check_output("--junit", options.junit));
-  ROSE_CHECK(inject::check(schedule, config, options.allow_attached));
-  ROSE_CHECK(cancel::install());
-  export_own_name();
+// "0.5"; absent: no rate is excused.
+Result<std::optional<double>> quarantine_option(const ReplayOptions& options) {
+  const std::string& text = options.quarantine;
+  if (text.empty()) return std::nullopt;
+  if (options.expect == "fixed")
+    return fail(ErrorKind::usage, "--quarantine and --expect fixed do not go together", "a bug that shows, however seldom, is not fixed");
+  double rate = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), rate);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !(rate > 0 && rate <= 1))
+    return fail(ErrorKind::usage, fmt::format("--quarantine '{}' is no rate", printable(text)), "above 0, up to 1, such as 0.5");
+  return rate;
+}
 
-  std::optional<std::filesystem::path> folder;
-  if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
-  ROSE_CHECK(store.start_over(config));
-  replay::RunOptions run_options;
-  run_options.tracer = replay::tracer_options(config);
-  run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without
-  run_options.allow_attached = options.allow_attached;
-  const int runs = options.runs.value_or(config.diagnose.confirm_runs);
+// One test, read and checked before anything starts.
+struct Test {
+  replay::Case what;
+  config::Config config;
+  schedule::Schedule schedule;
+};
 
+Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
+  Test test{what, {}, {}};
+  ROSE_TRY(test.config, config::read_config(what.config));
+  ROSE_TRY(test.schedule, schedule::read_schedule(what.schedule));
+  ROSE_CHECK(schedule::check_nodes(test.schedule, test.config.node_names(), what.schedule.string()));
+  ROSE_CHECK(replay::need_workload_and_oracle(test.config));
+  ROSE_CHECK(inject::check(test.schedule, test.config, options.allow_attached));
+  return test;
+}
+
+struct Replaying {
+  const ReplayOptions& options;
+  const Common& common;
+  std::optional<double> quarantine;
+  bool several = false;  // progress then says which
+};
+
+report::ReplayReport blank_report(const Test& test, const Replaying& how) {
   report::ReplayReport report;
-  report.name = config.name;
-  report.schedule = schedule;
-  report.schedule_path = options.schedule;
-  report.config_path = options.config;
+  report.name = test.config.name;
+  report.schedule = test.schedule;
+  report.schedule_path = test.what.schedule.string();
+  report.config_path = test.what.config.string();
   report.began_ns = wall_ns();
-  report.target_rate = config.diagnose.target_rate;
-  report.expect_fixed = options.expect == "fixed";
+  report.target_rate = test.config.diagnose.target_rate;
+  report.expect_fixed = how.options.expect == "fixed";
+  report.quarantine = how.quarantine;
+  return report;
+}
+
+// Makes the runs, `jobs` of them side by side, and writes the record into `folder`.
+Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs, const std::optional<std::filesystem::path>& folder) {
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep));
+  ROSE_CHECK(store.start_over(test.config));
+  replay::RunOptions run_options;
+  run_options.tracer = replay::tracer_options(test.config);
+  run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without
+  run_options.allow_attached = how.options.allow_attached;
+  const int runs = how.options.runs.value_or(test.config.diagnose.confirm_runs);
+
+  report::ReplayReport report = blank_report(test, how);
+  const std::string who = how.several ? "replay: " + test.what.name : "replay";
   const auto each = [&](const replay::Run& made, const schedule::Tally& tally) {
-    log::progress(fmt::format("replay: run {} of {}: {} ({}); {} reproduced, {} not, {} inconclusive", made.result.number,
-                              runs, schedule::verdict_name(made.result.verdict), made.result.reason, tally.reproduced,
-                              tally.not_reproduced, tally.inconclusive));
-    if (common.verbose) log::debug("faults:\n{}", report::fault_table(schedule, made.result));
+    log::progress(fmt::format("{}: run {} of {}: {} ({}); {} reproduced, {} not, {} inconclusive", who, made.result.number, runs,
+                              schedule::verdict_name(made.result.verdict), made.result.reason, tally.reproduced, tally.not_reproduced,
+                              tally.inconclusive));
+    if (how.common.verbose) log::debug("faults:\n{}", report::fault_table(test.schedule, made.result));
   };
-  ROSE_TRY(replay::Repeated repeated, replay::repeat(config, schedule, runs, jobs, run_options, store, each));
+  ROSE_TRY(replay::Repeated repeated, replay::repeat(test.config, test.schedule, runs, jobs, run_options, store, each));
   log::end_progress();
   report.tally = repeated.tally;
   report.seconds = repeated.seconds;
@@ -128,17 +162,110 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
     report.runs.push_back(std::move(made.result));
   }
-  for (const auto& [note, times] : failed_workloads) log::info("the workload {} in {} of {} runs", note, times, report.runs.size());
+  for (const auto& [note, times] : failed_workloads)
+    log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times, report.runs.size());
   conclude(report);
-  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
   if (folder) {
     ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
     ROSE_CHECK(write_file(*folder / "replay.txt", report::replay_text(report)));
-    ROSE_CHECK(write_file(*folder / "report.html", replay_page(report, store, config)));
+    ROSE_CHECK(write_file(*folder / "report.html", replay_page(report, store, test.config)));
     log::info("report: {}", (*folder / "report.html").string());
   }
-  print(common.json ? report::replay_json(report) : report::replay_text(report));
-  return replay_exit_code(report);
+  return report;
+}
+
+Result<int> replay_one(const Test& test, const Replaying& how) {
+  const ReplayOptions& options = how.options;
+  const int jobs = options.jobs.value_or(test.config.diagnose.jobs);
+  ROSE_CHECK(replay::check_jobs(test.config, jobs));
+  std::optional<std::filesystem::path> folder;
+  if (!options.report.empty()) folder = options.report;
+  report::SuiteReport suite;  // of one
+  suite.expect_fixed = options.expect == "fixed";
+  ROSE_TRY(report::ReplayReport report, replay_test(test, how, jobs, folder));
+  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
+  if (!options.tap.empty()) ROSE_CHECK(write_file(options.tap, report::replay_tap(report)));
+  print(how.common.json ? report::replay_json(report) : report::replay_text(report));
+  suite.entries.push_back({test.what.name, std::move(report), std::nullopt});
+  return suite.exit_code();
+}
+
+// Tests side by side, those whose runs share the host's network each alone. Results in the order of the tests.
+std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const Replaying& how) {
+  const int jobs = how.options.jobs.value_or(1);
+  const int workers = std::min(jobs, static_cast<int>(tests.size()));
+  std::vector<report::SuiteEntry> entries(tests.size());
+  std::atomic<std::size_t> next = 0;
+  std::shared_mutex host;
+  std::mutex said;
+  int done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < tests.size(); i = next++) {
+      const Test& test = tests[i];
+      const bool apart = test.config.deployment.network == config::Network::netns;
+      std::shared_lock beside(host, std::defer_lock);
+      std::unique_lock alone(host, std::defer_lock);
+      if (apart) beside.lock();
+      else alone.lock();
+      if (cancel::requested()) return;
+      std::optional<std::filesystem::path> folder;
+      if (!how.options.report.empty()) folder = std::filesystem::path(how.options.report) / test.what.name;
+      report::SuiteEntry& entry = entries[i];
+      entry.name = test.what.name;
+      auto made = replay_test(test, how, apart ? std::max(1, jobs / workers) : 1, folder);
+      if (made) {
+        entry.report = *std::move(made);
+      } else {
+        entry.report = blank_report(test, how);
+        entry.error = std::move(made).error();
+      }
+      const std::lock_guard lock(said);
+      log::info("{} of {}: {}: {}", ++done, tests.size(), entry.name, entry.error ? entry.error->message : entry.report.reason);
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < workers; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return entries;
+}
+
+Result<int> replay_several(const std::vector<Test>& tests, const Replaying& how) {
+  const ReplayOptions& options = how.options;
+  const std::int64_t began = monotonic_ns();
+  report::SuiteReport report;
+  report.expect_fixed = options.expect == "fixed";
+  report.entries = replay_all(tests, how);
+  report.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+  ROSE_CHECK(cancel::check());
+  if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::suite_junit(report)));
+  if (!options.tap.empty()) ROSE_CHECK(write_file(options.tap, report::suite_tap(report)));
+  if (!options.report.empty()) {
+    const std::filesystem::path folder = options.report;
+    ROSE_CHECK(write_file(folder / "replay.json", report::suite_json(report)));
+    ROSE_CHECK(write_file(folder / "replay.txt", report::suite_text(report)));
+  }
+  print(how.common.json ? report::suite_json(report) : report::suite_text(report));
+  return report.exit_code();
+}
+
+Result<int> run_replay(const ReplayOptions& options, const Common& common) {
+  const replay::CaseQuery query{options.places, options.config, options.filter, options.exclude};
+  ROSE_TRY(const std::optional<double> quarantine, quarantine_option(options));
+  ROSE_TRY(const std::vector<replay::Case> cases, replay::find_cases(query));
+  std::vector<Test> tests;
+  for (const replay::Case& each : cases) {
+    ROSE_TRY(Test test, read_test(each, options));
+    tests.push_back(std::move(test));
+  }
+  ROSE_CHECK(need_root("replay"));
+  ROSE_CHECK(need_process_ids("replay"));
+  if (!options.junit.empty()) ROSE_CHECK(check_output("--junit", options.junit));
+  if (!options.tap.empty()) ROSE_CHECK(check_output("--tap", options.tap));
+  ROSE_CHECK(cancel::install());
+  export_own_name();
+  const Replaying how{options, common, quarantine, !query.is_single()};
+  return query.is_single() ? replay_one(tests.front(), how) : replay_several(tests, how);
 }
 
 }  // namespace
@@ -147,28 +274,40 @@ Command replay_command() {
   auto options = std::make_shared<ReplayOptions>();
   return {
       .name = "replay",
-      .summary = "Run a schedule again and report its replay rate",
+      .summary = "Run schedules again and report their replay rates",
       .description =
           "It runs the schedule against the test deployment again and again, and says for each fault how often it was requested and fired, "
-          "and how often the bug showed in the runs that could tell. Runs end early when the rest can no longer change the outcome.\n\n"
+          "and how often the bug showed in the runs that could tell.\n\n"
           "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 "
-          "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate that remains.",
+          "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate that remains.\n\n"
+          "Several schedules are a test suite. A folder stands for all schedules in it and below it; each is replayed with the configuration "
+          "beside it, or the nearest above it in that folder, when -c names a file without a slash. All are read and checked before the first "
+          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not tell.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
-                   "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml"},
+                   "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
+                   "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap"},
       .options =
           {
-              {.names = "schedule", .slot = &options->schedule, .value = "SCHEDULE", .help = "The schedule", .required = true,
-               .completes = Completes::file},
-              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The deployment", .completes = Completes::file},
+              {.names = "schedule", .slot = &options->places, .value = "SCHEDULE|FOLDER", .help = "Schedules, and folders that hold some",
+               .required = true, .completes = Completes::file},
+              {.names = "-c,--config", .slot = &options->config, .value = "FILE",
+               .help = "The deployment; without a slash in the name, each schedule of a folder may have its own", .completes = Completes::file},
+              {.names = "--filter", .slot = &options->filter, .value = "GLOB",
+               .help = "Only schedules whose name or path matches", .one_each = true},
+              {.names = "--exclude", .slot = &options->exclude, .value = "GLOB", .help = "None of these", .one_each = true},
               {.names = "--runs", .slot = &options->runs, .value = "N", .help = "How many runs",
                .otherwise = "confirm_runs of the configuration", .range = {{1, 100000}}},
-              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side",
-               .otherwise = "jobs of the configuration", .range = {{1, 64}}},
+              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side; of several schedules: schedules side by side",
+               .otherwise = "jobs of the configuration; 1 for several schedules", .range = {{1, 64}}},
               {.names = "--expect", .slot = &options->expect, .value = "WHAT",
                .help = "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired",
                .choices = {"bug", "fixed"}},
+              {.names = "--quarantine", .slot = &options->quarantine, .value = "RATE",
+               .help = "A schedule that reproduces at this rate or above, but below target_rate, is flaky: told, and no failure"},
               {.names = "--junit", .slot = &options->junit, .value = "FILE",
-               .help = "Write a JUnit report: one test case for the schedule, one a run", .completes = Completes::file},
+               .help = "Write a JUnit report: one test case for each schedule, one a run", .completes = Completes::file},
+              {.names = "--tap", .slot = &options->tap, .value = "FILE",
+               .help = "Write a report in the Test Anything Protocol, version 14: one line a schedule", .completes = Completes::file},
               {.names = "--report", .slot = &options->report, .value = "DIR",
                .help = "Write the record of all runs, their traces and results, and report.html to this folder",
                .completes = Completes::folder},
@@ -176,7 +315,8 @@ Command replay_command() {
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
-      .files = {{"DIR/report.html", "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing."}},
+      .files = {{"DIR/report.html", "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing. Of "
+                                    "several schedules each has its own, in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };
 }

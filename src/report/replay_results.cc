@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "report/markup.h"
 #include "report/results.h"
-#include "report/show.h"
+#include "report/suite.h"
 #include "report/text.h"
 #include "schedule/record.h"
 
@@ -64,7 +63,7 @@ std::vector<FaultCount> ReplayReport::faults() const {
   return counts;
 }
 
-std::string replay_json(const ReplayReport& report) {
+Json replay_object(const ReplayReport& report) {
   Json faults = Json::array();
   for (const FaultCount& fault : report.faults()) {
     Json entry = {{"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}};
@@ -105,8 +104,11 @@ std::string replay_json(const ReplayReport& report) {
                {"run_results", std::move(runs)}};
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
-  return dump(json);
+  if (report.flaky()) json["flaky"] = true;
+  return json;
 }
+
+std::string replay_json(const ReplayReport& report) { return dump(replay_object(report)); }
 
 std::string replay_text(const ReplayReport& report) {
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(report.verdict), printable(report.reason));
@@ -130,59 +132,6 @@ std::string replay_text(const ReplayReport& report) {
     out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict), printable(shown->reason),
                        fault_table(report.schedule, *shown));
   return out;
-}
-
-std::string replay_junit(const ReplayReport& report) {
-  const bool failed = report.verdict != Verdict::inconclusive && !report.passed();
-  int failures = 0, errors = 0, skipped = 0;
-  const std::string suite = report.name.empty() ? "rose" : report.name;
-  const std::string classname = escape(fmt::format("{}.{}", suite, report.schedule.name.empty() ? "schedule" : report.schedule.name));
-  const auto open = [&](std::string_view name, double seconds) {
-    return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n", classname, escape(name), seconds);
-  };
-  const auto element = [](std::string_view kind, std::string_view type, std::string_view message, std::string_view text) {
-    std::string out = fmt::format("      <{} message=\"{}\"", kind, escape(message));
-    if (!type.empty()) out += fmt::format(" type=\"{}\"", escape(type));
-    return out + (text.empty() ? "/>\n" : fmt::format(">{}</{}>\n", escape(text), kind));
-  };
-  const auto output = [](std::string_view text) { return fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", escape(text)); };
-
-  std::string cases = open(report.expect_fixed ? "the bug is fixed" : "the bug is reproduced", 0);
-  if (failed) {
-    ++failures;
-    cases += element("failure", schedule::verdict_name(report.verdict), report.reason, rate_text(report.tally));
-  } else if (report.verdict == Verdict::inconclusive) {
-    ++errors;
-    cases += element("error", "inconclusive", report.reason, rate_text(report.tally));
-  }
-  cases += output(replay_text(report));
-  for (const RunResult& run : report.runs) {
-    cases += open(fmt::format("run {}", run.number), run.seconds);
-    const bool wanted = run.verdict == (report.expect_fixed ? Verdict::not_reproduced : Verdict::reproduced);
-    if (run.verdict == Verdict::inconclusive && report.verdict == Verdict::inconclusive) {
-      ++errors;
-      cases += element("error", "inconclusive", run.reason, "");
-    } else if (run.verdict != Verdict::inconclusive && !wanted && failed) {
-      ++failures;
-      cases += element("failure", schedule::verdict_name(run.verdict), run.reason, "");
-    } else if (!wanted) {
-      ++skipped;
-      cases += element("skipped", "", fmt::format("{}: {}", schedule::verdict_name(run.verdict), run.reason), "");
-    }
-    std::string text = fmt::format("{}: {}\n{}", schedule::verdict_name(run.verdict), run.reason, fault_table(report.schedule, run));
-    if (!run.directory.empty()) text += fmt::format("kept in {}\n", run.directory.string());
-    cases += output(text);
-  }
-  std::string began;
-  if (report.began_ns != 0) {
-    began = wall_clock(report.began_ns).substr(0, 19);
-    began[10] = 'T';
-    began = fmt::format(" timestamp=\"{}\"", began);
-  }
-  const std::string counts = fmt::format("name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", escape(suite),
-                                         report.runs.size() + 1, failures, errors, skipped, report.seconds);
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite {0}{1}>\n{2}  </testsuite>\n</testsuites>\n",
-                     counts, began, cases);
 }
 
 std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunResult& run) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct ReplayReport {
   std::string reason;              // one sentence
   double target_rate = 0.8;
   bool expect_fixed = false;
+  std::optional<double> quarantine;  // rates from here up to the target are told, not failed
   schedule::Tally tally;
   double seconds = 0;
   std::int64_t began_ns = 0;       // wall clock; 0: not known
@@ -37,17 +39,18 @@ struct ReplayReport {
   std::vector<std::string> workloads;  // of each run: how the workload ended; told, never judged
 
   [[nodiscard]] std::vector<FaultCount> faults() const;
-  // What `expect` asks for is so: exit code 0.
+  // What `expect` asks for is so.
   [[nodiscard]] bool passed() const {
     return verdict != schedule::Verdict::inconclusive && (verdict == schedule::Verdict::reproduced) != expect_fixed;
+  }
+  // It reproduces, but too seldom to stop anybody's work.
+  [[nodiscard]] bool flaky() const {
+    return quarantine && !expect_fixed && verdict == schedule::Verdict::not_reproduced && tally.reproduced > 0 && tally.rate() >= *quarantine;
   }
 };
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string replay_text(const ReplayReport& report);
-// A test suite that fails exactly when the command does: one test case for the schedule, which decides, and one a run. A run
-// that went otherwise than most is a failure only when the schedule's rate is.
-[[nodiscard]] std::string replay_junit(const ReplayReport& report);
 
 // One run's faults, row by row: when each condition was met, when the fault fired, where; or why not.
 struct FaultRow {

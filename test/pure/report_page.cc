@@ -1,4 +1,5 @@
 #include "report/page.h"
+#include "report/suite.h"
 
 #include <catch2/catch.hpp>
 #include <cctype>
@@ -391,6 +392,41 @@ TEST_CASE("results for machines and terminals", "[results]") {
   report.verdict = Verdict::inconclusive;
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"0\" errors=\"2\" skipped=\"2\"") != std::string::npos);
   CHECK(markup_problem(replay_junit(report), true).empty());
+}
+
+TEST_CASE("several replays are told together", "[results]") {
+  SuiteReport suite;
+  const auto entry = [&](const std::string& name, Verdict verdict, schedule::Tally tally, const std::string& reason) {
+    ReplayReport report = replay_story();
+    report.verdict = verdict;
+    report.tally = tally;
+    report.reason = reason;
+    suite.entries.push_back({name, std::move(report), std::nullopt});
+  };
+  entry("split/first", Verdict::reproduced, {3, 0, 0}, "the rate 1.00 is at or above the wanted 0.80");
+  CHECK(suite.exit_code() == 0);
+  CHECK(suite.verdict() == Verdict::reproduced);
+  entry("seldom", Verdict::not_reproduced, {2, 1, 0}, "the rate 0.67 is below the wanted 0.80");
+  CHECK(suite.exit_code() == 1);
+  suite.entries[1].report.quarantine = 0.5;
+  CHECK(suite.exit_code() == 0);
+  CHECK(suite.count(Outcome::flaky) == 1);
+  entry("who # knows\n1..9", Verdict::inconclusive, {0, 0, 3}, "3 of 3 runs were inconclusive: <no> \x1b[31m answer");
+  CHECK(suite.exit_code() == 4);
+  CHECK(suite.verdict() == Verdict::inconclusive);
+  entry("missed", Verdict::not_reproduced, {0, 3, 0}, "the rate 0.00 is below the wanted 0.80");
+  CHECK(suite.exit_code() == 1);
+  suite.entries.push_back({"broken", replay_story(), Error{ErrorKind::input, "rose.toml: no such 'server'", "install it"}});
+  suite.entries.back().report.runs.clear();
+  suite.seconds = 200;
+  CHECK(suite.exit_code() == 2);
+  CHECK(suite.verdict() == Verdict::not_reproduced);
+  check_golden("report/suite.json", nlohmann::ordered_json::parse(suite_json(suite)).dump(1) + "\n");
+  check_golden("report/suite.txt", suite_text(suite));
+  check_golden("report/suite.xml", suite_junit(suite));
+  check_golden("report/suite.tap", suite_tap(suite));
+  CHECK(markup_problem(suite_junit(suite), true).empty());
+  CHECK(suite_text(suite).find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("hostile names stay text", "[page]") {

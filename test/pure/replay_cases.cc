@@ -1,0 +1,81 @@
+// Which schedules a replay of files and folders means, and with which configuration.
+#include "replay/cases.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "base/file.h"
+
+using namespace rose;
+using namespace rose::replay;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder of tests, as the current one: names are then as short as a user types them.
+struct Tests {
+  std::string path = "/tmp/rosetest-cases-XXXXXX";
+  fs::path before = fs::current_path();
+  Tests() {
+    REQUIRE(::mkdtemp(path.data()) != nullptr);
+    fs::current_path(path);
+  }
+  ~Tests() {
+    std::error_code ignored;
+    fs::current_path(before, ignored);
+    fs::remove_all(path, ignored);
+  }
+  void file(const fs::path& name, std::string_view text) const {
+    if (name.has_parent_path()) fs::create_directories(name.parent_path());
+    REQUIRE(write_file(name, text));
+  }
+  void schedule(const fs::path& name) const { file(name, "version = 1\n"); }
+};
+
+std::string told(const CaseQuery& query) {
+  const auto cases = find_cases(query);
+  if (!cases) return "error: " + cases.error().message;
+  std::string out;
+  for (const Case& each : *cases) out += each.name + "=" + each.schedule.string() + "@" + each.config.string() + " ";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("schedules of files and folders", "[cases]") {
+  const Tests tests;
+  tests.schedule("suite/b/schedule.toml");
+  tests.file("suite/b/rose.toml", "name = 'b'\n[[node]]\n");
+  tests.schedule("suite/a/x/one.toml");
+  tests.file("suite/rose.toml", "name = 'all'\n");
+  tests.schedule("suite/.git/schedule.toml");
+  tests.file("suite/a/pyproject.toml", "[project]\nname = 'none of ours'\n");
+  fs::create_directory_symlink("..", "suite/a/loop");
+  tests.file("rose.toml", "name = 'here'\n");
+
+  const std::string both = "a/x/one=suite/a/x/one.toml@suite/rose.toml b=suite/b/schedule.toml@suite/b/rose.toml ";
+  CHECK(told({{"suite"}, "rose.toml", {}, {}}) == both);
+  CHECK(told({{"./suite/"}, "rose.toml", {}, {}}) == both);
+  CHECK(told({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
+  // One for all.
+  CHECK(told({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
+  // Files are taken as they are; a name is given once.
+  CHECK(told({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");
+  CHECK(told({{"suite/b/schedule.toml", "suite/b"}, "rose.toml", {}, {}}) ==
+        "b=suite/b/schedule.toml@rose.toml b-2=suite/b/schedule.toml@suite/b/rose.toml ");
+  CHECK(CaseQuery{{"suite/b/schedule.toml"}, "", {}, {}}.is_single());
+  CHECK_FALSE(CaseQuery{{"suite"}, "", {}, {}}.is_single());
+  // A configuration that is in the current folder alone serves all; one that is nowhere is missed.
+  tests.file("mine.toml", "");
+  CHECK(told({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
+  CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) == "error: suite/b/schedule.toml: no fixed.toml beside it or above it");
+
+  CHECK(told({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: no such schedule or folder");
+  CHECK(told({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
+  fs::create_directory("empty");
+  CHECK(told({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");
+  // A broken file could be a test that nobody misses: it is never passed over.
+  tests.file("suite/broken.toml", "version = = 1\n");
+  CHECK(told({{"suite"}, "rose.toml", {}, {}}).starts_with("error: suite/broken.toml:1"));
+  CHECK(told({{"suite"}, "rose.toml", {}, {"broken"}}) == both);
+}
