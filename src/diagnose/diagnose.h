@@ -1,12 +1,17 @@
 // The search: traces and a profile in, the schedule that reproduces the failure out. Pure: the
-// world is behind Runner, progress behind Progress. The method is ROSE (EuroSys'26), section 4.4.
+// world is behind Runner, progress behind Progress. The method is ROSE (EuroSys'26), section 4.4, with the feedback of
+// ANDURIL (SOSP'24), section 5. It reads: evidence (what production showed), survey (what the test deployment does),
+// candidates (faults with a weight), moves (ways to go on), the search itself (picks the best try of all moves, learns
+// from every run), confirmation, simplification. All numbers that it judges by are in thresholds.h.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,7 +32,15 @@ struct Inputs {
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
+  std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth
 };
+
+struct Part {
+  std::string_view name;
+  std::string_view what;
+};
+// What Inputs::without may name.
+[[nodiscard]] const std::vector<Part>& parts();
 
 // A fault that the dump suggests.
 struct Candidate {
@@ -45,6 +58,17 @@ struct Candidate {
   std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
   bool profiled = false;        // the profile has it too, but far rarer
   int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
+  bool own_end = false;         // PS: the process ended itself
+  bool blocked = false;         // PS: it waited for a disk
+  bool first = false;           // a disk error before all other faults
+  double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one
+};
+
+// Something that the evidence has and fault-free runs have not: a right schedule brings it back.
+struct Observable {
+  std::string key;              // as signs_of() names what a run shows
+  std::string node;
+  std::int64_t first_ts = 0;
 };
 
 struct Discarded {
@@ -54,8 +78,9 @@ struct Discarded {
 
 struct Plan {
   std::vector<Candidate> candidates;            // by rank
+  std::vector<Observable> observables;
   std::vector<Discarded> discarded;
-  std::vector<schedule::Schedule> schedules;    // what level 1 would try, in order
+  std::vector<schedule::Schedule> schedules;    // what level 1 would try, likeliest first
   std::vector<std::string> schedule_whys;       // one a schedule: why it is tried
   std::uint64_t failures = 0;                   // SCF, ND and PS events considered
   double discarded_share = 0;                   // of `failures`
@@ -95,10 +120,14 @@ struct Diagnosis {
   bool target_reached = false;
   int level = 0;
   int schedules = 0;      // tried before the found one was confirmed, itself included
-  int runs = 0;           // all, confirmation and control run included
-  int confirm_runs = 0;
+  int runs = 0;           // all of them, those without faults included
+  int control_runs = 0;   // of `runs`: without faults
+  int control_hits = 0;   // of those: the bug showed
+  int confirm_runs = 0;   // of `runs`: of the test that accepted the found schedule, or gave it up
   int simplify_runs = 0;  // of `runs`: made after a schedule had reached the target, to make it simpler
-  schedule::Tally tally;  // of the found schedule's confirmation
+  int rate_runs = 0;      // of `runs`: made last, for the rate alone: they chose nothing
+  schedule::Tally tested; // the test's
+  schedule::Tally tally;  // the rate's: of rate_runs; of the test's where no run was left for them
   std::optional<schedule::Schedule> found;  // the best, also below the target
   std::string words;      // what must happen, in which order, on which node
   std::string reason;     // one sentence, also when nothing was found

@@ -140,7 +140,7 @@ std::int64_t Extractor::network_threshold() const {
   return config_.trace.network_delay_ns;
 }
 
-std::int64_t rounded(std::int64_t ns) { return std::max(kStep, (ns + kStep / 2) / kStep * kStep); }
+std::int64_t rounded(std::int64_t ns) { return std::max(kTimeStep, (ns + kTimeStep / 2) / kTimeStep * kTimeStep); }
 
 std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   if (!file_path(path) || path.find('\0') != std::string_view::npos) return "";

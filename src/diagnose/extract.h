@@ -21,7 +21,7 @@ void extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
 [[nodiscard]] std::string path_glob(std::string_view path, std::string_view node, bool wide = false);
 
 // Observed times are rounded to this: finer is noise between machines.
-inline constexpr std::int64_t kStep = 100'000'000;
+inline constexpr std::int64_t kTimeStep = 100'000'000;
 [[nodiscard]] std::int64_t rounded(std::int64_t ns);
 
 }  // namespace rose::diagnose

@@ -434,7 +434,7 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
 
 schedule::Condition Extractor::elapsed(std::int64_t ns) {
   schedule::Condition condition;
-  condition.elapsed_ns = std::max(kStep, ns / kStep * kStep);  // down: rather armed too early than too late
+  condition.elapsed_ns = std::max(kTimeStep, ns / kTimeStep * kTimeStep);  // down: rather armed too early than too late
   return condition;
 }
 

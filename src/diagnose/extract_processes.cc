@@ -288,10 +288,10 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     fault.kind = FaultKind::pause;
     fault.node = name(node);
     fault.id = unique_id("pause-" + name(node));
-    if (pause.blocked) blocked_.insert(fault.id);
     fault.duration_ns = rounded(pause.end - pause.start);
     Candidate& c = add(FaultKind::pause, node, std::move(fault), pause.weight, pause.start);
     c.last_ts = pause.end;
+    c.blocked = pause.blocked;
     c.why = fmt::format("{} {} for {}, from {}{}", name(node),
                         pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
                         at(pause.start), pause.open ? ", and still was when the dump was written" : "");

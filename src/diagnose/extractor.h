@@ -193,6 +193,10 @@ class Extractor {
   // we depart for the first such failure, because a symptom never precedes its cause.
   void promote();
 
+  void weigh();
+
+  void observe();
+
   void finish();
 
   const Inputs& inputs_;
@@ -212,8 +216,6 @@ class Extractor {
   std::vector<Cause> causes_;
   std::vector<std::vector<const Cause*>> causes_of_;
   std::vector<std::size_t> own_ends_;                   // candidates, before ranking
-  std::set<std::string> self_ended_;                    // their fault ids
-  std::set<std::string> blocked_;     // ids of pauses that were uninterruptible waits
   std::set<int> came_back_;
   std::map<std::uint32_t, Peer> group_peers_;
 };

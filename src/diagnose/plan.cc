@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "diagnose/extract.h"
-#include "diagnose/level1.h"
-#include "diagnose/nodes.h"
 #include "base/units.h"
+#include "diagnose/extract.h"
+#include "diagnose/move.h"
+#include "diagnose/nodes.h"
 
 namespace rose::diagnose {
 
@@ -15,14 +15,21 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   const std::int64_t timeout = inputs.config->workload ? inputs.config->workload->timeout_ns : 60 * kSecond;
   extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, plan);
   for (const config::Node& node : inputs.config->nodes)
-    if (node.attach && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
+    if (!can_fail_calls(*inputs.config, node.name) && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
           return c.node == node.name && c.kind == schedule::FaultKind::syscall;
         }))
       plan.notes.push_back(fmt::format("{} is not started by rose, so its calls can't be made to fail: such candidates are not tried",
                                        node.name));
-  for (Proposal& proposal : level1_schedules(plan, *inputs.config, workload_ns)) {
-    plan.schedules.push_back(std::move(proposal.schedule));
-    plan.schedule_whys.push_back(std::move(proposal.why));
+  World world;
+  world.inputs = &inputs;
+  world.config = inputs.config;
+  world.plan = std::move(plan);
+  world.workload_ns = workload_ns;
+  std::vector<Try> tries = plain_tries(world);
+  plan = std::move(world.plan);
+  for (Try& t : tries) {
+    plan.schedules.push_back(std::move(t.schedule));
+    plan.schedule_whys.push_back(std::move(t.why));
   }
   // A candidate of the process and network kind shows the fault as the first schedule that has it makes it.
   for (Candidate& candidate : plan.candidates) {

@@ -1,6 +1,8 @@
 #include "diagnose/extractor.h"
 
+#include "diagnose/feedback.h"
 #include "diagnose/surprise.h"
+#include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
 namespace {
@@ -26,7 +28,7 @@ void Extractor::explain_own_ends() {
       if (failure == nullptr || c.ordinariness < failure->ordinariness) failure = &c;
     }
     own.symptom = cause != nullptr || failure != nullptr;
-    self_ended_.insert(own.fault.id);
+    own.own_end = true;
     if (failure != nullptr)
       own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
     else if (cause != nullptr)
@@ -41,7 +43,7 @@ void Extractor::rank() {
     int kind = 0;
     switch (c.kind) {
       case FaultKind::crash:
-      case FaultKind::pause: kind = self_ended_.contains(c.fault.id) || blocked_.contains(c.fault.id) ? 1 : 0; break;
+      case FaultKind::pause: kind = c.own_end || c.blocked ? 1 : 0; break;
       case FaultKind::partition:
       case FaultKind::network:
       case FaultKind::clock: kind = 2; break;
@@ -83,10 +85,47 @@ void Extractor::promote() {
   }
   if (best == plan_.candidates.end()) return;
   best->why += "; it came before all other faults";
+  best->first = true;
   std::rotate(plan_.candidates.begin(), best, best + 1);
 }
 
+// The paper's order as odds.
+void Extractor::weigh() {
+  double all = 0;
+  for (Candidate& c : plan_.candidates) {
+    switch (c.kind) {
+      case FaultKind::crash:
+      case FaultKind::pause: c.weight = c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess; break;
+      case FaultKind::partition:
+      case FaultKind::network:
+      case FaultKind::clock: c.weight = kOddsNetwork; break;
+      case FaultKind::syscall:
+        c.weight = c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;
+        break;
+    }
+    if (c.profiled) c.weight *= kOddsProfiled;
+    if (c.symptom) c.weight *= kOddsSymptom;
+    if (c.first) c.weight *= kOddsFirst;
+    all += c.weight;
+  }
+  for (Candidate& c : plan_.candidates) c.weight /= all;
+}
+
+// Whatever may be a consequence tells, when it comes back, that a run was on the right way.
+void Extractor::observe() {
+  constexpr std::size_t kMost = 256;
+  for (const Candidate& c : plan_.candidates) {
+    if (plan_.observables.size() >= kMost) break;
+    if (c.kind == FaultKind::crash && c.own_end)
+      plan_.observables.push_back({sign_of_end(c.node), c.node, c.first_ts});
+    else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
+      plan_.observables.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});
+  }
+}
+
 void Extractor::finish() {
+  weigh();
+  observe();
   for (const int node : came_back_)
     note(fmt::format("{} came back after its crash, but its [[node]] has no `restart`: in the test deployment it will stay down "
                      "unless the workload starts it", name(node)));

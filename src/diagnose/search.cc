@@ -1,34 +1,29 @@
-// The loop of the search: a control run, then what the levels propose; hits are confirmed, those below
-// the target are refined first, the found schedule is made simpler, the budget of runs is kept.
+// The search: a control run, a survey, then the best try of all moves, again and again; hits are narrowed down and tested,
+// those below the target are gone on from, what is found is made simpler, and its rate is told from runs of its own.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
-#include "diagnose/proposer.h"
-#include "diagnose/signs.h"
-#include "diagnose/simpler.h"
+#include "diagnose/feedback.h"
+#include "diagnose/lab.h"
+#include "diagnose/move.h"
+#include "diagnose/narrow.h"
+#include "diagnose/nodes.h"
+#include "diagnose/simplify.h"
 
 namespace rose::diagnose {
 namespace {
 
 using schedule::Fault;
 using schedule::OracleAnswer;
+using schedule::RateTest;
 using schedule::RunResult;
 using schedule::Schedule;
+using schedule::Series;
 using schedule::Tally;
 using schedule::Verdict;
-
-constexpr int kMostUnarmable = 10;  // schedules in a row that can't be armed: then it is not for their contexts
-constexpr int kGateRuns = 4;         // of a simpler schedule, before the next step builds on it
-constexpr int kMostSimplifying = 40; // runs for that, the last confirmation apart;
-constexpr int kFewSimplifying = 12;  // of longer runs only as many as the finding took, but so many at least
-constexpr double kLongRun = 5;       // seconds
-constexpr double kSameRate = 0.1 + 1e-9;  // rates this close are taken for the same
-constexpr std::size_t kMostLeads = 2;     // schedules below the target that each level refines before it looks elsewhere
-constexpr std::size_t kMostLastTries = 20;   // schedules that missed and are tried again, twice, when nothing hit
-constexpr std::size_t kMostTriesBetween = 6; // of them before the next level
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
@@ -40,94 +35,75 @@ std::string short_words(const Schedule& schedule) {
   return fmt::format("{} faults: {}", schedule.faults.size(), ids);
 }
 
+std::set<std::string> fault_ids(const Schedule& schedule) {
+  std::set<std::string> ids;
+  for (const Fault& fault : schedule.faults) ids.insert(fault.id);
+  return ids;
+}
+
+// A schedule that showed the bug, and what testing it said.
+struct Lead {
+  Schedule schedule;
+  int level = 1;
+  int schedules = 0;             // tried until then
+  std::size_t tried = 0;         // index into Diagnosis::tried
+  Tally tally;                   // of the test
+  bool accepted = false;
+  std::set<std::string> fired;   // faults that fired in runs that reproduced
+};
+
+// A schedule that missed: chance may have missed the bug.
+struct Missed {
+  std::size_t tried = 0;
+  int level = 1;
+  double yield = 0;
+  int runs = 1;
+};
+
 class Search {
  public:
   Search(const Inputs& inputs, Runner& runner, const std::function<void(const Progress&)>& progress)
-      : inputs_(inputs), runner_(runner), progress_(progress), options_(inputs.config->diagnose) {}
+      : inputs_(inputs), options_(inputs.config->diagnose), lab_(inputs, runner, progress, d_) {
+    world_.inputs = &inputs;
+    world_.config = inputs.config;
+  }
 
   Result<Diagnosis> run() {
     ROSE_TRY(d_.plan, make_plan(inputs_));
     ROSE_TRY(const bool go_on, control_run());
     if (!go_on) return std::move(d_);
-    if (d_.plan.schedules.empty()) return nothing_to_try();
+    if (d_.plan.candidates.empty()) return nothing_to_try();
+    ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
-    if (!reached)
-      ROSE_CHECK(settle());
-    else if (inputs_.simplify)
-      ROSE_CHECK(minimise());
-    if (unarmable_ && !armed_any_) return Unexpected(*std::move(unarmable_));
+    if (!leads_.empty()) {
+      if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
+      Lead best = reached ? leads_.back() : leads_.front();
+      ROSE_CHECK(finish(best));
+    }
+    for (const std::unique_ptr<Move>& move : moves_)
+      if (std::string note = move->left_out(); !note.empty()) {
+        d_.plan.notes.push_back(std::move(note));
+        break;
+      }
     conclude();
     return std::move(d_);
   }
 
  private:
-  // A schedule that reproduced, with its confirmation.
-  struct Kept {
-    Schedule schedule;
-    int level = 1;
-    int schedules = 0;   // tried until then
-    Tally tally;
-    std::set<std::string> fired;  // faults that fired in a run that reproduced
-    std::size_t tried = 0;        // index into d_.tried
-  };
-
-  [[nodiscard]] int left() const { return options_.max_runs - d_.runs; }
-
-  double best_rate() const {
-    double best = 0;
-    for (const Kept& kept : kept_) best = std::max(best, kept.tally.rate());
-    return confirming_ != nullptr ? std::max(best, confirming_->rate()) : best;
-  }
-
-  void tell(const std::string& doing) {
-    if (progress_) {
-      Progress progress;
-      progress.level = level_;
-      progress.schedules = d_.schedules;
-      progress.runs = d_.runs;
-      progress.runs_left = left();
-      if (simplify_until_ > 0) {
-        progress.runs_left = std::max(0, std::min(progress.runs_left, simplify_until_ - d_.runs));
-        progress.found = &d_;
-      }
-      progress.best_rate = best_rate();
-      if (timed_runs_ > 0)
-        progress.seconds_left = run_seconds_ / timed_runs_ * progress.runs_left / std::max(1, options_.jobs);
-      progress.doing = doing;
-      progress_(progress);
-    }
-  }
-
-  std::vector<Result<RunResult>> run_all(const std::vector<const Schedule*>& schedules) {
-    d_.runs += static_cast<int>(schedules.size());
-    std::vector<Result<RunResult>> made = runner_.run_all(schedules);
-    for (const Result<RunResult>& result : made)
-      if (result) {
-        run_seconds_ += result->seconds;
-        ++timed_runs_;
-      }
-    return made;
-  }
-
-  // --- the control run: without faults
+  // --- runs without faults
 
   // False when the diagnosis ends here.
   Result<bool> control_run() {
     Schedule none;
     none.name = inputs_.config->name;
-    Tried tried{none, 0, {}, "control run without faults"};
+    const std::size_t index = lab_.enter(none, 0, "control run without faults").index;
     RunResult result;
-    for (int attempt = 0; attempt < 2 && left() > 0; ++attempt) {
-      tell(attempt == 0 ? "control run without faults" : "control run without faults, again");
-      std::vector<Result<RunResult>> made = run_all({&none});
-      if (!made[0]) return Unexpected(std::move(made[0]).error());
-      result = *std::move(made[0]);
-      tried.tally.add(result.verdict);
+    for (int attempt = 0; attempt < 2 && lab_.left() > 0; ++attempt) {
+      ROSE_TRY(std::vector<Lab::Made> made, lab_.run({index}, attempt == 0 ? "control run without faults" : "control run without faults, again"));
+      result = std::move(made[0].result);
       if (result.verdict != Verdict::inconclusive) break;
     }
-    tried.note += fmt::format(": {}", result.reason);
-    d_.tried.push_back(std::move(tried));
-    shown_.emplace_back();
+    d_.tried[index].note += fmt::format(": {}", result.reason);
     d_.verdict = Verdict::inconclusive;
     if (result.verdict == Verdict::reproduced || result.oracle == OracleAnswer::hit) {
       d_.reason = "the bug shows without faults: the oracle found it in a control run, so no fault can be told to cause it; "
@@ -146,7 +122,8 @@ class Search {
     if (length > 0) {
       ROSE_TRY(d_.plan, make_plan(inputs_, length));
     }
-    control_ = std::move(result.trace);
+    world_.workload_ns = length;
+    world_.survey.trace = std::move(result.trace);
     return true;
   }
 
@@ -159,434 +136,543 @@ class Search {
     return std::move(d_);
   }
 
-  // --- the levels
-
-  // True when a schedule reached the target rate; it is kept_.back().
-  Result<bool> search() {
-    const SearchContext context{&inputs_, &d_.plan, &past_, &control_, &reached_};
-    signs_.emplace(d_.plan);
-    // Something is held back for what missed: a miss is no proof.
-    floor_ = std::min(2 * static_cast<int>(kMostLastTries), options_.max_runs / 8);
-    for (const int level : options_.levels) {
-      level_ = level;
-      ROSE_TRY(bool reached, refine(level));
-      if (reached) return true;
-      const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
-      ROSE_TRY(reached, one_level(*proposer));
-      if (reached) return true;
-      // A miss of the likeliest is still likelier to be chance than the next level's hundreds are to hit.
-      ROSE_TRY(reached, try_misses_again(kMostTriesBetween, 1));
-      if (reached) return true;
-      if (left() <= floor_) break;
-      if (std::string note = proposer->left_out(); !note.empty()) d_.plan.notes.push_back(std::move(note));
+  // What the nodes did in production, and what the test deployment does; then all moves.
+  Result<void> prepare() {
+    ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs_));
+    for (int i = 0; i < nodes.count(); ++i) world_.node_numbers.emplace(nodes.name(i), i);
+    world_.contexts.emplace(inputs_, nodes);
+    world_.plan = d_.plan;
+    feedback_.emplace(d_.plan, world_.survey.trace);
+    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) ROSE_CHECK(survey());
+    std::vector<Try> plain = plain_tries(world_);
+    world_.plan.schedules.clear();
+    for (const Try& t : plain) world_.plan.schedules.push_back(t.schedule);
+    for (Try& t : rare_tries(world_))
+      if (t.level == 1) plain.push_back(std::move(t));
+    if (world_.level(1)) {
+      moves_.push_back(plain_move(world_, std::move(plain)));
+      if (world_.uses("groups")) moves_.push_back(call_group_move(world_));
     }
-    floor_ = 0;
-    return try_misses_again(kMostLastTries, 2);
-  }
-
-  // A schedule of an earlier level that shows the bug, but too rarely, is the best start there is: this level
-  // goes on from it alone, with its faults and its order, before it looks at everything.
-  Result<bool> refine(int level) {
-    std::vector<const Kept*> leads;
-    for (const Kept& kept : kept_)
-      if (kept.level < level) leads.push_back(&kept);
-    std::stable_sort(leads.begin(), leads.end(), [](const Kept* a, const Kept* b) { return better(*a, *b); });
-    if (leads.size() > kMostLeads) leads.resize(kMostLeads);
-    std::vector<Schedule> schedules;  // kept_ grows meanwhile
-    for (const Kept* lead : leads) schedules.push_back(lead->schedule);
-    for (const Schedule& lead : schedules) {
-      Plan plan = plan_of(lead);
-      std::vector<PastRun> past;
-      const std::string key = schedule::fingerprint(lead);
-      for (const PastRun& run : past_)
-        if (schedule::fingerprint(run.schedule) == key) past.push_back(run);
-      std::vector<ReachedContext> reached_by_it;
-      for (const ReachedContext& context : reached_)
-        if (schedule::fingerprint(context.schedule) == key) reached_by_it.push_back(context);
-      const std::size_t known = reached_by_it.size();
-      const SearchContext context{&inputs_, &plan, &past, &control_, &reached_by_it};
-      const std::unique_ptr<Proposer> proposer = make_proposer(level, context);
-      const int before = floor_;
-      floor_ = std::max(floor_, left() / 2);  // half of what is left, for the whole rest
-      Result<bool> reached = one_level(*proposer);
-      floor_ = before;
-      reached_.insert(reached_.end(), reached_by_it.begin() + static_cast<std::ptrdiff_t>(known), reached_by_it.end());
-      if (!reached || *reached) return reached;
-    }
-    return false;
-  }
-
-  // The plan as if the dump had held the faults of `lead` only.
-  Plan plan_of(const Schedule& lead) const {
-    Plan plan;
-    plan.begin_ts = d_.plan.begin_ts;
-    plan.end_ts = d_.plan.end_ts;
-    plan.workload_ts = d_.plan.workload_ts;
-    for (const Fault& fault : lead.faults)
-      for (const Candidate& candidate : d_.plan.candidates) {
-        if (candidate.fault.id != fault.id) continue;
-        Candidate own = candidate;
-        own.fault = fault;
-        own.symptom = false;
-        own.rank = static_cast<int>(plan.candidates.size()) + 1;
-        plan.candidates.push_back(std::move(own));
-        break;
-      }
-    plan.schedules = {lead};
-    plan.schedule_whys = {"it showed the bug, but too rarely"};
-    return plan;
-  }
-
-  // A proposal on its way through a run.
-  struct Trial {
-    Proposal proposal;
-    std::size_t index = 0;  // into d_.tried and shown_
-    bool runs = true;       // false: it ran before
-    int schedules = 0;      // tried until then
-    RunResult result;
-  };
-
-  Result<bool> one_level(Proposer& proposer) {
-    while (left() > floor_) {
-      std::vector<Trial> batch = next_batch(proposer);
-      if (batch.empty()) return false;
-      ROSE_CHECK(make_runs(batch));
-      for (Trial& trial : batch) {
-        if (trial.runs) past_.push_back({level_, trial.proposal.schedule, trial.result.oracle, trial.result.faults});
-        proposer.learn(trial.proposal, trial.runs ? trial.result : shown_[trial.index]);
-      }
-      ROSE_TRY(const bool reached, confirm_hits(batch));
-      if (reached) return true;
-    }
-    return false;
-  }
-
-  // As many as may run side by side, and what need not run again among them.
-  std::vector<Trial> next_batch(Proposer& proposer) {
-    std::vector<Trial> batch;
-    const int most = std::max(1, std::min(options_.jobs, left() - floor_));
-    for (int runs = 0; runs < most;) {
-      std::optional<Proposal> proposal = proposer.next();
-      if (!proposal) break;
-      Trial trial;
-      const auto [known, fresh] = tried_.try_emplace(schedule::fingerprint(proposal->schedule), d_.tried.size());
-      trial.index = known->second;
-      trial.runs = fresh || proposal->again;
-      if (fresh) {
-        ++d_.schedules;
-        d_.tried.push_back({proposal->schedule, level_, {}, proposal->why});
-        shown_.emplace_back();
-      }
-      trial.schedules = d_.schedules;
-      trial.proposal = *std::move(proposal);
-      runs += trial.runs ? 1 : 0;
-      batch.push_back(std::move(trial));
-      if (!proposer.goes_on()) break;
-    }
-    return batch;
-  }
-
-  // One run of each; another one where the oracle could not tell.
-  Result<void> make_runs(std::vector<Trial>& batch) {
-    std::vector<Trial*> todo;
-    for (Trial& trial : batch)
-      if (trial.runs) todo.push_back(&trial);
-    for (int attempt = 0; attempt < 2 && !todo.empty() && left() > 0; ++attempt) {
-      if (todo.size() > static_cast<std::size_t>(left())) todo.resize(static_cast<std::size_t>(left()));
-      std::vector<const Schedule*> schedules;
-      for (const Trial* trial : todo) schedules.push_back(&trial->proposal.schedule);
-      const Proposal& first = todo[0]->proposal;
-      tell(fmt::format("{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
-                       todo.size() > 1 ? fmt::format(" (and {} more beside it)", todo.size() - 1) : ""));
-      std::vector<Result<RunResult>> made = run_all(schedules);
-      std::vector<Trial*> unclear;
-      for (std::size_t i = 0; i < todo.size(); ++i) {
-        ROSE_TRY(const bool armed, take(*todo[i], std::move(made[i])));
-        if (todo[i]->result.oracle == OracleAnswer::unknown && armed && !todo[i]->proposal.look) unclear.push_back(todo[i]);
-      }
-      todo = std::move(unclear);
-    }
-    for (Trial& trial : batch) {
-      if (!trial.runs) continue;
-      std::string& note = d_.tried[trial.index].note;  // another try may have the first one's reason
-      const std::string& reason = trial.result.reason;
-      if (!reason.empty() && !trial.proposal.look && note.find(reason) == std::string::npos) note += fmt::format("; {}", reason);
-      if (trial.result.verdict == Verdict::not_reproduced) {
-        const int score = signs_->score(trial.result.trace);
-        const auto [miss, fresh] = misses_.try_emplace(trial.index, score);
-        if (!fresh) miss->second = std::max(miss->second, score);
-      }
-      RunResult& shown = shown_[trial.index];
-      shown.verdict = trial.result.verdict;
-      shown.reason = trial.result.reason;
-      shown.oracle = trial.result.oracle;
-      shown.faults = trial.result.faults;
+    if (world_.level(2)) {
+      for (std::unique_ptr<Move>& move : nth_moves(world_)) moves_.push_back(std::move(move));
+      for (std::unique_ptr<Move>& move : context_moves(world_)) moves_.push_back(std::move(move));
+      std::vector<Try> further = call_context_tries(world_);
+      for (Try& t : rare_tries(world_))
+        if (t.level == 2) further.push_back(std::move(t));
+      moves_.push_back(plain_move(world_, std::move(further)));
     }
     return {};
   }
 
-  // A schedule may name what the test deployment does not have: a function that its build inlined. That
-  // ends its branch, not the diagnosis; unless hardly anything can be armed. False: it could not be armed.
-  Result<bool> take(Trial& trial, Result<RunResult> made) {
-    if (!made) {
-      const ErrorKind kind = made.error().kind;
-      if ((kind != ErrorKind::input && kind != ErrorKind::environment) || ++unarmable_in_a_row_ >= kMostUnarmable)
-        return Unexpected(std::move(made).error());
-      trial.result = {};
-      trial.result.reason = made.error().message;
-      if (!unarmable_) unarmable_ = std::move(made).error();
-      d_.tried[trial.index].tally.add(Verdict::inconclusive);
-      return false;
+  // One fault-free run in which all that the moves may want to know is counted.
+  Result<void> survey() {
+    std::vector<Question> calls;
+    for (const Candidate& c : d_.plan.candidates) {
+      if (c.kind != schedule::FaultKind::syscall || too_busy(c.fault)) continue;
+      const auto ask = [&](const Fault& fault) {
+        if (askable(fault.node)) calls.push_back({fault.node, fault.when, call_condition(fault.call)});
+      };
+      Fault plain = c.fault;
+      plain.when.clear();
+      ask(plain);
+      if (!c.fault.when.empty()) ask(c.fault);
+      for (const Fault& shape : c.alternatives)
+        if (!shape.when.empty()) ask(shape);
     }
-    unarmable_in_a_row_ = 0;
-    armed_any_ = true;
-    trial.result = *std::move(made);
-    d_.tried[trial.index].tally.add(trial.result.verdict);
-    if (trial.result.verdict == Verdict::inconclusive && trial.result.oracle == OracleAnswer::hit) ++unfaulted_hits_;
+    std::vector<Question> all = calls;
+    if (world_.level(3))
+      for (Question& question : place_questions_ahead(world_))
+        if (askable(question.node)) all.push_back(std::move(question));
+    for (std::vector<Question>& questions : std::vector<std::vector<Question>>{std::move(all), std::move(calls)}) {
+      if (questions.empty() || lab_.left() <= 1) continue;
+      ROSE_TRY(const bool made, survey(std::move(questions)));
+      if (made) return {};
+    }
+    return {};
+  }
+
+  Result<bool> survey(std::vector<Question> questions) {
+    std::map<std::string, Question> asked;  // by the id of its counter
+    std::set<std::string> keys;
+    Schedule schedule;
+    schedule.name = inputs_.config->name;
+    for (Question& question : questions) {
+      if (schedule.faults.size() >= kMostQuestions) break;
+      if (!keys.insert(key_of(question)).second) continue;
+      const std::string id = fmt::format("count-{}", schedule.faults.size() + 1);
+      schedule.faults.push_back(counter_for(question, id));
+      asked.emplace(id, std::move(question));
+    }
+    const std::size_t index = lab_.enter(schedule, 0, fmt::format("a survey: how often {} calls and places come by without faults", asked.size())).index;
+    ROSE_TRY(std::vector<Lab::Made> made, lab_.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
+    if (!made[0].armed) return false;
+    RunResult& result = made[0].result;
+    if (result.oracle == OracleAnswer::unknown) return true;  // nothing is known then; another would hardly fare better
+    for (const auto& [id, question] : asked)
+      if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
+        if (const std::optional<Answer> answer = read_answer(question, *outcome)) world_.survey.answers.emplace(key_of(question), *answer);
+    world_.survey.made = true;
+    if (!result.trace.events.empty()) world_.survey.trace = std::move(result.trace);
     return true;
   }
 
-  Result<bool> confirm_hits(const std::vector<Trial>& batch) {
-    for (const Trial& trial : batch) {
-      if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
-      Kept kept{trial.proposal.schedule, d_.tried[trial.index].level, trial.schedules, {}, {}, trial.index};
-      remember_fired(kept, trial.result);
-      ROSE_CHECK(confirm(kept.schedule, kept.tally, options_.confirm_runs, trial.index, &kept));
-      kept_.push_back(std::move(kept));
-      if (reached(kept_.back().tally, options_.confirm_runs)) return true;
-      d_.tried[trial.index].note += fmt::format("; below the target: {} of {} confirming runs", kept_.back().tally.reproduced,
-                                                kept_.back().tally.conclusive());
-    }
-    return false;
+  bool askable(const std::string& name) const {
+    const config::Node* node = inputs_.config->find(name);
+    return node != nullptr && !node->attach;
   }
 
-  // How many of its faults are neither symptoms nor everyday failures; failed calls, of which any number may be put
-  // together, are one.
-  int surprising(const Schedule& schedule) const {
-    int faults = 0;
-    bool calls = false;
-    for (const Candidate& c : d_.plan.candidates) {
-      if (c.symptom || c.profiled) break;  // they come last
-      if (c.ordinariness > 1 || schedule.find(c.fault.id) == nullptr) continue;
-      if (c.kind == schedule::FaultKind::syscall)
-        calls = true;
-      else
-        ++faults;
-    }
-    return faults + (calls ? 1 : 0);
+  bool too_busy(const Fault& fault) const {
+    if (!inputs_.profile || inputs_.profile->seconds <= 0) return false;
+    const auto node = inputs_.profile->syscalls.find(fault.node);
+    if (node == inputs_.profile->syscalls.end()) return false;
+    const auto call = node->second.find(fault.call.syscall);
+    return call != node->second.end() && static_cast<double>(call->second) / inputs_.profile->seconds > kTooBusy;
   }
 
-  // Nothing hit, or too rarely: what missed is tried again, likeliest first: what brought back symptoms of the dump,
-  // what holds more of its surprising faults, what ranked first.
-  Result<bool> try_misses_again(std::size_t most, int rounds) {
-    for (const Kept& kept : kept_)
-      if (kept.tally.rate() * 2 >= options_.target_rate) return false;
-    std::vector<std::tuple<int, int, std::size_t>> order;
-    for (const auto& [index, score] : misses_)
-      if (d_.tried[index].tally.reproduced == 0) order.emplace_back(-score, -surprising(d_.tried[index].schedule), index);
-    std::sort(order.begin(), order.end());
-    if (order.size() > most) order.resize(most);
-    for (int round = 1; round <= rounds; ++round) {
-      for (std::size_t at = 0; at < order.size() && left() > floor_;) {
-        std::vector<Trial> batch;
-        for (; at < order.size() && static_cast<int>(batch.size()) < std::min(options_.jobs, left() - floor_); ++at) {
-          const std::size_t index = std::get<2>(order[at]);
-          Trial trial;
-          trial.index = index;
-          trial.schedules = d_.schedules;
-          trial.proposal = {d_.tried[index].schedule, {}, true};
-          batch.push_back(std::move(trial));
-        }
-        const int level = std::exchange(level_, d_.tried[batch[0].index].level);
-        ROSE_CHECK(make_runs(batch));
-        level_ = level;
-        ROSE_TRY(const bool reached, confirm_hits(batch));
+  // --- the loop
+
+  struct Trial {
+    Move* move = nullptr;   // nullptr: another run of what missed
+    Try what;
+    std::size_t tried = 0;  // index into d_.tried
+    bool runs = true;       // false: it was made before
+    int schedules = 0;      // tried until then
+    bool armed = true;
+    RunResult result;
+  };
+
+  // True when a schedule reached the target rate; it is leads_.back().
+  Result<bool> search() {
+    while (lab_.left() > 0) {
+      std::vector<Trial> batch = pick();
+      if (batch.empty()) return false;
+      ROSE_CHECK(make(batch));
+      for (Trial& trial : batch) learn(trial);
+      for (Trial& trial : batch) {
+        if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
+        ROSE_TRY(const bool reached, follow(trial));
         if (reached) return true;
       }
     }
     return false;
   }
 
-  static void remember_fired(Kept& kept, const RunResult& result) {
-    for (const schedule::FaultOutcome& outcome : result.faults)
-      if (outcome.fired) kept.fired.insert(outcome.id);
-  }
-
-  // --- confirmation
-
-  // Only conclusive runs count for either side.
-  static Tally conclusive(const Tally& tally) { return {tally.reproduced, tally.not_reproduced, 0}; }
-
-  [[nodiscard]] bool reached(const Tally& tally, int planned) const {
-    if (tally.conclusive() == 0) return false;
-    // Decided early means that the missing runs could not have changed it; cut short by the budget
-    // or by inconclusive runs, half of the planned ones must do.
-    const bool decided = !schedule::undecided(conclusive(tally), options_.target_rate, planned);
-    return (decided || tally.conclusive() * 2 >= planned) && tally.rate() + 1e-9 >= options_.target_rate;
-  }
-
-  struct Confirming {
-    int planned = 0;
-    int most_inconclusive = 0;
-    bool to_the_end = false;  // also when it is decided: for a rate to report
-  };
-
-  Result<void> confirm(const Schedule& schedule, Tally& tally, int planned, std::size_t index, Kept* kept, bool to_the_end = false) {
-    return confirm(schedule, tally, {planned, planned / 2 + 3, to_the_end}, index, kept);
-  }
-
-  Result<void> confirm(const Schedule& schedule, Tally& tally, const Confirming& how, std::size_t index, Kept* kept) {
-    confirming_ = &tally;
-    // A schedule far below a target that takes many runs to confirm is not given them all.
-    const auto go_on = [&] {
-      return schedule::undecided(conclusive(tally), options_.target_rate, how.planned) &&
-             !schedule::hopeless(conclusive(tally), options_.target_rate);
-    };
-    while (left() > 0 && tally.conclusive() < how.planned && tally.inconclusive < how.most_inconclusive && (how.to_the_end || go_on())) {
-      const int batch = std::max(1, std::min({options_.jobs, how.planned - tally.conclusive(), left()}));
-      tell(fmt::format("{} {}/{}: {}", how.planned == options_.confirm_runs ? "confirming" : "does it still show,",
-                       tally.conclusive() + 1, how.planned, short_words(schedule)));
-      for (Result<RunResult>& result : run_all(std::vector<const Schedule*>(static_cast<std::size_t>(batch), &schedule))) {
-        if (!result) return Unexpected(std::move(result).error());
-        tally.add(result->verdict);
-        d_.tried[index].tally.add(result->verdict);
-        if (kept != nullptr && result->verdict == Verdict::reproduced) remember_fired(*kept, *result);
+  // The best tries of all moves, as many as may run side by side, and what need not run again among them.
+  std::vector<Trial> pick() {
+    std::vector<Trial> batch;
+    const int most = std::min(lab_.jobs(), lab_.left());
+    for (int runs = 0; runs < most;) {
+      Move* best = nullptr;
+      double most_worth = 0;
+      for (const std::unique_ptr<Move>& move : moves_) {
+        const std::optional<Try> t = move->peek();
+        if (!t || !world_.level(t->level)) continue;
+        double worth = t->yield / lab_.cost(t->schedule);
+        if (!world_.uses("turns")) worth += 10.0 * (3 - t->level);  // level after level, as the paper has it
+        if (best == nullptr || worth > most_worth) {
+          best = move.get();
+          most_worth = worth;
+        }
       }
-    }
-    confirming_ = nullptr;
-    return {};
-  }
-
-  // --- minimisation: simpler, at the same rate
-
-  Result<void> minimise() {
-    const Kept found = kept_.back();
-    Simplifier simplifier(found.schedule, found.fired);
-    Kept fewest = found;    // as it stood when only faults had been taken away
-    Kept smaller = found;
-    const int before = d_.runs;
-    const bool long_runs = timed_runs_ > 0 && run_seconds_ / timed_runs_ > kLongRun;
-    const int most = long_runs ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
-    conclude();  // what is told until then, should somebody not want to wait for less of it
-    simplify_until_ = before + most + 2 * options_.confirm_runs;
-    while (d_.runs - before + kGateRuns <= most && left() >= options_.confirm_runs + kGateRuns) {
-      std::optional<Simplifier::Idea> idea = simplifier.next();
-      if (!idea) break;
-      ROSE_TRY(const bool holds, still_reproduces(*idea, smaller));
-      simplifier.learn(holds);
-      if (schedule::fingerprint(simplifier.fewest_faults()) == schedule::fingerprint(smaller.schedule)) fewest = smaller;
-    }
-    std::vector<Kept> wanted{smaller};
-    if (schedule::fingerprint(fewest.schedule) != schedule::fingerprint(smaller.schedule)) wanted.push_back(fewest);
-    for (Kept& kept : wanted) {
-      if (schedule::fingerprint(kept.schedule) == schedule::fingerprint(found.schedule) || left() < 1) break;
-      const bool all = &kept == &wanted.front();
-      kept.tally = {};  // of the steps' runs only the good ones led here: they prove nothing
-      ROSE_CHECK(confirm(kept.schedule, kept.tally, options_.confirm_runs, kept.tried, &kept));
-      // Simpler is no gain when it shows more rarely: a run in ten is as much as chance makes.
-      if (!reached(kept.tally, options_.confirm_runs) || kept.tally.rate() + kSameRate < found.tally.rate()) {
-        d_.tried[kept.tried].note += "; too rare when confirmed";
+      Missed* missed = best_missed(batch);
+      if (missed != nullptr && (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
+        batch.push_back(another_run(*missed));
+        ++runs;
         continue;
       }
-      dropped_ = found.schedule.faults.size() - kept.schedule.faults.size();
-      if (all) changes_ = simplifier.changes();
-      kept_.back() = std::move(kept);
-      break;
+      if (best == nullptr) break;
+      Trial trial;
+      trial.move = best;
+      trial.what = *best->peek();
+      best->take();
+      const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
+      trial.tried = entry.index;
+      trial.runs = entry.fresh;
+      if (entry.fresh && !trial.what.look) ++d_.schedules;
+      trial.schedules = d_.schedules;
+      runs += trial.runs ? 1 : 0;
+      batch.push_back(std::move(trial));
+      // What is known already may change what comes next.
+      if (!batch.back().runs) {
+        learn(batch.back());
+        batch.pop_back();
+      }
     }
+    return batch;
+  }
+
+  Missed* best_missed(const std::vector<Trial>& batch) {
+    Missed* best = nullptr;
+    if (again_ >= kMostAgain) return nullptr;
+    for (Missed& missed : missed_) {
+      if (missed.runs >= kMostRunsOfOne || d_.tried[missed.tried].tally.reproduced > 0) continue;
+      if (std::any_of(batch.begin(), batch.end(), [&](const Trial& trial) { return trial.tried == missed.tried; })) continue;
+      if (best == nullptr || missed.yield > best->yield) best = &missed;
+    }
+    return best;
+  }
+
+  Trial another_run(Missed& missed) {
+    ++again_;
+    Trial trial;
+    trial.tried = missed.tried;
+    trial.what.schedule = d_.tried[missed.tried].schedule;
+    trial.what.level = missed.level;
+    trial.what.again = true;
+    trial.what.yield = missed.yield;
+    trial.schedules = d_.schedules;
+    return trial;
+  }
+
+  Result<void> make(std::vector<Trial>& batch) {
+    std::vector<std::size_t> todo;
+    for (const Trial& trial : batch) todo.push_back(trial.tried);
+    const Try& first = batch[0].what;
+    lab_.level = first.level;
+    const std::string doing =
+        fmt::format("{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
+                    batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
+    ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      batch[i].armed = made[i].armed;
+      batch[i].result = std::move(made[i].result);
+      Tried& entry = d_.tried[batch[i].tried];
+      const std::string& reason = batch[i].result.reason;
+      if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos) entry.note += fmt::format("; {}", reason);
+    }
+    return {};
+  }
+
+  void learn(Trial& trial) {
+    Shown shown;
+    shown.fresh = trial.runs;
+    RunResult& known = shown_[trial.tried];
+    if (trial.runs) {
+      shown.result = &trial.result;
+      if (feedback_ && world_.uses("feedback") && !trial.what.look && trial.result.oracle != OracleAnswer::unknown) {
+        const std::set<std::string> signs = signs_of(trial.result.trace);
+        shown.observables = feedback_->share(signs);
+        if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(trial.what.schedule, signs);
+        world_.belief = feedback_->belief();
+        for (const auto& [id, factor] : lead_belief_) world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
+      }
+      remember_miss(trial, shown.observables);
+    } else {
+      shown.result = &known;
+    }
+    if (trial.move != nullptr) {
+      trial.move->learn(trial.what, shown);
+      for (std::unique_ptr<Move>& move : trial.move->offspring()) moves_.push_back(std::move(move));
+    }
+    if (!trial.runs) return;
+    trace::Trace trace = std::exchange(trial.result.trace, {});
+    known = trial.result;
+    trial.result.trace = std::move(trace);
+  }
+
+  // Runs at one moment are runs of one schedule, whatever that waited for.
+  void remember_miss(const Trial& trial, double observables) {
+    if (trial.result.verdict != Verdict::not_reproduced || trial.what.look) return;
+    std::string moment = schedule::fingerprint(trial.what.schedule);
+    if (world_.uses("moments"))
+      if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
+    const auto [known, fresh] = missed_at_.try_emplace(moment, missed_.size());
+    const double yield = trial.what.yield * (trial.what.again ? 1 : kAgain) * (1 + kAgainSigns * observables);
+    if (fresh) {
+      missed_.push_back({trial.tried, trial.what.level, yield, 1});
+      return;
+    }
+    Missed& missed = missed_[known->second];
+    ++missed.runs;
+    missed.yield = (trial.what.again ? missed.yield : std::max(missed.yield, yield)) * (1 - kShows);
+  }
+
+  // --- a schedule that showed the bug
+
+  // True: it reaches the target.
+  Result<bool> follow(const Trial& trial) {
+    Lead lead;
+    lead.schedule = trial.what.schedule;
+    lead.level = trial.what.level;
+    lead.schedules = trial.schedules;
+    lead.tried = trial.tried;
+    remember_fired(lead, trial.result);
+    if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(narrow(lead));
+    std::string moment = schedule::fingerprint(lead.schedule);
+    if (lead.tried == trial.tried && world_.uses("moments"))
+      if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);
+    if (!tested_.insert(moment).second) return false;
+    const std::set<std::string> ids = fault_ids(lead.schedule);
+    if (tests_ >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
+      d_.tried[lead.tried].note += "; not tested, after so many others";
+      return false;
+    }
+    ++tests_alike_[ids];
+    ROSE_CHECK(test(lead));
+    leads_.push_back(lead);
+    if (lead.accepted) return true;
+    d_.tried[lead.tried].note += fmt::format("; below the target: {} of {} confirming runs", lead.tally.reproduced, lead.tally.conclusive());
+    if (lead.tally.reproduced > 0) go_on_from(lead);
+    return false;
+  }
+
+  static void remember_fired(Lead& lead, const RunResult& result) {
+    for (const schedule::FaultOutcome& outcome : result.faults)
+      if (outcome.fired) lead.fired.insert(outcome.id);
+  }
+
+  // Of many faults, or many calls, those that count: by halves, a run each.
+  Result<void> narrow(Lead& lead) {
+    Narrower narrower(lead.schedule, lead.fired);
+    for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
+      const std::optional<Narrower::Part> part = narrower.next();
+      if (!part) break;
+      const Lab::Entry entry = lab_.enter(part->schedule, lead.level, fmt::format("narrowed down: {}", part->what));
+      if (!entry.fresh) {
+        narrower.learn(d_.tried[entry.index].tally.reproduced > 0, {});
+        continue;
+      }
+      ++d_.schedules;
+      ROSE_TRY(std::vector<Lab::Made> made, lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
+      const bool hit = made[0].result.verdict == Verdict::reproduced;
+      std::set<std::string> fired;
+      for (const schedule::FaultOutcome& outcome : made[0].result.faults)
+        if (outcome.fired) fired.insert(outcome.id);
+      narrower.learn(hit, fired);
+      if (!hit) continue;
+      lead.schedule = part->schedule;
+      lead.tried = entry.index;
+      lead.schedules = d_.schedules;
+      lead.fired.clear();
+      remember_fired(lead, made[0].result);
+    }
+    return {};
+  }
+
+  // Fresh runs, until the sequential test knows; none of those in which it was found counts.
+  Result<void> test(Lead& lead) {
+    const RateTest rate_test(options_.target_rate, ++tests_);
+    Series series;
+    int inconclusive = 0;
+    const auto answer = [&] { return rate_test.answer(lead.tally); };
+    while (lab_.left() > 0 && answer() == RateTest::Answer::open && inconclusive < kMostInconclusive) {
+      int batch = std::min(lab_.jobs(), lab_.left());
+      // Not more side by side than a schedule that never misses needs.
+      if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
+      ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
+      lead.tally = series.tally();
+      inconclusive = lead.tally.inconclusive;
+    }
+    d_.confirm_runs = lead.tally.runs();
+    lead.accepted = answer() == RateTest::Answer::accepted && 2 * lead.tally.conclusive() >= lead.tally.runs();
+    if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
+    lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
+    return {};
+  }
+
+  // Is it the faults? More runs without them until chance explains the difference no more, or it does.
+  Result<void> compare_with_controls(Lead& lead) {
+    Schedule none;
+    none.name = inputs_.config->name;
+    const std::size_t index = lab_.enter(none, 0, "control run without faults").index;
+    const auto chance = [&] {
+      return schedule::chance_of_more(lead.tally.reproduced, lead.tally.conclusive(), d_.control_hits, d_.control_runs);
+    };
+    for (int runs = 0; chance() > kByChance && runs < kMostControls && lab_.left() > 0; ++runs) {
+      ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({index}, "one more run without faults, to compare with"));
+      if (!made[0].armed) break;
+    }
+    if (chance() <= kByChance) return {};
+    lead.accepted = false;
+    d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often", d_.control_hits, d_.control_runs);
+    return {};
+  }
+
+  Result<void> repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
+    lab_.level = lead.level;
+    ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
+                                                    fmt::format("{}: {}", doing, short_words(lead.schedule))));
+    for (const Lab::Made& one : made) {
+      series.add(one.result, lead.schedule);
+      if (one.result.verdict == Verdict::reproduced) remember_fired(lead, one.result);
+    }
+    return {};
+  }
+
+  // What shows the bug too rarely is the best start there is.
+  void go_on_from(const Lead& lead) {
+    for (const Fault& fault : lead.schedule.faults) {
+      lead_belief_[fault.id] = kLeadBelief;
+      world_.belief[fault.id] = kLeadBelief;
+    }
+    if (world_.level(2)) {
+      for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
+      for (const Fault& fault : lead.schedule.faults)
+        if (fault.kind == schedule::FaultKind::syscall && fault.count == 1)
+          if (std::unique_ptr<Move> move = nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
+            moves_.push_back(std::move(move));
+    }
+    if (world_.level(3))
+      for (const Fault& fault : lead.schedule.faults)
+        if (lead.fired.contains(fault.id))
+          if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, kLead * kSharePlace)) moves_.push_back(std::move(move));
+  }
+
+  static bool better(const Lead& a, const Lead& b) {
+    const auto [a_low, a_high] = a.tally.interval();
+    const auto [b_low, b_high] = b.tally.interval();
+    return a_low != b_low ? a_low > b_low : a.tally.rate() > b.tally.rate();
+  }
+
+  // --- simpler, at the same rate; then the rate, from runs that chose nothing
+
+  Result<void> finish(const Lead& found) {
+    final_ = found;
+    if (found.accepted) {
+      conclude();  // what is told until then, should somebody not want to wait for less of it
+      lab_.found = true;
+    }
+    const int before = d_.runs;
+    if (inputs_.simplify && (found.accepted || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(found));
     d_.simplify_runs = d_.runs - before;
-    return {};
-  }
-
-  // A few runs; true replaces `smaller`.
-  Result<bool> still_reproduces(Simplifier::Idea& idea, Kept& smaller) {
-    const auto [known, fresh] = tried_.try_emplace(schedule::fingerprint(idea.schedule), d_.tried.size());
-    if (!fresh) return false;  // it missed before
-    Kept trial = smaller;
-    trial.schedule = std::move(idea.schedule);
-    trial.tally = {};
-    trial.fired.clear();
-    trial.tried = known->second;
-    d_.tried.push_back({trial.schedule, trial.level, {}, fmt::format("simpler: {}", idea.what)});
-    shown_.emplace_back();
-    ROSE_CHECK(confirm(trial.schedule, trial.tally, {kGateRuns, 1, false}, trial.tried, &trial));
-    const bool decided = !schedule::undecided(conclusive(trial.tally), options_.target_rate, kGateRuns);
-    if (!decided || trial.tally.conclusive() == 0 || trial.tally.rate() + 1e-9 < options_.target_rate) return false;
-    smaller = std::move(trial);
-    return true;
-  }
-
-  // --- nothing reached the target: the best of what was kept
-
-  static bool better(const Kept& a, const Kept& b) {
-    if (a.tally.rate() != b.tally.rate()) return a.tally.rate() > b.tally.rate();
-    return a.tally.interval().first > b.tally.interval().first;
-  }
-
-  Result<void> settle() {
-    if (kept_.empty()) return {};
-    // Confirmation stopped when the target was out of reach; a rate to report deserves all its runs.
-    // They may bring it below the next one, which then deserves the same.
-    for (std::size_t i = 0; i < kept_.size(); ++i) {
-      std::stable_sort(kept_.begin(), kept_.end(), better);
-      Kept& best = kept_.front();
-      if (best.tally.conclusive() >= options_.confirm_runs) break;
-      level_ = best.level;
-      ROSE_CHECK(confirm(best.schedule, best.tally, options_.confirm_runs, best.tried, &best, true));
+    ROSE_CHECK(tell_rate());
+    if (!found.accepted) return {};
+    // Simpler is no gain when it shows more rarely: then only faults were taken away, or nothing.
+    const Lead before_details = fewest_faults_.value_or(found);
+    for (const Lead* less : {&before_details, &found}) {
+      const std::string known = schedule::fingerprint(final_->schedule);
+      if (known == schedule::fingerprint(found.schedule) || RateTest(options_.target_rate).likely(d_.tally)) break;
+      if (known == schedule::fingerprint(less->schedule)) continue;
+      d_.tried[final_->tried].note += "; too rare when it was run for its rate";
+      d_.simplify_runs = d_.runs - before;
+      final_ = *less;
+      changes_.clear();
+      count_dropped(found);
+      ROSE_CHECK(tell_rate());
     }
-    std::stable_sort(kept_.begin(), kept_.end(), better);
     return {};
   }
+
+  void count_dropped(const Lead& found) { dropped_ = found.schedule.faults.size() - final_->schedule.faults.size(); }
+
+  Result<void> simplify(const Lead& found) {
+    Simplifier simplifier(found.schedule, found.fired, !found.accepted);
+    const int before = d_.runs;
+    const double seconds = lab_.seconds_a_run();
+    const int most = seconds > kLongRun ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
+    lab_.runs_until = before + most + options_.confirm_runs;
+    while (d_.runs - before < most && lab_.left() > options_.confirm_runs) {
+      const std::optional<Simplifier::Idea> idea = simplifier.next();
+      if (!idea) break;
+      const Lab::Entry entry = lab_.enter(idea->schedule, final_->level, fmt::format("simpler: {}", idea->what));
+      if (!entry.fresh && d_.tried[entry.index].tally.reproduced == 0) {
+        simplifier.learn(false);  // it missed before
+        continue;
+      }
+      Lead simpler = *final_;
+      simpler.schedule = idea->schedule;
+      simpler.tried = entry.index;
+      simpler.fired.clear();
+      ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most));
+      simplifier.learn(holds);
+      if (holds) final_ = std::move(simpler);
+      if (holds && idea->drops_faults) fewest_faults_ = final_;
+    }
+    changes_ = simplifier.changes();
+    count_dropped(found);
+    return {};
+  }
+
+  // Does it show the bug as often as the found one, or clearly more rarely? A sequential test, once more. The burden of
+  // proof lies with faults: what has nothing to do with the failure must not stay.
+  Result<bool> as_good(Lead& simpler, const Tally& found, bool drops_faults, int until) {
+    const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
+    const double worse = rate * kWorseShare;
+    const double hit = std::log(rate / worse);
+    const double miss = std::log((1 - rate) / (1 - worse));
+    Series series;
+    Tally tally;
+    double weight = 0;
+    while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
+      ROSE_CHECK(repeat(simpler, std::min(lab_.jobs(), lab_.left()), "does it still show", series));
+      tally = series.tally();
+      weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
+      if (weight >= kAsGood) return true;
+      if (weight <= (drops_faults ? kNeedsFault : kWorse)) return false;
+    }
+    // Undecided when the runs are used up, nothing is gained on trust.
+    return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
+  }
+
+  Result<void> tell_rate() {
+    Series series;
+    d_.rate_runs = 0;
+    d_.tested = final_->tally;
+    d_.tally = final_->tally;
+    if (final_->tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
+    while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
+      const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
+      ROSE_CHECK(repeat(*final_, batch, fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs), series));
+      d_.rate_runs += batch;
+    }
+    rate_told_ = series.tally().conclusive() > 0;
+    if (rate_told_) d_.tally = series.tally();
+    return {};
+  }
+
+  // --- the result
 
   void conclude() {
-    if (!kept_.empty()) {
-      const Kept& kept = best_kept();
-      d_.target_reached = reached(kept.tally, options_.confirm_runs);
-      d_.verdict = d_.target_reached ? Verdict::reproduced : Verdict::not_reproduced;
-      d_.level = kept.level;
-      d_.schedules = d_.target_reached ? kept.schedules : d_.schedules;
-      d_.tally = kept.tally;
-      d_.confirm_runs = kept.tally.runs();
-      d_.found = kept.schedule;
-      d_.words = words(kept);
-      const std::string rate = fmt::format("{} of {} confirming runs ({})", kept.tally.reproduced, kept.tally.conclusive(),
-                                           percent(kept.tally.rate()));
+    if (final_) {
+      const Lead& lead = *final_;
+      d_.target_reached = lead.accepted;
+      d_.verdict = lead.accepted ? Verdict::reproduced : Verdict::not_reproduced;
+      d_.level = lead.level;
+      if (lead.accepted) d_.schedules = lead.schedules;
+      if (!rate_told_) d_.tested = d_.tally = lead.tally;
+      d_.confirm_runs = d_.tested.runs();
+      d_.found = lead.schedule;
+      d_.words = words(lead);
+      const std::string rate = rate_told_ ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
+                                                              d_.tally.conclusive(), percent(d_.tally.rate()))
+                                                : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced, d_.tally.conclusive(),
+                                                              percent(d_.tally.rate()));
       if (d_.target_reached)
         d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
       else
         d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}",
                                 percent(options_.target_rate), rate, ended_early());
-      return;
+    } else {
+      conclude_without();
     }
+    if (d_.control_hits > 0 && !noted_)
+      d_.plan.notes.push_back(fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
+                                          d_.control_hits, d_.control_runs));
+    noted_ = noted_ || d_.control_hits > 0;
+  }
+
+  void conclude_without() {
     int conclusive_runs = 0;
     for (const Tried& tried : d_.tried)
       if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
     if (d_.schedules == 0) {
       d_.verdict = Verdict::inconclusive;
-      d_.reason =
-          left() <= 0 ? std::string("max_runs left no run for a schedule after the control run")
+      d_.reason = lab_.left() <= 0
+                      ? std::string("max_runs left no run for a schedule after the runs without faults")
                       : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
-                            "level 2 reached");
+                                    "level 2 reached");
     } else if (conclusive_runs == 0) {
       d_.verdict = Verdict::inconclusive;
-      d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules,
-                              d_.tried.back().note);
+      d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules, d_.tried.back().note);
     } else {
       d_.verdict = Verdict::not_reproduced;
       d_.reason = fmt::format("none of the {} schedules tried reproduced the bug{}", d_.schedules, ended_early());
     }
-    if (unfaulted_hits_ > 0)
-      d_.plan.notes.push_back(fmt::format("the bug showed in {} run{} in which no fault had fired: it may come without faults, rarely",
-                                          unfaulted_hits_, unfaulted_hits_ == 1 ? "" : "s"));
   }
 
   std::string ended_early() const {
-    if (left() <= 0) return fmt::format(" (max_runs = {} is used up)", options_.max_runs);
+    if (lab_.left() <= 0) return fmt::format(" (max_runs = {} is used up)", options_.max_runs);
     return {};
-  }
-
-  // settle() sorted the best to the front; a search that reached the target ended with its schedule.
-  const Kept& best_kept() const {
-    return reached(kept_.back().tally, options_.confirm_runs) ? kept_.back() : kept_.front();
   }
 
   // Why every fault of it looked like a consequence of something else in the dump; "" when one did not.
@@ -601,14 +687,15 @@ class Search {
     return why;
   }
 
-  std::string words(const Kept& kept) const {
-    std::string text = schedule::in_words(kept.schedule);
+  std::string words(const Lead& lead) const {
+    std::string text = schedule::in_words(lead.schedule);
     while (text.ends_with('\n')) text.pop_back();
-    if (const std::string places = places_in_words(kept.schedule, inputs_.code); !places.empty()) text += "\n" + places;
-    const auto [low, high] = kept.tally.interval();
-    text += fmt::format("\nThe bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", kept.tally.reproduced,
-                        kept.tally.conclusive(), percent(kept.tally.rate()), percent(low), percent(high));
-    if (const std::string why = consequence(kept.schedule); !why.empty())
+    if (const std::string places = places_in_words(lead.schedule, inputs_.code); !places.empty()) text += "\n" + places;
+    const auto [low, high] = d_.tally.interval();
+    text += fmt::format("\nThe bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
+                        d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
+    if (d_.control_runs > 0) text += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
+    if (const std::string why = consequence(lead.schedule); !why.empty())
       text += fmt::format("\nBut in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did not show the bug; "
                           "if the oracle asks for this consequence itself, it proves nothing.", why);
     if (dropped_ > 0)
@@ -623,30 +710,27 @@ class Search {
   }
 
   const Inputs& inputs_;
-  Runner& runner_;
-  const std::function<void(const Progress&)>& progress_;
   const config::DiagnoseOptions& options_;
   Diagnosis d_;
-  std::map<std::string, std::size_t> tried_;  // by fingerprint: index into d_.tried
-  std::vector<RunResult> shown_;              // what the last run of each showed, without its trace
-  std::map<std::size_t, int> misses_;         // those that missed, and how promising that looked
-  std::optional<Promising> signs_;
-  const Tally* confirming_ = nullptr;         // of the schedule that is being confirmed
-  std::vector<Kept> kept_;
-  std::size_t dropped_ = 0;                   // faults that minimisation took away
-  std::vector<std::string> changes_;          // and what else it made simpler
-  std::vector<PastRun> past_;
-  std::vector<ReachedContext> reached_;       // by level 2
-  trace::Trace control_;                      // what the run without faults did
-  std::optional<Error> unarmable_;            // the first schedule that this deployment could not run
-  bool armed_any_ = false;
-  int unarmable_in_a_row_ = 0;
-  int unfaulted_hits_ = 0;
-  int level_ = 1;
-  int simplify_until_ = 0;                    // runs in all, at most; 0: nothing was found yet
-  int floor_ = 0;                             // runs that the levels leave over
-  double run_seconds_ = 0;
-  int timed_runs_ = 0;
+  Lab lab_;
+  World world_;
+  std::optional<Feedback> feedback_;
+  Moves moves_;
+  std::map<std::size_t, RunResult> shown_;       // what the last run of each showed, without its trace
+  std::vector<Missed> missed_;
+  std::map<std::string, std::size_t> missed_at_; // by moment
+  int again_ = 0;
+  std::vector<Lead> leads_;
+  std::set<std::string> tested_;                 // moments
+  std::map<std::set<std::string>, int> tests_alike_;
+  std::map<std::string, double> lead_belief_;
+  int tests_ = 0;
+  std::optional<Lead> final_;
+  std::optional<Lead> fewest_faults_;            // as it was when only faults had been taken away
+  std::size_t dropped_ = 0;                      // faults that simplification took away
+  std::vector<std::string> changes_;             // and what else it made simpler
+  bool rate_told_ = false;                       // by runs of its own
+  bool noted_ = false;
 };
 
 }  // namespace

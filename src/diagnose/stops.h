@@ -35,7 +35,9 @@ class Stops {
   // What it counted: one for each of kinds().
   void looked(const std::vector<Seen>& seen);
 
-  [[nodiscard]] std::optional<Stop> next();
+  // The next one; nullptr when there is none.
+  [[nodiscard]] const Stop* front() const { return stops_.empty() ? nullptr : &stops_.front(); }
+  std::optional<Stop> next();
 
  private:
   void take(const Stop& stop);

@@ -348,7 +348,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
     }
     out += fmt::format("<tr{}><td class=\"n\">{}</td><td class=\"level\">{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
                        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>\n",
-                       best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "control" : std::to_string(entry.level),
+                       best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "no fault" : std::to_string(entry.level),
                        cell(schedule::in_words(entry.schedule)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
                        entry.tally.inconclusive, mini_bar(entry.tally), best ? "<b>found: </b>" : "", cell(entry.note));
   }
@@ -471,7 +471,8 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   body += "<div class=\"facts\">\n";
   if (diagnosis.found) body += fact(std::to_string(diagnosis.level), "level of the search");
   body += fact(std::to_string(diagnosis.schedules), fmt::format("schedule{} tried{}", diagnosis.schedules == 1 ? "" : "s", diagnosis.target_reached ? " before it was found" : ""));
-  body += fact(std::to_string(diagnosis.runs), fmt::format("runs, {} of them to confirm", diagnosis.confirm_runs));
+  body += fact(std::to_string(diagnosis.runs), fmt::format("runs, {} of them to confirm{}", diagnosis.confirm_runs,
+                                                             diagnosis.rate_runs > 0 ? fmt::format(", {} to tell the rate", diagnosis.rate_runs) : ""));
   body += fact(format_seconds(report.seconds), "in all");
   body += fact(percent(diagnosis.plan.discarded_share), fmt::format("of {} discarded", plural(diagnosis.plan.failures, "failure")));
   body += "</div>\n" + next_steps_html(next_steps(report)) + "</section>\n";

@@ -96,6 +96,9 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                {"runs", diagnosis.runs},
                {"confirm_runs", diagnosis.confirm_runs},
                {"simplify_runs", diagnosis.simplify_runs},
+               {"rate_runs", diagnosis.rate_runs},
+               {"control_runs", diagnosis.control_runs},
+               {"control_hits", diagnosis.control_hits},
                {"rate", diagnosis.tally.rate()},
                {"interval", interval_json(diagnosis.tally)},
                {"schedule", text_or_null(report.schedule_path)},
@@ -152,9 +155,10 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   }
   out += "\n";
   if (diagnosis.found) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
-  out += fmt::format("level {}, {}, {} ({} to confirm{}), {}; {} of the dump's {} discarded\n", diagnosis.level,
+  out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of the dump's {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"), plural(static_cast<std::uint64_t>(diagnosis.runs), "run"),
                      diagnosis.confirm_runs, diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
+                     diagnosis.rate_runs > 0 ? fmt::format(", {} to tell its rate", diagnosis.rate_runs) : "",
                      format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
   if (!diagnosis.target_reached && !diagnosis.tried.empty()) {
@@ -162,7 +166,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
     const std::size_t shown = std::min(diagnosis.tried.size(), kShownTried);
     for (std::size_t i = 0; i < shown; ++i) {
       const diagnose::Tried& entry = diagnosis.tried[i];
-      rows.push_back({entry.level == 0 ? "  control" : fmt::format("  level {}", entry.level), std::to_string(entry.tally.reproduced),
+      rows.push_back({entry.level == 0 ? "  no fault" : fmt::format("  level {}", entry.level), std::to_string(entry.tally.reproduced),
                       std::to_string(entry.tally.not_reproduced), std::to_string(entry.tally.inconclusive), printable(entry.note)});
     }
     out += "\n" + columns(rows, "");

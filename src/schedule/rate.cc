@@ -2,13 +2,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+
+#include "schedule/schedule.h"
 
 namespace rose::schedule {
 namespace {
 
-constexpr double kZ = 1.959963984540054;  // two-sided 95 %
-constexpr double kRounding = 1e-9;        // 8 of 10 is 80 %, whatever binary fractions say
-constexpr double kRarely = 100;           // one wrong rejection in so many
+constexpr double kTail = 0.025;      // on either side of a 95 % interval
+constexpr double kRounding = 1e-9;   // 30 of 40 is 75 %, whatever binary fractions say
+
+// The test. Its errors are those that RateTest::acceptance() tells, for 0.8 against 0.6:
+constexpr double kBadShare = 0.75;     // of the target: what must not be accepted; of low targets less, for
+constexpr double kFarEnough = 0.8;     // a target; from there down what must not be accepted is as far away as 0.6 is from it
+constexpr double kSurelyBad = -2.197;  // log(0.1 / 0.9): a schedule at the target is given up in one test of ten
+constexpr double kMostTarget = 0.98;   // a higher one could not stand a single miss in any number of runs
+
+double spread(double rate) { return std::asin(std::sqrt(rate)); }
+
+struct Strictness {
+  int perfect;       // runs, when none misses
+  double sure;       // log likelihood ratio
+  double of_all;     // when kMostTestRuns are made: so far from the bad rate to the target
+};
+// Accepted at 0.6 / at 0.8: 5.9 % / 84 %, then 2.1 % / 73 %, then 0.3 % / 45 % each: eight tests together accept a
+// schedule of 0.6 in at most a tenth of all searches.
+constexpr Strictness kFirst{8, 2.87, 0.75};
+constexpr Strictness kSecond{10, 4.6, 0.875};
+constexpr Strictness kFurther{16, 5.3, 1.125};
+
+// P(X >= hits) of a binomial.
+double at_least(int hits, int runs, double rate) {
+  if (hits <= 0) return 1;
+  if (rate <= 0) return 0;
+  if (rate >= 1) return 1;
+  double sum = 0;
+  for (int k = hits; k <= runs; ++k)
+    sum += std::exp(std::lgamma(runs + 1.0) - std::lgamma(k + 1.0) - std::lgamma(runs - k + 1.0) + k * std::log(rate) +
+                    (runs - k) * std::log1p(-rate));
+  return std::min(1.0, sum);
+}
+
+// The rate at which `of(rate)`, which grows with it, is `value`.
+template <typename Of>
+double rate_where(double value, const Of& of) {
+  double low = 0;
+  double high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (of(middle) < value ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+std::set<std::string> fired_units(const RunResult& result, const Schedule& schedule) {
+  std::set<std::string> units;
+  for (const FaultOutcome& outcome : result.faults) {
+    const Fault* fault = outcome.fired ? schedule.find(outcome.id) : nullptr;
+    if (fault != nullptr) units.insert(fault->group.empty() ? "f" + fault->id : "g" + fault->group);
+  }
+  return units;
+}
 
 }  // namespace
 
@@ -25,35 +79,94 @@ double Tally::rate() const {
 }
 
 std::pair<double, double> Tally::interval() const {
-  if (conclusive() == 0) return {0, 1};
-  const double n = conclusive();
-  const double p = rate();
-  const double middle = (p + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
-  const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
-  // The exact bounds at p = 0 and p = 1 are 0 and 1; rounding must not push them past.
-  return {reproduced == 0 ? 0 : std::max(0.0, middle - half),
-          not_reproduced == 0 ? 1 : std::min(1.0, middle + half)};
+  const int n = conclusive();
+  if (n == 0) return {0, 1};
+  const double low = reproduced == 0 ? 0 : rate_where(kTail, [&](double p) { return at_least(reproduced, n, p); });
+  const double high = reproduced == n ? 1 : rate_where(1 - kTail, [&](double p) { return at_least(reproduced + 1, n, p); });
+  return {low, high};
 }
 
-bool undecided(const Tally& tally, double target, int planned) {
-  const int left = planned - tally.runs();
-  if (left <= 0) return false;
-  const int most = tally.conclusive() + left;  // conclusive runs there can be in the end
-  // Fewer than half conclusive is inconclusive, whatever the rate. Once that can't be mended, no
-  // run changes the outcome; while it can, another run may.
-  if (2 * most < planned) return false;
-  if (2 * tally.conclusive() < tally.runs()) return true;
-  const double best = static_cast<double>(tally.reproduced + left) / most;
-  const double worst = static_cast<double>(tally.reproduced) / most;
-  return best + kRounding >= target && worst + kRounding < target;
+void Series::add(const RunResult& result, const Schedule& schedule) {
+  if (result.verdict == Verdict::reproduced) {
+    Fired fired = fired_units(result, schedule);
+    if (std::find(enough_.begin(), enough_.end(), fired) == enough_.end()) enough_.push_back(std::move(fired));
+  } else if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::miss) {
+    unfinished_.push_back(fired_units(result, schedule));
+    return;
+  }
+  counted_.add(result.verdict);
 }
 
-bool hopeless(const Tally& tally, double target) {
-  if (tally.not_reproduced == 0 || target <= 0) return false;
-  if (target >= 1) return true;
-  const double half = target / 2;
-  const double evidence = tally.reproduced * std::log(half / target) + tally.not_reproduced * std::log((1 - half) / (1 - target));
-  return evidence >= std::log(kRarely);
+Tally Series::tally() const {
+  Tally tally = counted_;
+  for (const Fired& fired : unfinished_) {
+    const bool miss = std::any_of(enough_.begin(), enough_.end(), [&](const Fired& enough) {
+      return !enough.empty() && std::includes(fired.begin(), fired.end(), enough.begin(), enough.end());
+    });
+    tally.add(miss ? Verdict::not_reproduced : Verdict::inconclusive);
+  }
+  return tally;
+}
+
+RateTest::RateTest(double target, int ticket) {
+  target = std::clamp(target, 0.01, kMostTarget);
+  const Strictness& strict = ticket <= 1 ? kFirst : ticket == 2 ? kSecond : kFurther;
+  bad_ = target * kBadShare;
+  if (target < kFarEnough) {
+    const double low = std::sin(std::max(0.03, spread(target) - spread(kFarEnough) + spread(kFarEnough * kBadShare)));
+    bad_ = std::min(bad_, low * low);
+  }
+  hit_ = std::log(target / bad_);
+  miss_ = std::log((1 - target) / (1 - bad_));
+  accept_ = strict.sure;
+  reject_ = kSurelyBad;
+  perfect_ = strict.perfect;
+  least_hits_ = static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
+}
+
+RateTest::Answer RateTest::answer(const Tally& tally) const {
+  if (tally.not_reproduced == 0 && tally.reproduced >= perfect_) return Answer::accepted;
+  const double weight = tally.reproduced * hit_ + tally.not_reproduced * miss_;
+  if (weight + kRounding >= accept_) return Answer::accepted;
+  if (weight - kRounding <= reject_) return Answer::rejected;
+  const int left = kMostTestRuns - tally.conclusive();
+  if (left <= 0) return tally.reproduced >= least_hits_ ? Answer::accepted : Answer::rejected;
+  return tally.reproduced + left < least_hits_ ? Answer::rejected : Answer::open;
+}
+
+bool RateTest::likely(const Tally& tally) const {
+  return tally.reproduced * hit_ + tally.not_reproduced * miss_ + kRounding >= 0;
+}
+
+double RateTest::acceptance(double rate) const {
+  std::map<std::pair<int, int>, double> open{{{0, 0}, 1.0}};
+  double accepted = 0;
+  while (!open.empty()) {
+    std::map<std::pair<int, int>, double> next;
+    for (const auto& [runs, chance] : open)
+      for (const bool hit : {true, false}) {
+        const Tally tally{runs.first + (hit ? 1 : 0), runs.second + (hit ? 0 : 1), 0};
+        const double share = chance * (hit ? rate : 1 - rate);
+        if (share <= 0) continue;
+        switch (answer(tally)) {
+          case Answer::accepted: accepted += share; break;
+          case Answer::rejected: break;
+          case Answer::open: next[{tally.reproduced, tally.not_reproduced}] += share; break;
+        }
+      }
+    open = std::move(next);
+  }
+  return accepted;
+}
+
+double chance_of_more(int hits, int runs, int other_hits, int others) {
+  const int all = runs + others;
+  const int all_hits = hits + other_hits;
+  const auto log_choose = [](int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); };
+  double sum = 0;
+  for (int k = hits; k <= std::min(runs, all_hits); ++k)
+    if (all_hits - k <= others) sum += std::exp(log_choose(runs, k) + log_choose(others, all_hits - k) - log_choose(all, all_hits));
+  return std::min(1.0, sum);
 }
 
 double upper_bound_without_hit(int conclusive) {

@@ -279,7 +279,8 @@ class Case:
         finally:
             figures["seconds"] = time.monotonic() - began
             self.progress_of(figures)
-        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "simplify_runs", "rate", "interval", "seconds",
+        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "simplify_runs", "rate_runs", "rate", "interval",
+                    "seconds",
                     "words", "reason", "discarded_share"):
             figures[key] = found.get(key)
         figures["seconds_a_run"] = found["seconds"] / max(1, found["runs"])
@@ -408,8 +409,10 @@ def rate_cell(result):
 
 
 def finding_runs(figures):
-    """To find and to confirm; what made the found schedule simpler came after."""
-    return figures["runs"] - (figures.get("simplify_runs") or 0) if figures.get("runs") is not None else None
+    """To find and to confirm; what made the found schedule simpler and told its rate came after."""
+    if figures.get("runs") is None:
+        return None
+    return figures["runs"] - (figures.get("simplify_runs") or 0) - (figures.get("rate_runs") or 0)
 
 
 def runs_cell(figures):

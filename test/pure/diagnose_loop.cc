@@ -110,7 +110,7 @@ TEST_CASE("level 1 tries its schedules side by side, and finds the same") {
       CHECK(d.found->faults.at(0).call.syscall == "fsync");
       CHECK(d.runs == runner.real_runs);
       for (const std::size_t batch : runner.batches) CHECK(batch <= static_cast<std::size_t>(jobs));
-      if (jobs > 1) CHECK(runner.batches.at(1) == static_cast<std::size_t>(jobs));
+      if (jobs > 1) CHECK(runner.batches.at(2) == static_cast<std::size_t>(jobs));  // after the runs without faults
       rounds.push_back(summary(d));
     }
     CHECK(rounds[0] == rounds[1]);
@@ -172,7 +172,8 @@ TEST_CASE("an interrupted diagnosis goes on from its record to the same end") {
         Record first(rule);
         first.killed_at = kill;
         first.lost = jobs == 1 ? 1 : 1 + static_cast<unsigned>(random() % 7);
-        const Inputs inputs = inputs_of(config, {dump});
+        Inputs inputs = inputs_of(config, {dump});
+        inputs.simplify = false;
         const Result<Diagnosis> cut = diagnose::diagnose(inputs, first, {});
         Record second(rule);
         int known = 0;
@@ -358,31 +359,6 @@ TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
   const Result<Diagnosis> error = diagnose::diagnose(inputs, none, {});
   REQUIRE_FALSE(error);
   CHECK(error.error().kind == ErrorKind::environment);
-}
-
-TEST_CASE("a long confirmation gives up early what is far below the target") {
-  auto config = deployment();
-  config.diagnose.confirm_runs = 100;
-  config.diagnose.levels = {1};
-  Record runner(flaky("fsync", {true, false, false, false, false, false, false, false}));
-  const Diagnosis d = diagnosis_of(config, calls_dump(), runner);
-  CHECK_FALSE(d.target_reached);
-  for (const Tried& tried : d.tried)
-    if (tried.schedule.faults.size() == 1 && tried.schedule.faults[0].call.syscall == "fsync" && tried.tally.reproduced > 0)
-      CHECK(tried.note.find("0 of 5 confirming runs") != std::string::npos);
-  // A rate at the target is hardly ever given up.
-  int wrong = 0;
-  for (unsigned seed = 0; seed < 1'000; ++seed) {
-    std::mt19937 random(seed);
-    schedule::Tally tally;
-    for (int i = 0; i < 100 && !schedule::hopeless(tally, 0.8); ++i)
-      tally.add(random() % 10 < 8 ? Verdict::reproduced : Verdict::not_reproduced);
-    wrong += schedule::hopeless(tally, 0.8) ? 1 : 0;
-  }
-  CHECK(wrong <= 10);
-  CHECK_FALSE(schedule::hopeless({0, 4, 0}, 0.8));
-  CHECK(schedule::hopeless({0, 5, 0}, 0.8));
-  CHECK_FALSE(schedule::hopeless({0, 5, 0}, 0.3));
 }
 
 TEST_CASE("progress says what may still come") {

@@ -1,4 +1,4 @@
-#include "diagnose/simpler.h"
+#include "diagnose/simplify.h"
 
 #include <algorithm>
 
@@ -100,56 +100,56 @@ Schedule without(const Schedule& schedule, const std::string& id) {
   return smaller;
 }
 
-Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired) : current_(std::move(schedule)) {
+Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bool faults_only)
+    : current_(std::move(schedule)), faults_only_(faults_only) {
   plan_drops(fired);
 }
 
 void Simplifier::plan_drops(const std::set<std::string>& fired) {
   // Alternatives that never had their turn: the context may be that of one node after all.
   std::vector<std::string> idle;
-  std::vector<std::string> never;  // faults or whole groups
-  for (const std::string& unit : units_of(current_)) {
-    const bool any = std::any_of(current_.faults.begin(), current_.faults.end(),
-                                 [&](const Fault& f) { return same_unit(f, unit) && fired.contains(f.id); });
-    if (!any) never.push_back(unit);
-    for (const Fault& fault : current_.faults)
-      if (any && same_unit(fault, unit) && !fired.contains(fault.id)) idle.push_back(fault.id);
-  }
-  const auto drop = [&](std::vector<std::string> units) {
+  Batch never;  // faults or whole groups
+  const auto drop = [](std::vector<std::string> units) {
     Step step;
     step.drops_faults = true;
-    step.change = [units = std::move(units)](const Schedule& from) -> std::optional<Idea> {
+    step.change = [units = std::move(units)](const Schedule& from) -> std::optional<Changed> {
       std::vector<std::string> there;
       for (const std::string& unit : units)
         if (first_of(from, unit) != nullptr) there.push_back(unit);
       if (there.empty() || there.size() >= units_of(from).size()) return std::nullopt;
-      return Idea{without_units(from, there), fmt::format("without {}", list_of(there))};
+      return Changed{without_units(from, there), fmt::format("without {}", list_of(there))};
     };
-    steps_.push_back(std::move(step));
+    return step;
   };
+  for (const std::string& unit : units_of(current_)) {
+    const bool any = std::any_of(current_.faults.begin(), current_.faults.end(),
+                                 [&](const Fault& f) { return same_unit(f, unit) && fired.contains(f.id); });
+    if (!any) never.push_back(drop({unit}));
+    for (const Fault& fault : current_.faults)
+      if (any && same_unit(fault, unit) && !fired.contains(fault.id)) idle.push_back(fault.id);
+  }
   if (!idle.empty()) {
     Step step;
     step.drops_faults = true;
-    step.change = [idle](const Schedule& from) -> std::optional<Idea> {
-      Idea idea{from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
-      for (const std::string& id : idle) idea.schedule = without(idea.schedule, id);
-      for (Fault& fault : idea.schedule.faults)
-        if (!fault.group.empty() && std::count_if(idea.schedule.faults.begin(), idea.schedule.faults.end(),
+    step.change = [idle](const Schedule& from) -> std::optional<Changed> {
+      Changed changed{from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
+      for (const std::string& id : idle) changed.schedule = without(changed.schedule, id);
+      for (Fault& fault : changed.schedule.faults)
+        if (!fault.group.empty() && std::count_if(changed.schedule.faults.begin(), changed.schedule.faults.end(),
                                                   [&](const Fault& other) { return other.group == fault.group; }) == 1)
           fault.group.clear();
-      return idea;
+      return changed;
     };
-    steps_.push_back(std::move(step));
+    never.insert(never.begin(), std::move(step));
   }
-  if (never.size() > 1) drop(never);
-  for (const std::string& unit : never) drop({unit});
+  if (!never.empty()) batches_.push_back(std::move(never));
   // From the last to the first: later ones are likelier consequences. Many at once first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
   for (std::size_t size = std::max<std::size_t>(1, units.size() / 2);; size = std::max<std::size_t>(1, size / 2)) {
     for (std::size_t i = 0; i < units.size(); i += size) {
       const auto begin = units.begin() + static_cast<std::ptrdiff_t>(i);
-      drop({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, units.size() - i))});
+      batches_.push_back({drop({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, units.size() - i))})});
     }
     if (size == 1) break;
   }
@@ -157,45 +157,46 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
 
 void Simplifier::plan_details() {
   const auto change = [&](const std::string& unit, std::function<std::optional<std::string>(Fault&)> edit) -> Change {
-    return [unit, edit = std::move(edit)](const Schedule& from) -> std::optional<Idea> {
-      Idea idea{from, {}};
-      for (Fault& fault : idea.schedule.faults) {
+    return [unit, edit = std::move(edit)](const Schedule& from) -> std::optional<Changed> {
+      Changed changed{from, {}};
+      for (Fault& fault : changed.schedule.faults) {
         if (!same_unit(fault, unit)) continue;
         const std::optional<std::string> what = edit(fault);
         if (!what) return std::nullopt;
-        if (idea.what.empty()) idea.what = *what;
+        if (changed.what.empty()) changed.what = *what;
       }
-      if (idea.what.empty()) return std::nullopt;
-      return idea;
+      if (changed.what.empty()) return std::nullopt;
+      return changed;
     };
   };
+  Batch likely;                // what hardly ever matters, all at once
+  std::vector<Step> unlikely;  // each for itself
   const std::vector<std::string> units = units_of(current_);
   for (const std::string& unit : units) {
-    if (first_of(current_, unit)->kind != FaultKind::syscall || first_of(current_, unit)->times == 1) continue;
-    steps_.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
-      std::string what = fmt::format("{} fails one call instead of {}", fault.id,
-                                     fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
-      fault.times = 1;
-      return what;
-    })});
-  }
-  // The earliest condition first: the last ones say where the fault hits.
-  for (const std::string& unit : units) {
-    const std::size_t conditions = first_of(current_, unit)->when.size();
-    for (std::size_t i = 0; i < conditions; ++i) {
-      const Condition gone = first_of(current_, unit)->when[i];
-      steps_.push_back({change(unit, [gone](Fault& fault) -> std::optional<std::string> {
+    const Fault& first = *first_of(current_, unit);
+    if (first.kind == FaultKind::syscall && first.times != 1)
+      unlikely.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
+        std::string what = fmt::format("{} fails one call instead of {}", fault.id,
+                                       fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
+        fault.times = 1;
+        return what;
+      })});
+    // The earliest conditions: the last one says where the fault hits.
+    for (std::size_t i = 0; i < first.when.size(); ++i) {
+      const Condition gone = first.when[i];
+      Step step{change(unit, [gone](Fault& fault) -> std::optional<std::string> {
         const auto it = std::find(fault.when.begin(), fault.when.end(), gone);
         if (it == fault.when.end()) return std::nullopt;
         fault.when.erase(it);
         return fmt::format("{} does not wait for {}", fault.id, words_of(gone));
-      })});
+      })};
+      if (i + 1 < first.when.size())
+        likely.push_back(std::move(step));
+      else
+        unlikely.push_back(std::move(step));
     }
-  }
-  for (const std::string& unit : units) {
-    const std::vector<std::string> after = first_of(current_, unit)->after;
-    for (std::size_t i = 0; i < after.size(); ++i)
-      steps_.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
+    for (std::size_t i = 0; i < first.after.size(); ++i)
+      unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
         // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
         if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : fault.kind != FaultKind::syscall) return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
@@ -203,9 +204,7 @@ void Simplifier::plan_details() {
         fault.after.erase(fault.after.begin() + static_cast<std::ptrdiff_t>(i));
         return what;
       })});
-  }
-  for (const std::string& unit : units) {
-    const std::int64_t seen = first_of(current_, unit)->duration_ns;
+    const std::int64_t seen = first.duration_ns;
     const auto shorter = [&](std::int64_t part, std::int64_t of, std::int64_t least) {
       return change(unit, [seen, part, of, least](Fault& fault) -> std::optional<std::string> {
         if (fault.duration_ns < least) return std::nullopt;
@@ -216,68 +215,92 @@ void Simplifier::plan_details() {
         return what;
       });
     };
-    if (seen >= 2 * kShortest)
-      steps_.push_back({shorter(1, 2, 2 * kShortest), true, shorter(3, 4, 4 * kShortest)});
+    if (seen >= 2 * kShortest) unlikely.push_back({shorter(1, 2, 2 * kShortest), true, shorter(3, 4, 4 * kShortest)});
   }
-  steps_.push_back({[](const Schedule& from) -> std::optional<Idea> {
-    Idea idea{from, "rounder times"};
-    for (Fault& fault : idea.schedule.faults) {
+  likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
+    Changed changed{from, "rounder times"};
+    for (Fault& fault : changed.schedule.faults) {
       make_readable(fault.when);
       make_readable(fault.until);
       // Up: a silence a little too short shows nothing.
       if (fault.duration_ns >= kShortest && readable(fault.duration_ns) >= fault.duration_ns) fault.duration_ns = readable(fault.duration_ns);
     }
-    return idea;
+    return changed;
   }});
-  steps_.push_back({[](const Schedule& from) -> std::optional<Idea> {
-    Idea idea{from, "paths as patterns that fit elsewhere too"};
+  likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
+    Changed changed{from, "paths as patterns that fit elsewhere too"};
     const auto widen = [](std::optional<std::string>& path, const std::string& node) {
       if (!path || path->find_first_of("*?[") != std::string::npos) return;
       if (std::string glob = path_glob(*path, node); !glob.empty()) path = std::move(glob);
     };
-    for (Fault& fault : idea.schedule.faults) {
+    for (Fault& fault : changed.schedule.faults) {
       widen(fault.call.path, fault.node);
       if (fault.before) widen(fault.before->path, fault.node);
       for (Condition& condition : fault.when) widen(condition.call.path, fault.node);
     }
-    return idea;
+    return changed;
   }});
+  // What may fail is tried first: were it accepted, there is less to round.
+  for (Step& step : unlikely) batches_.push_back({std::move(step)});
+  batches_.push_back(std::move(likely));
+}
+
+std::optional<Simplifier::Idea> Simplifier::apply(Batch& batch, std::vector<std::string>& words) const {
+  Idea idea{current_, {}, false};
+  Batch useful;
+  for (Step& step : batch) {
+    std::optional<Changed> changed = step.change(idea.schedule);
+    if (!changed || schedule::fingerprint(changed->schedule) == schedule::fingerprint(idea.schedule)) continue;
+    idea.schedule = std::move(changed->schedule);
+    idea.drops_faults = idea.drops_faults || step.drops_faults;
+    words.push_back(changed->what);
+    useful.push_back(std::move(step));
+  }
+  batch = std::move(useful);
+  for (const std::string& what : words) idea.what += fmt::format("{}{}", idea.what.empty() ? "" : "; ", what);
+  if (batch.empty()) return std::nullopt;
+  return idea;
 }
 
 std::optional<Simplifier::Idea> Simplifier::next() {
   for (;;) {
-    if (steps_.empty()) {
-      if (detailed_) return std::nullopt;
+    if (batches_.empty()) {
+      if (detailed_ || faults_only_) return std::nullopt;
       detailed_ = true;
-      fewest_faults_ = current_;
       plan_details();
       continue;
     }
-    Step step = std::move(steps_.front());
-    steps_.pop_front();
-    std::optional<Idea> idea = step.change(current_);
-    if (!idea || schedule::fingerprint(idea->schedule) == schedule::fingerprint(current_)) continue;
-    asked_ = std::move(step);
-    last_ = *idea;
+    asked_ = std::move(batches_.front());
+    batches_.pop_front();
+    asked_words_.clear();
+    std::optional<Idea> idea = apply(asked_, asked_words_);
+    if (!idea) continue;
+    asked_schedule_ = idea->schedule;
     return idea;
   }
 }
 
 void Simplifier::learn(bool reproduces) {
-  if (!asked_) return;
-  Step step = *std::move(asked_);
-  asked_.reset();
+  Batch batch = std::exchange(asked_, {});
+  if (batch.empty()) return;
   if (reproduces) {
-    current_ = std::move(last_.schedule);
-    if (step.goes_on) changes_.pop_back();
-    if (!step.drops_faults) changes_.push_back(std::move(last_.what));
-    step.goes_on = true;
-    if (step.again) steps_.push_front(std::move(step));
-  } else if (step.otherwise) {
+    current_ = std::move(asked_schedule_);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      Step& step = batch[i];
+      if (step.goes_on && !changes_.empty()) changes_.pop_back();
+      if (!step.drops_faults) changes_.push_back(asked_words_[i]);
+      step.goes_on = true;
+      if (step.again) batches_.push_front({std::move(step)});
+    }
+  } else if (batch.size() > 1) {
+    const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
+    batches_.push_front(Batch(std::make_move_iterator(middle), std::make_move_iterator(batch.end())));
+    batches_.push_front(Batch(std::make_move_iterator(batch.begin()), std::make_move_iterator(middle)));
+  } else if (batch[0].otherwise) {
     Step less;
-    less.change = std::move(step.otherwise);
-    less.goes_on = step.goes_on;
-    steps_.push_front(std::move(less));
+    less.change = std::move(batch[0].otherwise);
+    less.goes_on = batch[0].goes_on;
+    batches_.push_front({std::move(less)});
   }
 }
 

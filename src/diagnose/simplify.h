@@ -1,5 +1,5 @@
-// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider.
-// Proposes one at a time and goes on from what the runs made of it; knows nothing of runs.
+// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at a
+// time, as many changes at once as are likely to hold, and goes on from what the runs made of it; knows nothing of runs.
 #pragma once
 
 #include <deque>
@@ -17,11 +17,12 @@ class Simplifier {
  public:
   struct Idea {
     schedule::Schedule schedule;
-    std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
+    std::string what;           // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
+    bool drops_faults = false;
   };
 
-  // `fired`: ids of faults that fired in runs that reproduced.
-  Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired);
+  // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: nothing but faults is taken away.
+  Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false);
 
   // The next simpler form of the schedule accepted last; nothing when there is none left.
   [[nodiscard]] std::optional<Idea> next();
@@ -29,13 +30,15 @@ class Simplifier {
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }
-  // The schedule as it was when only faults had been taken away.
-  [[nodiscard]] const schedule::Schedule& fewest_faults() const { return detailed_ ? fewest_faults_ : current_; }
   // What was accepted, faults taken away apart.
   [[nodiscard]] const std::vector<std::string>& changes() const { return changes_; }
 
  private:
-  using Change = std::function<std::optional<Idea>(const schedule::Schedule&)>;
+  struct Changed {
+    schedule::Schedule schedule;
+    std::string what;
+  };
+  using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
     bool again = false;       // once more after it was accepted
@@ -43,15 +46,20 @@ class Simplifier {
     bool drops_faults = false;
     bool goes_on = false;     // the change accepted before was the first part of this one
   };
+  using Batch = std::vector<Step>;  // made together; by halves when that was refused
+
   void plan_drops(const std::set<std::string>& fired);
   void plan_details();
+  // What the batch makes of the current schedule; steps that change nothing leave it.
+  [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
   schedule::Schedule current_;
-  schedule::Schedule fewest_faults_;
-  std::deque<Step> steps_;
-  std::optional<Step> asked_;
-  Idea last_;
+  std::deque<Batch> batches_;
+  Batch asked_;
+  std::vector<std::string> asked_words_;
+  schedule::Schedule asked_schedule_;
   std::vector<std::string> changes_;
+  bool faults_only_ = false;
   bool detailed_ = false;  // plan_details() was called
 };
 

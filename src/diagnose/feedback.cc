@@ -1,0 +1,94 @@
+#include "diagnose/feedback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/thresholds.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr double kCameBack = 0.7;     // of an observable's priority is left after a miss that brought it back
+constexpr double kConsequence = 0.5;  // of the belief in a fault is left when it shows in a run that did not inject it
+constexpr double kLeastBelief = 0.1;  // whatever runs say: they may have hit another bug
+constexpr double kUnrelated = 0.5;    // of the belief stays where everything that could tell came back
+
+}  // namespace
+
+std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error) {
+  return fmt::format("{} {} {}", node, syscall, error);
+}
+std::string sign_of_end(std::string_view node) { return fmt::format("{} ended", node); }
+
+std::set<std::string> signs_of(const trace::Trace& trace) {
+  std::set<std::string> found;
+  for (const trace::Event& event : trace.events) {
+    if ((event.flags & (trace::kInjected | trace::kPlanned)) != 0) continue;
+    const std::string_view node = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
+    if (event.type == trace::EventType::scf)
+      found.insert(sign_of_call(node, kernel::syscall_name(event.syscall), kernel::errno_name(event.err)));
+    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::crashed)
+      found.insert(sign_of_end(node));
+    else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::exited && event.exit_code != 0)
+      found.insert(sign_of_end(node));
+  }
+  return found;
+}
+
+Feedback::Feedback(const Plan& plan, const trace::Trace& control) {
+  const std::set<std::string> usual = signs_of(control);
+  for (const Observable& observable : plan.observables)
+    if (!usual.contains(observable.key)) wanted_.push_back({observable, 1});
+  std::vector<std::int64_t> times;  // of all candidates: distance is counted in things that happened
+  for (const Candidate& c : plan.candidates) times.push_back(c.first_ts);
+  std::sort(times.begin(), times.end());
+  const auto at = [&](std::int64_t ts) { return std::lower_bound(times.begin(), times.end(), ts) - times.begin(); };
+  for (const Candidate& c : plan.candidates) {
+    Known known{c.fault.id, {}, {}, 1};
+    if (c.kind == schedule::FaultKind::syscall) known.key = sign_of_call(c.node, c.syscall, c.error);
+    if (c.kind == schedule::FaultKind::crash && c.own_end) known.key = sign_of_end(c.node);
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const Observable& o = wanted_[i].observable;
+      if (o.key == known.key || o.first_ts < c.first_ts) continue;
+      known.follows.push_back({i, 1.0 / static_cast<double>(1 + at(o.first_ts) - at(c.first_ts))});
+    }
+    known_.push_back(std::move(known));
+  }
+}
+
+double Feedback::share(const std::set<std::string>& signs) const {
+  double back = 0;
+  double all = 0;
+  for (const Wanted& wanted : wanted_) {
+    all += wanted.priority;
+    if (signs.contains(wanted.observable.key)) back += wanted.priority;
+  }
+  return all > 0 ? back / all : 0;
+}
+
+void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
+  for (Wanted& wanted : wanted_)
+    if (signs.contains(wanted.observable.key)) wanted.priority *= kCameBack;
+  for (Known& known : known_)
+    if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr && !schedule.faults.empty())
+      known.consequence = std::max(kLeastBelief, known.consequence * kConsequence);
+}
+
+std::map<std::string, double, std::less<>> Feedback::belief() const {
+  std::map<std::string, double, std::less<>> belief;
+  for (const Known& known : known_) {
+    double near = 0;
+    double missing = 0;
+    for (const Follows& follows : known.follows) {
+      near += follows.nearness;
+      missing += follows.nearness * wanted_[follows.wanted].priority;
+    }
+    const double related = near > 0 ? kUnrelated + (1 - kUnrelated) * missing / near : 1;
+    if (const double factor = known.consequence * related; factor < 1) belief.emplace(known.fault, factor);
+  }
+  return belief;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,51 @@
+// What runs show besides the oracle's word. Observables of the evidence that come back in a miss are not what is missing:
+// they are wanted less, and so are candidates whose traces they are; those that never came back are wanted more (ANDURIL,
+// section 5.2, algorithm 2).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+// What of the kinds that observables name a run shows; what was injected does not count.
+[[nodiscard]] std::set<std::string> signs_of(const trace::Trace& trace);
+[[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
+[[nodiscard]] std::string sign_of_end(std::string_view node);
+
+class Feedback {
+ public:
+  // `control`: of a run without faults; what it shows is no observable.
+  Feedback(const Plan& plan, const trace::Trace& control);
+
+  // The share of the observables that the run brought back, each as much as it is wanted.
+  [[nodiscard]] double share(const std::set<std::string>& signs) const;
+  // The run had these faults and did not show the bug.
+  void missed(const schedule::Schedule& schedule, const std::set<std::string>& signs);
+  // How the belief in each candidate changed, by its fault's id.
+  [[nodiscard]] std::map<std::string, double, std::less<>> belief() const;
+
+ private:
+  struct Wanted {
+    Observable observable;
+    double priority = 1;
+  };
+  struct Follows {            // an observable of a candidate
+    std::size_t wanted = 0;
+    double nearness = 0;
+  };
+  struct Known {
+    std::string fault;
+    std::string key;          // as which it would show by itself; "" never
+    std::vector<Follows> follows;
+    double consequence = 1;   // falls when it shows in runs that did not inject it
+  };
+  std::vector<Wanted> wanted_;
+  std::vector<Known> known_;
+};
+
+}  // namespace rose::diagnose

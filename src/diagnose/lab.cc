@@ -1,0 +1,110 @@
+#include "diagnose/lab.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+std::string ids_of(const schedule::Schedule& schedule) {
+  std::string ids;
+  for (const schedule::Fault& fault : schedule.faults) ids += fault.id + " ";
+  return ids;
+}
+
+bool nothing_fired(const schedule::RunResult& result) {
+  return std::none_of(result.faults.begin(), result.faults.end(), [](const schedule::FaultOutcome& outcome) { return outcome.fired; });
+}
+
+}  // namespace
+
+Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::string why) {
+  const auto [known, fresh] = known_.try_emplace(schedule::fingerprint(schedule), d_.tried.size());
+  if (fresh) d_.tried.push_back({schedule, of_level, {}, std::move(why)});
+  return {known->second, fresh};
+}
+
+Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing) {
+  tell(doing);
+  std::vector<const schedule::Schedule*> schedules;
+  for (const std::size_t index : tried) schedules.push_back(&d_.tried[index].schedule);
+  std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules);
+  std::vector<Made> all;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    ROSE_TRY(Made made, take(tried[i], std::move(results[i])));
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing) {
+  ROSE_TRY(std::vector<Made> all, run(tried, doing));
+  std::vector<std::size_t> unclear;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].armed && all[i].result.oracle == schedule::OracleAnswer::unknown) unclear.push_back(i);
+  if (static_cast<int>(unclear.size()) > left()) unclear.resize(static_cast<std::size_t>(std::max(0, left())));
+  if (unclear.empty()) return all;
+  std::vector<std::size_t> again;
+  for (const std::size_t i : unclear) again.push_back(tried[i]);
+  ROSE_TRY(std::vector<Made> second, run(again, doing));
+  for (std::size_t i = 0; i < unclear.size(); ++i) all[unclear[i]] = std::move(second[i]);
+  return all;
+}
+
+// A schedule may name what the test deployment does not have: a function that its build inlined. That ends its branch,
+// not the diagnosis; unless nothing at all can be armed.
+Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> result) {
+  Tried& entry = d_.tried[tried];
+  if (!result) {
+    const ErrorKind kind = result.error().kind;
+    const bool unarmable = kind == ErrorKind::input || kind == ErrorKind::environment;
+    if (!unarmable || entry.schedule.faults.empty() || (!armed_any_ && ++unarmable_in_a_row_ >= kMostUnarmable))
+      return Unexpected(std::move(result).error());
+    entry.tally.add(schedule::Verdict::inconclusive);
+    if (entry.note.find(result.error().message) == std::string::npos) entry.note += fmt::format("; {}", result.error().message);
+    Made made;
+    made.armed = false;
+    made.result.reason = result.error().message;
+    return made;
+  }
+  ++d_.runs;
+  armed_any_ = armed_any_ || !entry.schedule.faults.empty();
+  for (auto* sum : {&seconds_[ids_of(entry.schedule)], &all_seconds_}) {
+    sum->first += result->seconds;
+    ++sum->second;
+  }
+  // Runs without faults are pooled, whatever they were made for.
+  if (nothing_fired(*result) && result->oracle != schedule::OracleAnswer::unknown) {
+    ++d_.control_runs;
+    if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
+  }
+  entry.tally.add(result->verdict);
+  return Made{true, *std::move(result)};
+}
+
+double Lab::cost(const schedule::Schedule& schedule) const {
+  const auto known = seconds_.find(ids_of(schedule));
+  if (known == seconds_.end() || all_seconds_.second == 0 || all_seconds_.first <= 0) return 1;
+  const double mean = all_seconds_.first / all_seconds_.second;
+  return std::max(1.0, std::round(2 * known->second.first / known->second.second / mean) / 2);
+}
+
+void Lab::tell(const std::string& doing) {
+  if (!progress_) return;
+  Progress progress;
+  progress.level = level;
+  progress.schedules = d_.schedules;
+  progress.runs = d_.runs;
+  progress.runs_left = left();
+  if (runs_until > 0) progress.runs_left = std::max(0, std::min(progress.runs_left, runs_until - d_.runs));
+  if (found) progress.found = &d_;
+  progress.best_rate = best_rate;
+  if (all_seconds_.second > 0)
+    progress.seconds_left = all_seconds_.first / all_seconds_.second * progress.runs_left / jobs();
+  progress.doing = doing;
+  progress_(progress);
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,63 @@
+// Where runs are made: keeps the budget, the record of what was tried, and the runs without faults; tells the progress.
+// Inside this room.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+class Lab {
+ public:
+  Lab(const Inputs& inputs, Runner& runner, const std::function<void(const Progress&)>& progress, Diagnosis& diagnosis)
+      : inputs_(inputs), runner_(runner), progress_(progress), d_(diagnosis) {}
+
+  struct Entry {
+    std::size_t index = 0;  // into Diagnosis::tried
+    bool fresh = true;      // it was not tried before
+  };
+  [[nodiscard]] Entry enter(const schedule::Schedule& schedule, int level, std::string why);
+
+  struct Made {
+    bool armed = true;      // false: the deployment cannot run this schedule, and no run was made
+    schedule::RunResult result;
+  };
+  // One run of each, side by side; no more than left(). Errors end the diagnosis.
+  [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
+  // The same, and once more where the oracle could not tell.
+  [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing);
+
+  [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
+  [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs); }
+  // How long a run of the schedule takes, against the mean of all; in halves, so that chance does not decide an order.
+  [[nodiscard]] double cost(const schedule::Schedule& schedule) const;
+
+  [[nodiscard]] double seconds_a_run() const { return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second; }
+
+  // What the progress tells besides.
+  int level = 1;
+  double best_rate = 0;
+  int runs_until = 0;       // made at most; 0: as many as are left
+  bool found = false;
+
+ private:
+  [[nodiscard]] Result<Made> take(std::size_t tried, Result<schedule::RunResult> made);
+  void tell(const std::string& doing);
+
+  const Inputs& inputs_;
+  Runner& runner_;
+  const std::function<void(const Progress&)>& progress_;
+  Diagnosis& d_;
+  std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
+  std::map<std::string, std::pair<double, int>> seconds_;  // by the ids of the faults: in all, of how many runs
+  std::pair<double, int> all_seconds_;
+  bool armed_any_ = false;
+  int unarmable_in_a_row_ = 0;
+};
+
+}  // namespace rose::diagnose

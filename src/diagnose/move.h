@@ -1,0 +1,109 @@
+// A move is one way to go on with some candidates: fail the nth call, wait for a context, stop at a place, arm many at
+// once. It says what it would try next and how likely that is to show the bug; the scheduler compares. Inside this room.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnose/context.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/survey.h"
+#include "diagnose/thresholds.h"
+
+namespace rose::diagnose {
+
+// What all moves may look at. What runs teach is added by the search; the rest stays as it is.
+struct World {
+  const Inputs* inputs = nullptr;
+  const config::Config* config = nullptr;
+  Plan plan;
+  std::int64_t workload_ns = 0;         // how long the workload takes without faults; 0: not known yet
+  Survey survey;
+  std::optional<ContextIndex> contexts;
+  std::map<std::string, int> node_numbers;
+  std::set<std::string> moments;        // at which process and network faults came, and showed nothing
+
+  // What runs have changed of the belief in a candidate, by its fault's id; 1 where nothing stands.
+  std::map<std::string, double, std::less<>> belief;
+
+  // Of the schedule's faults, on average.
+  [[nodiscard]] double believed(const schedule::Schedule& schedule) const;
+  [[nodiscard]] bool uses(std::string_view part) const { return !inputs->without.contains(std::string(part)); }
+  [[nodiscard]] bool level(int level) const;
+  [[nodiscard]] const Candidate* candidate(std::string_view fault_id) const;
+};
+
+struct Try {
+  schedule::Schedule schedule;
+  std::string why;          // "all process and network faults, as they were seen"
+  int level = 1;
+  double yield = 0;         // believed chance that the run shows the bug, were the belief in its candidates not changed since
+  bool again = false;       // another run of a schedule that missed: a miss is no proof
+  bool look = false;        // it only counts; that its faults do not fire is meant so
+  bool many = false;        // its faults need not belong together: a hit is narrowed down before it is confirmed
+  std::string moment;       // at which it is expected to come; "" unknown
+};
+
+// What a run showed, as far as moves learn from it.
+struct Shown {
+  const schedule::RunResult* result = nullptr;  // its trace is there only when the run was made just now
+  bool fresh = true;                            // false: it was made before, for another move
+  double observables = 0;                       // share of the dump's observables that came back
+};
+
+class Move {
+ public:
+  virtual ~Move() = default;
+  // The next try; nothing when there is none, or none until what is under way has been learnt.
+  [[nodiscard]] virtual std::optional<Try> peek() = 0;
+  // The one that peek() gave is made.
+  virtual void take() = 0;
+  // Told of all that take() was called for, in that order.
+  virtual void learn(const Try& tried, const Shown& shown) = 0;
+  // Further moves that what was learnt gives rise to; each is given once.
+  [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }
+  // What the move left out in this search; "" when nothing.
+  [[nodiscard]] virtual std::string left_out() const { return {}; }
+};
+
+using Moves = std::vector<std::unique_ptr<Move>>;
+
+// --- where moves come from; each file has one kind
+
+// Level 1: the faults of the dump themselves, in their order, spacing and durations; calls one at a time, then those of
+// one root cause together, then with the other faults.
+[[nodiscard]] std::vector<Try> plain_tries(const World& world);
+[[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
+// Level 1: many at once, to find the one that counts by halves.
+[[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
+// Level 2: the nth matching call, by ranges and by single ones.
+[[nodiscard]] Moves nth_moves(const World& world);
+[[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id, double belief,
+                                             std::string why);
+// Levels 1 and 2: shapes that the evidence only hints at.
+[[nodiscard]] std::vector<Try> rare_tries(const World& world);
+// Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too rarely;
+// with it only its faults are gone on from.
+[[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
+[[nodiscard]] std::vector<Try> call_context_tries(const World& world);
+// Level 3. `fired`: the fault of `reached`, or the alternative of it, that came.
+[[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached, const std::string& fired,
+                                               double belief);
+// What place moves want to know beforehand: in one context, and in those that come first.
+[[nodiscard]] std::vector<Question> place_questions_ahead(const World& world);
+[[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
+
+// --- helpers
+
+[[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
+[[nodiscard]] std::string ordinal(std::uint64_t n);
+[[nodiscard]] std::string context_words(const schedule::Condition& condition);
+// Can rose fail calls of this node? Only of processes that it has started, or that `rose exec` started for it.
+[[nodiscard]] bool can_fail_calls(const config::Config& config, std::string_view node);
+
+}  // namespace rose::diagnose

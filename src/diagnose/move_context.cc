@@ -1,0 +1,497 @@
+// Level 2: what happened before? The paper's algorithm 1 over what the node did before the fault: the fault waits for the
+// last event, then for the one before it as well, and so on. Where another node does in the test deployment what this one
+// did in production, all nodes wait for it, and the first takes the fault (amplification); never for partitions. What the
+// survey shows is not tried: events that no node has, and contexts that would come at a moment that was tried.
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::FaultOutcome;
+using schedule::OracleAnswer;
+using schedule::RunResult;
+using schedule::Schedule;
+
+constexpr std::size_t kMostContext = 10;    // conditions of one fault
+constexpr std::size_t kMostEvents = 64;     // looked at before one fault
+constexpr int kMostUnseen = 2;              // events skipped in runs because no node shows them
+constexpr std::size_t kMostFaults = 8;      // process and network faults that are given a context
+constexpr std::uint64_t kMostOccurrence = 50;     // an event that came more often before the fault is not counted blindly
+constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
+constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
+constexpr double kUnforeseen = 0.6;         // times this: the survey did not show the whole context
+constexpr double kFirstStep = 0.5;          // of the belief goes to the first context
+constexpr double kOtherOrder = 0.5;         // times this, for what follows: what came before was not production's
+constexpr double kNextPlace = 0.6;          // of the belief in one context's places has the next one's
+
+bool of_node(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
+  if (event.type != trace::EventType::af && event.type != trace::EventType::sys) return false;
+  return (event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node)) == node;
+}
+
+class ContextMove final : public Move {
+ public:
+  struct Setup {
+    Schedule base;
+    std::size_t fault = 0;
+    std::vector<ContextEvent> events;  // the latest first
+    std::vector<std::string> others;   // nodes that may play the role instead
+    double belief = 0;
+    std::string why;
+  };
+
+  ContextMove(const World& world, Setup setup)
+      : world_(world), base_(std::move(setup.base)), fault_(setup.fault), events_(std::move(setup.events)),
+        others_(std::move(setup.others)), belief_(setup.belief), why_(std::move(setup.why)),
+        foreseen_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
+    begin_event();
+  }
+
+  std::optional<Try> peek() override {
+    if (under_way_) return std::nullopt;
+    skip_what_is_known();
+    if (!hit_.empty()) spread(std::exchange(hit_, {}));  // it showed the bug, too rarely: the next run may have given the role to another node
+    if (step_ != Step::spread && done()) return std::nullopt;
+    const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
+    Try t;
+    t.level = 2;
+    t.schedule = base_;
+    t.schedule.faults[fault_].when = conditions();
+    std::string list;
+    for (const Condition& condition : t.schedule.faults[fault_].when)
+      list += fmt::format("{}{}", list.empty() ? "" : ", then ", context_words(condition));
+    const std::string count = step_ == Step::one && variants_.front() > 1 ? fmt::format(", {} time", ordinal(variants_.front())) : "";
+    t.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count, anywhere ? ", on whichever node does that first" : "");
+    if (!why_.empty()) t.why += fmt::format(" ({})", why_);
+    double unsure = 1;
+    if (foreseen_ && !anywhere) {
+      if (std::optional<std::string> moment = moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
+        t.moment = *std::move(moment);
+      else
+        unsure = kUnforeseen;
+    }
+    if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
+    t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(kNextStep, tries_) * unsure;
+    return t;
+  }
+
+  void take() override {
+    under_way_ = true;
+    ++tries_;
+  }
+
+  void learn(const Try& tried, const Shown& shown) override {
+    under_way_ = false;
+    const RunResult& result = *shown.result;
+    const Fault* fired = winner(tried.schedule, result);
+    const bool in_order = fired != nullptr && order_kept(*fired, result);
+    if (fired != nullptr) {
+      if (!tried.moment.empty()) moments_.insert(tried.moment);
+      reached_place(tried.schedule, *fired, in_order, shown);
+    }
+    if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ == Step::one && !others_.empty())
+      hit_ = tried.schedule.faults[fault_].when;
+    switch (step_) {
+      case Step::one:
+        if (fired != nullptr) {
+          reached_ = true;
+          in_order_ = in_order_ || in_order;
+        } else if (!amplified_ && !others_.empty() && context_.empty() && newest_unmet(result)) {
+          step_ = Step::amplify;
+          return;
+        } else if (!amplified_ && !others_.empty() && role_elsewhere(result)) {
+          spread(accepted());
+          return;
+        } else if (!amplified_ && !others_.empty() && newest_unmet(result) && variants_.front() == 1) {
+          step_ = Step::amplify;
+          return;
+        }
+        next_variant();
+        return;
+      case Step::spread:
+        amplified_ = fired != nullptr;
+        step_ = Step::one;
+        if (fired == nullptr) ended_ = true;
+        return;
+      case Step::amplify:
+        step_ = Step::one;
+        if (fired != nullptr) {
+          amplified_ = true;
+          reached_ = true;
+          in_order_ = in_order_ || in_order;
+        } else {
+          ++unseen_;  // reverted: no node shows it
+        }
+        next_variant();
+        return;
+    }
+  }
+
+  std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_); }
+
+ private:
+  // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread: what
+  // was reached on this node, on every node.
+  enum class Step { one, amplify, spread };
+
+  bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
+
+  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first.
+  void begin_event() {
+    variants_.clear();
+    reached_ = in_order_ = false;
+    step_ = Step::one;
+    if (at_ >= events_.size()) return;
+    const std::uint64_t wanted = events_[at_].occurrence;
+    const std::optional<std::uint64_t> here = foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
+    if (wanted > 1 && here && wanted <= *here) variants_.push_back(wanted);
+    variants_.push_back(1);
+    if (wanted > 1 && !here && wanted <= kMostOccurrence) variants_.push_back(wanted);
+  }
+
+  void next_variant() {
+    variants_.pop_front();
+    if (variants_.empty()) end_event();
+  }
+
+  void end_event() {
+    if (reached_) {
+      context_.push_back(at_);
+      keys_.insert(events_[at_].key);
+      // Another order than production's: the way to the bug is another one, too.
+      if (!in_order_) ended_ = true;
+      ++at_;
+      // A repeated event tells little about where the node was: the context ends (algorithm 1, line 5).
+      if (at_ < events_.size() && keys_.contains(events_[at_].key)) ended_ = true;
+      if (context_.size() >= kMostContext) ended_ = true;
+    } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
+      ended_ = true;  // the event is not part of the way to the bug
+    } else {
+      skip_event();   // without any context yet, the one before it may be
+    }
+    begin_event();
+  }
+
+  void skip_event() {
+    const std::string key = events_[at_].key;
+    while (at_ < events_.size() && events_[at_].key == key) ++at_;
+  }
+
+  std::uint64_t times_on(std::string_view node) const {
+    std::uint64_t times = 0;
+    for (const trace::Event& event : world_.survey.trace.events)
+      if (of_node(world_.survey.trace, event, node) && meets(world_.survey.trace, event, events_[at_].condition)) ++times;
+    return times;
+  }
+
+  void skip_what_is_known() {
+    while (foreseen_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
+      if (context_.empty() && times_on(base_.faults[fault_].node) == 0) {
+        const bool elsewhere = std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
+        if (elsewhere) {
+          step_ = Step::amplify;
+          return;
+        }
+        if (tries_ > 0 || at_ + 1 < events_.size()) {
+          skip_event();
+          begin_event();
+          continue;
+        }
+        return;
+      }
+      const std::optional<std::string> moment = moment_in(world_.survey.trace, base_.faults[fault_].node, conditions());
+      if (!moment || !moments_.contains(*moment) || !world_.uses("moments")) return;
+      reached_ = in_order_ = true;
+      next_variant();
+    }
+  }
+
+  // What was reached on this node is tried on every node, then the context goes on from there.
+  void spread(std::vector<Condition> when) {
+    spread_ = std::move(when);
+    step_ = Step::spread;
+  }
+
+  // Earliest first; the newest of the context is the earliest.
+  std::vector<Condition> conditions() const {
+    if (step_ == Step::spread) return spread_;
+    std::vector<Condition> list{events_[at_].condition};
+    if (step_ == Step::one) list.front().count = static_cast<int>(std::min<std::uint64_t>(variants_.front(), 1'000'000));
+    for (Condition& condition : accepted()) list.push_back(std::move(condition));
+    return list;
+  }
+  std::vector<Condition> accepted() const {
+    std::vector<Condition> list;
+    for (auto it = context_.rbegin(); it != context_.rend(); ++it) list.push_back(events_[*it].condition);
+    return list;
+  }
+
+  const Fault* winner(const Schedule& schedule, const RunResult& result) const {
+    const Fault& mine = base_.faults[fault_];
+    for (const Fault& fault : schedule.faults) {
+      if (fault.id != mine.id && (fault.group.empty() || fault.group != group_of(mine.id))) continue;
+      const FaultOutcome* outcome = outcome_of(result, fault.id);
+      if (outcome != nullptr && outcome->fired) return &fault;
+    }
+    return nullptr;
+  }
+
+  // Another condition of the chain failed: the node is the right one, the order is not.
+  bool newest_unmet(const RunResult& result) const {
+    const FaultOutcome* outcome = outcome_of(result, base_.faults[fault_].id);
+    return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
+  }
+
+  // What the node did in earlier runs it did not do at all in this one: it has the role in some runs only.
+  bool role_elsewhere(const RunResult& result) const {
+    if (context_.empty() || result.trace.events.empty()) return false;
+    const std::string& home = base_.faults[fault_].node;
+    return std::none_of(result.trace.events.begin(), result.trace.events.end(), [&](const trace::Event& event) {
+      return of_node(result.trace, event, home) && meets(result.trace, event, events_[context_.front()].condition);
+    });
+  }
+
+  // When it fired, by the clock of the run's trace; 0 unknown.
+  static std::int64_t fired_at(const Fault& fired, const RunResult& result) {
+    const FaultOutcome* outcome = outcome_of(result, fired.id);
+    if (outcome != nullptr && outcome->fired_ns != 0 && result.trace.meta.workload_ts != 0)
+      return result.trace.meta.workload_ts + outcome->fired_ns + kTraceSlack;
+    for (const trace::Event& event : result.trace.events)
+      if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 && result.trace.str(event.node) == fired.node)
+        return event.ts_ns;
+    return 0;
+  }
+
+  // The paper's processTrace: the last functions before the fault are those of production. What production did not do
+  // before the fault is not counted against a run: much of it is this run's timing.
+  bool order_kept(const Fault& fired, const RunResult& result) const {
+    const trace::Trace& trace = result.trace;
+    const std::int64_t until = fired_at(fired, result);
+    if (until == 0) return true;  // the conditions were met in order; nothing else is known
+    std::set<std::string> wanted;
+    if (step_ != Step::spread) wanted.insert(events_[at_].key);
+    for (const std::size_t i : context_) wanted.insert(events_[i].key);
+    std::map<std::string, const Condition*> known;
+    for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
+    // What made it fire came last, whether the tracer could still note it or not.
+    std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
+    bool any = false;
+    int looked_at = 0;
+    for (auto it = trace.events.rbegin(); it != trace.events.rend() && last.size() < wanted.size(); ++it) {
+      if (it->ts_ns > until || !of_node(trace, *it, fired.node)) continue;
+      if (++looked_at > kMostLookedAt) break;
+      for (const auto& [key, condition] : known)
+        if (meets(trace, *it, *condition)) {
+          last.insert(key);
+          any = any || wanted.contains(key);
+          break;
+        }
+    }
+    // A run that traces none of them (no functions of that node are traced) proves nothing.
+    return !any || last == wanted || looked_at > kMostLookedAt;
+  }
+
+  // Which of the node's doings of that kind it came at: contexts of different length may mean the same one.
+  std::string came_at(const Fault& fired, const RunResult& result) const {
+    const trace::Trace& trace = result.trace;
+    const std::int64_t until = fired_at(fired, result);
+    const ContextEvent& last = events_[context_.empty() ? std::min(at_, events_.size() - 1) : context_.front()];
+    std::uint64_t times = 0;
+    for (const trace::Event& event : trace.events)
+      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
+    return times == 0 ? std::string{} : fmt::format("{} {} {} {}", fired.id, fired.node, last.key, times);
+  }
+
+  // Level 3 goes on from where the fault came and the bug did not.
+  void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
+    if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
+    const std::string moment = came_at(fired, *shown.result);
+    if (!moment.empty() && !places_.insert(moment).second) return;
+    // What the dump shows after the fault came back: this is the moment.
+    const double belief = belief_ / kShareContext * kSharePlace * std::pow(kNextPlace, offspring_made_++) * (in_order ? 1 : kOtherOrder) *
+                          (1 + 3 * shown.observables);
+    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.push_back(std::move(move));
+  }
+
+  static std::string group_of(const std::string& id) { return id + "-anywhere"; }
+
+  // The same on every node, whichever comes first. What waits for the fault waits for the alternative
+  // too: with the nodes' roles exchanged. Cuts concern the whole deployment and stay as they are.
+  Schedule amplify(Schedule schedule, std::size_t index) const {
+    const std::string home = schedule.faults[index].node;
+    std::set<std::string> moved{schedule.faults[index].id};
+    for (std::size_t grown = 0; grown != moved.size();) {
+      grown = moved.size();
+      for (const Fault& fault : schedule.faults)
+        for (const std::string& id : fault.after)
+          if (moved.contains(id)) moved.insert(fault.id);
+    }
+    std::vector<Fault> all;
+    for (Fault& fault : schedule.faults) {
+      if (!moved.contains(fault.id)) {
+        all.push_back(std::move(fault));
+        continue;
+      }
+      fault.group = group_of(fault.id);
+      const Fault original = fault;
+      all.push_back(std::move(fault));
+      for (const std::string& other : others_) {
+        Fault copy = original;
+        copy.id = fmt::format("{}-on-{}", original.id, other);
+        for (std::string& id : copy.after)
+          if (moved.contains(id)) id = fmt::format("{}-on-{}", id, other);
+        if (copy.kind != FaultKind::partition)
+          copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
+        all.push_back(std::move(copy));
+      }
+    }
+    schedule.faults = std::move(all);
+    return schedule;
+  }
+
+  const World& world_;
+  const Schedule base_;
+  const std::size_t fault_;
+  const std::vector<ContextEvent> events_;
+  const std::vector<std::string> others_;
+  const double belief_;
+  const std::string why_;
+  const bool foreseen_;                     // the survey shows where contexts would be met
+  std::vector<std::size_t> context_;        // accepted events, the latest first
+  std::set<std::string> keys_;
+  std::size_t at_ = 0;
+  std::deque<std::uint64_t> variants_;      // of the event at_: the how-manieth time
+  bool reached_ = false;                    // one of its variants
+  bool in_order_ = false;
+  Step step_ = Step::one;
+  std::vector<Condition> spread_;
+  std::vector<Condition> hit_;              // of a schedule that showed the bug on this node
+  std::set<std::string> moments_;           // that were tried, as the survey names them
+  std::set<std::string> places_;            // moments from which level 3 goes on
+  std::vector<std::unique_ptr<Move>> offspring_;
+  int offspring_made_ = 0;
+  int tries_ = 0;
+  int unseen_ = 0;
+  bool amplified_ = false;
+  bool under_way_ = false;
+  bool ended_ = false;
+};
+
+std::vector<ContextEvent> events_before(const World& world, const std::string& node, std::int64_t since, std::int64_t until) {
+  const auto it = world.node_numbers.find(node);
+  return it == world.node_numbers.end() || !world.contexts ? std::vector<ContextEvent>{}
+                                                           : world.contexts->before(it->second, since, until, kMostEvents);
+}
+
+// The schedule of level 1 with that fault and the most (or least) others of its kind.
+const Schedule* base_of(const World& world, const std::string& id, bool alone) {
+  const Schedule* best = nullptr;
+  for (const Schedule& schedule : world.plan.schedules) {
+    if (schedule.find(id) == nullptr ||
+        std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& f) { return f.kind == FaultKind::syscall; }))
+      continue;
+    if (alone && schedule.faults.size() != 1) continue;
+    if (!alone && schedule.faults.size() > kFewTogether) continue;
+    if (best == nullptr || schedule.faults.size() > best->faults.size()) best = &schedule;
+  }
+  return best;
+}
+
+std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief, std::string why) {
+  ContextMove::Setup setup;
+  setup.base = base;
+  setup.fault = static_cast<std::size_t>(
+      std::find_if(base.faults.begin(), base.faults.end(), [&](const Fault& f) { return f.id == c.fault.id; }) - base.faults.begin());
+  // Conditions count only once the faults before it were injected: what came before them is no help.
+  std::int64_t since = std::numeric_limits<std::int64_t>::min();
+  for (const std::string& id : base.faults[setup.fault].after)
+    if (const Candidate* before = world.candidate(id)) since = std::max(since, before->first_ts);
+  std::int64_t until = c.first_ts;
+  // When a pause began is known to the tracer's precision only; a paused node does nothing.
+  if (c.kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c.last_ts - c.first_ts) / 4);
+  setup.events = events_before(world, c.node, since, until);
+  if (setup.events.empty()) return std::nullopt;
+  // A cut concerns the whole deployment, whatever role the node plays.
+  const config::Node* home = world.config->find(c.node);
+  for (const config::Node& node : world.config->nodes)
+    if (c.kind != FaultKind::partition && node.name != c.node && (!node.attach || (home != nullptr && home->attach)))
+      setup.others.push_back(node.name);
+  setup.belief = belief;
+  setup.why = std::move(why);
+  return setup;
+}
+
+}  // namespace
+
+Moves context_moves(const World& world, const Schedule* lead) {
+  Moves moves;
+  if (lead != nullptr) {
+    for (const Fault& fault : lead->faults) {
+      const Candidate* c = world.candidate(fault.id);
+      if (c == nullptr || c->kind == FaultKind::syscall) continue;
+      const bool timed = std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& w) { return w.kind == ConditionKind::elapsed; });
+      if (!timed) continue;
+      if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it showed the bug, but too rarely"))
+        moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+    }
+    return moves;
+  }
+  const bool only_symptoms = std::all_of(world.plan.candidates.begin(), world.plan.candidates.end(), [](const Candidate& c) { return c.symptom; });
+  std::size_t faults = 0;
+  for (const Candidate& c : world.plan.candidates) {
+    if (c.kind == FaultKind::syscall || (c.symptom && !only_symptoms)) continue;
+    if (++faults > kMostFaults) break;
+    const Schedule* base = base_of(world, c.fault.id, false);
+    const Schedule* alone = base_of(world, c.fault.id, true);
+    if (base == nullptr) base = alone;
+    if (base == nullptr) continue;
+    const bool with_others = base->faults.size() > 1;
+    if (auto setup = setup_for(world, c, *base, kShareContext * c.weight * (with_others ? 0.7 : 1), ""))
+      moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+    if (!with_others || alone == nullptr) continue;
+    if (auto setup = setup_for(world, c, *alone, kShareContext * c.weight * 0.5, "without the other faults"))
+      moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+  }
+  return moves;
+}
+
+// What a place move would ask in the contexts that come first.
+std::vector<Question> place_questions_ahead(const World& world) {
+  std::vector<Question> questions;
+  std::size_t faults = 0;
+  for (const Candidate& c : world.plan.candidates) {
+    if ((c.kind != FaultKind::crash && c.kind != FaultKind::pause) || c.symptom) continue;
+    if (++faults > kMostSurveyed) break;
+    const std::vector<ContextEvent> events = events_before(world, c.node, std::numeric_limits<std::int64_t>::min(), c.first_ts);
+    if (events.empty()) continue;
+    std::vector<std::vector<Condition>> contexts{{events[0].condition}};
+    if (events[0].occurrence > 1 && events[0].occurrence <= kMostOccurrence) {
+      contexts.push_back({events[0].condition});
+      contexts.back()[0].count = static_cast<int>(events[0].occurrence);
+    }
+    for (std::size_t i = 1; i < events.size(); ++i)
+      if (events[i].key != events[0].key) {
+        contexts.push_back({events[i].condition, events[0].condition});
+        break;
+      }
+    for (std::vector<Condition>& context : contexts) {
+      Fault fault = c.fault;
+      fault.when = std::move(context);
+      fault.after.clear();
+      for (Question& question : place_questions(world, fault)) questions.push_back(std::move(question));
+    }
+  }
+  return questions;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,100 @@
+// Level 1: failures that are hardly the cause one by one, many of them armed in one run. A hit is narrowed down by halves.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Fault;
+using schedule::FaultKind;
+
+class CallGroupMove final : public Move {
+ public:
+  explicit CallGroupMove(const World& world) : world_(world) {
+    for (const Candidate& c : world.plan.candidates) {
+      if (c.kind != FaultKind::syscall || !can_fail_calls(*world.config, c.node)) continue;
+      Fault fault = c.fault;
+      fault.when.clear();
+      fault.after.clear();
+      fault.times = 1;
+      Question question{fault.node, {}, call_condition(fault.call)};
+      const Answer* answer = world.survey.find(question);
+      if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
+      units_.push_back({std::move(fault), c.weight});
+    }
+  }
+
+  std::optional<Try> peek() override {
+    if (under_way_ || group().size() < kLeast) return std::nullopt;
+    Try t;
+    t.schedule.name = world_.config->name;
+    double weight = 0;
+    for (const std::size_t i : group()) {
+      t.schedule.faults.push_back(units_[i].fault);
+      weight += units_[i].weight * belief_of(units_[i]);
+    }
+    t.yield = kShareCall * weight * works_;
+    t.many = true;
+    t.why = fmt::format("{} failed calls at once, each of them once", t.schedule.faults.size());
+    return t;
+  }
+
+  void take() override { under_way_ = true; }
+
+  void learn(const Try& tried, const Shown& shown) override {
+    under_way_ = false;
+    bool any = false;
+    double tested = 0;
+    double all = 0;
+    for (const Unit& unit : units_) all += unit.weight;
+    for (Unit& unit : units_) {
+      if (tried.schedule.find(unit.fault.id) == nullptr) continue;
+      const schedule::FaultOutcome* outcome = outcome_of(*shown.result, unit.fault.id);
+      const bool fired = outcome != nullptr && outcome->fired;
+      any = any || fired;
+      unit.done = unit.done || fired || ++unit.missed >= 2;
+      if (fired) tested += unit.weight;
+    }
+    // A node that does not even start with all of that tells nothing of any: fewer at once.
+    if (shown.result->oracle == schedule::OracleAnswer::unknown || !any) most_ = std::max(kLeast, most_ / 2);
+    if (shown.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 4;
+
+  struct Unit {
+    Fault fault;
+    double weight = 0;
+    int missed = 0;     // runs in which it was armed and did not fire
+    bool done = false;
+  };
+
+  double belief_of(const Unit& unit) const {
+    const auto known = world_.belief.find(unit.fault.id);
+    return known == world_.belief.end() ? 1 : known->second;
+  }
+
+  // The best of those that were in no group yet.
+  std::vector<std::size_t> group() const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < units_.size() && found.size() < most_; ++i)
+      if (!units_[i].done) found.push_back(i);
+    return found;
+  }
+
+  const World& world_;
+  std::vector<Unit> units_;   // by rank
+  std::size_t most_ = kMostGroup;
+  double works_ = kGroupsWork;
+  bool under_way_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Move> call_group_move(const World& world) { return std::make_unique<CallGroupMove>(world); }
+
+}  // namespace rose::diagnose

@@ -1,0 +1,223 @@
+// Level 2: another call of the kind than the first. One that counts among many is found by failing ranges: a range that
+// shows the bug is halved by the search. Where failing more than the one hides the bug, single calls are failed.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::OracleAnswer;
+using schedule::Schedule;
+
+constexpr double kFirstOnes = 0.5;     // of the belief goes to early calls, as 1/n; the rest to all alike
+constexpr int kFewCalls = 3;           // so few are failed one by one
+constexpr double kRangeShows = 0.9;    // a range with the right call in it shows the bug, where ranges work at all
+
+class NthMove final : public Move {
+ public:
+  // `at`: the fault of `base` whose calls are counted; `known`: how many there are, when that is sure.
+  NthMove(const World& world, Schedule base, std::string id, int most, bool known, double belief, std::string why)
+      : world_(world), base_(std::move(base)), id_(std::move(id)), most_(most), belief_(belief), why_(std::move(why)),
+        works_(world.uses("ranges") && known ? kGroupsWork : kGroupsWork / 2) {
+    double sum = 0;
+    for (int n = 1; n <= most_; ++n) {
+      chance_.push_back((1 - kFirstOnes) / most_);
+      sum += 1.0 / n;
+    }
+    for (int n = 1; n <= most_; ++n) chance_[static_cast<std::size_t>(n - 1)] += kFirstOnes / (n * sum);
+    if (!world.uses("ranges")) works_ = 0;
+    if (most_ > kFewCalls) ranges_.push_back({1, most_});
+  }
+
+  std::optional<Try> peek() override {
+    if (under_way_ || ended_) return std::nullopt;
+    const Span span = choose();
+    if (span.first == 0) return std::nullopt;
+    Try t;
+    t.level = 2;
+    t.schedule = base_;
+    for (Fault& fault : t.schedule.faults) {
+      if (fault.id != id_) continue;
+      fault.count = span.first;
+      fault.times = span.last - span.first + 1;
+    }
+    t.yield = belief_ * world_.believed(base_) * value(span);
+    t.many = span.last > span.first;
+    t.why = t.many ? fmt::format("the {} to {} matching call: {}", ordinal(static_cast<std::uint64_t>(span.first)),
+                                 ordinal(static_cast<std::uint64_t>(span.last)), why_)
+                   : fmt::format("the {} matching call: {}", ordinal(static_cast<std::uint64_t>(span.first)), why_);
+    return t;
+  }
+
+  void take() override {
+    asked_ = choose();
+    under_way_ = true;
+  }
+
+  void learn(const Try&, const Shown& shown) override {
+    under_way_ = false;
+    const schedule::FaultOutcome* outcome = outcome_of(*shown.result, id_);
+    const bool fired = outcome != nullptr && outcome->fired;
+    const bool range = asked_.last > asked_.first;
+    std::erase(ranges_, asked_);
+    if (!range) chance_[static_cast<std::size_t>(asked_.first - 1)] = 0;
+    if (!fired) {
+      // Fewer calls exist: there is no later one either. A run that failed for reasons of its own says less.
+      if (shown.result->oracle != OracleAnswer::unknown || ++unjudged_ > 1) cut(asked_.first - 1);
+      if (range) works_ /= 2;
+      return;
+    }
+    unjudged_ = 0;
+    // So many calls were failed before the node made no more of them.
+    if (range && outcome->injected > 0 && asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
+        shown.result->oracle == OracleAnswer::miss)
+      works_ *= 0.7;
+    if (!range || shown.result->oracle != OracleAnswer::miss) return;
+    // Either ranges do not work here, or it is none of these.
+    const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
+    const double missed = 1 - kRangeShows * part;
+    works_ = works_ * missed / (works_ * missed + (1 - works_));
+    if (asked_.last - asked_.first + 1 > 2 * kFewCalls) {
+      const int middle = (asked_.first + asked_.last) / 2;
+      ranges_.push_back({asked_.first, middle});
+      ranges_.push_back({middle + 1, asked_.last});
+    }
+  }
+
+ private:
+  struct Span {
+    int first = 0;
+    int last = 0;
+    bool operator==(const Span&) const = default;
+  };
+
+  double sum(const Span& span) const {
+    double chance = 0;
+    for (int n = span.first; n <= std::min<int>(span.last, static_cast<int>(chance_.size())); ++n) chance += chance_[static_cast<std::size_t>(n - 1)];
+    return chance;
+  }
+  double value(const Span& span) const {
+    return span.last > span.first ? works_ * kRangeShows * sum(span) : kShows * sum(span);
+  }
+
+  // {0, 0}: nothing is left.
+  Span choose() const {
+    Span best;
+    double most = 0;
+    for (const Span& span : ranges_)
+      if (value(span) > most) {
+        most = value(span);
+        best = span;
+      }
+    for (int n = 1; n <= most_; ++n)
+      if (const Span one{n, n}; value(one) > most) {
+        most = value(one);
+        best = one;
+      }
+    return best;
+  }
+
+  void cut(int most) {
+    most_ = std::min(most_, most);
+    if (most_ < 1) ended_ = true;
+    for (std::size_t n = static_cast<std::size_t>(std::max(0, most_)); n < chance_.size(); ++n) chance_[n] = 0;
+    for (Span& span : ranges_) span.last = std::min(span.last, most_);
+    std::erase_if(ranges_, [](const Span& span) { return span.last <= span.first; });
+  }
+
+  const World& world_;
+  const Schedule base_;
+  const std::string id_;
+  int most_;
+  const double belief_;
+  const std::string why_;
+  double works_;
+  std::vector<double> chance_;  // that it is the nth
+  std::vector<Span> ranges_;    // not tried yet
+  Span asked_;
+  int unjudged_ = 0;
+  bool under_way_ = false;
+  bool ended_ = false;
+};
+
+// Calls of that name the node makes in a run without faults; more need not be tried.
+int most_calls(const World& world, const Fault& fault, bool& known) {
+  int most = std::max(1, world.config->diagnose.syscall_attempts);
+  known = false;
+  Question question{fault.node, fault.when, call_condition(fault.call)};
+  if (const Answer* answer = world.survey.find(question)) {
+    known = true;
+    return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most), answer->times));
+  }
+  if (!world.inputs->profile || world.inputs->profile->runs < 1) return most;
+  const profile::Profile& profile = *world.inputs->profile;
+  const auto runs = static_cast<std::uint64_t>(profile.runs);
+  const auto node = profile.syscalls.find(fault.node);
+  if (node == profile.syscalls.end()) return most;
+  const auto call = node->second.find(fault.call.syscall);
+  // Not in it at all: made only because of the faults, perhaps.
+  if (call != node->second.end())
+    most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most), std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
+  return most;
+}
+
+}  // namespace
+
+std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double belief, std::string why) {
+  const Fault* fault = base.find(id);
+  if (fault == nullptr) return nullptr;
+  bool known = false;
+  const int most = most_calls(world, *fault, known);
+  if (most < 1) return nullptr;
+  return std::make_unique<NthMove>(world, base, id, most, known && fault->after.empty(), belief, std::move(why));
+}
+
+Moves nth_moves(const World& world) {
+  Moves moves;
+  const auto add = [&](const Schedule& base, const std::string& id, double belief, std::string why) {
+    if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why))) moves.push_back(std::move(move));
+  };
+  for (const Candidate& c : world.plan.candidates) {
+    if (c.kind != FaultKind::syscall || !can_fail_calls(*world.config, c.node)) continue;
+    Schedule base;
+    base.name = world.config->name;
+    base.faults = {c.fault};
+    Fault& fault = base.faults[0];
+    fault.after.clear();
+    fault.when.clear();
+    fault.count = 1;
+    fault.times = 1;
+    add(base, fault.id, kShareNth * c.weight, c.why);
+    // Counted from about when it failed.
+    const Fault* timed = !c.fault.when.empty() ? &c.fault : nullptr;
+    for (const Fault& shape : c.alternatives)
+      if (timed == nullptr && !shape.when.empty() && shape.call == c.fault.call) timed = &shape;
+    if (timed != nullptr) {
+      Schedule later = base;
+      later.faults[0].when = timed->when;
+      add(later, fault.id, kShareNth * kNextStep * kNextStep * c.weight, fmt::format("counted from about the time it failed; {}", c.why));
+    }
+  }
+  // "Cut n1, then the 3rd write fails": after the process and network faults that came before it.
+  std::set<std::string> seen;
+  for (const schedule::Schedule& schedule : world.plan.schedules) {
+    for (const Fault& fault : schedule.faults) {
+      if (fault.kind != FaultKind::syscall || fault.after.empty()) continue;
+      const Candidate* c = world.candidate(fault.id);
+      if (c == nullptr || !seen.insert(fault.id).second) continue;
+      Schedule base = schedule;
+      for (Fault& f : base.faults)
+        if (f.id == fault.id) f.count = f.times = 1;
+      add(base, fault.id, kShareMixedNth * c->weight, fmt::format("after the faults before it; {}", c->why));
+    }
+  }
+  return moves;
+}
+
+}  // namespace rose::diagnose

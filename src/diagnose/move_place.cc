@@ -1,0 +1,462 @@
+// Level 3: where after the context? Crashes and pauses that a context could place are moved on in two ways, by turns: to the
+// places inside the last function of the context (system calls first, then other calls, then the rest), and to the 1st,
+// 2nd, ... call that follows the last event of the context, which needs no symbols and so works for interpreted and
+// stripped programs too.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "diagnose/code.h"
+#include "diagnose/move.h"
+#include "diagnose/stops.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::FaultOutcome;
+using schedule::OracleAnswer;
+using schedule::RunResult;
+using schedule::Schedule;
+
+constexpr std::size_t kMostPlaces = 96;      // tries inside one function
+constexpr std::size_t kMostRest = 32;        // of them at what is no call: until the next call nothing of it shows outside
+constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run
+constexpr std::size_t kFewPlaces = 3;        // so few more are tried without another look
+constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
+
+bool movable(const Fault& fault) {
+  return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before &&
+         std::any_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
+}
+
+// The last function of the context; "" none.
+std::string function_of(const Fault& fault) {
+  std::string function;
+  for (const Condition& c : fault.when)
+    if (c.kind == ConditionKind::function && !c.offset) function = c.function;
+  return function;
+}
+
+Condition place_condition(const std::string& function, const CodePlace& place) {
+  Condition at;
+  at.kind = ConditionKind::function;
+  at.function = function;
+  at.offset = place.offset;
+  return at;
+}
+
+// How often it is entered again, to tell loops from further calls.
+Condition entry_condition(const std::string& function) {
+  Condition entry;
+  entry.kind = ConditionKind::function;
+  entry.function = function;
+  return entry;
+}
+
+// In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
+bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
+
+// Of the places from `known` on, those that are looked at next.
+std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
+  std::vector<std::size_t> chunk;
+  while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other)) chunk.push_back(known++);
+  return chunk;
+}
+
+struct PlaceQuestions {
+  std::vector<std::pair<std::size_t, Question>> places;  // which place
+  std::optional<Question> entry;
+  std::vector<Question> calls;                           // one for each of Stops::kinds()
+};
+
+PlaceQuestions questions_of(const Fault& fault, const std::vector<CodePlace>& places, const std::vector<std::size_t>& chunk, const Stops* stops) {
+  PlaceQuestions found;
+  const std::string function = function_of(fault);
+  for (const std::size_t place : chunk)
+    if (countable(places[place])) found.places.push_back({place, {fault.node, fault.when, place_condition(function, places[place])}});
+  if (!found.places.empty()) found.entry = Question{fault.node, fault.when, entry_condition(function)};
+  if (stops != nullptr)
+    for (const schedule::CallMatch& kind : stops->kinds()) found.calls.push_back({fault.node, fault.when, call_condition(kind)});
+  return found;
+}
+
+class PlaceMove final : public Move {
+ public:
+  PlaceMove(const World& world, const Schedule& reached, const std::string& fired, double belief)
+      : world_(world), base_(reached), belief_(belief) {
+    const Fault* moved = base_.find(fired);
+    if (moved == nullptr || !movable(*moved)) return;
+    for (const Fault& fault : base_.faults)
+      if (fault.id == fired || (!moved->group.empty() && fault.group == moved->group)) moved_.insert(fault.id);
+    stops_ = Stops(&world.survey.trace, *moved);
+    function_ = function_of(*moved);
+    if (!function_.empty()) read_places(world.inputs->code, moved->node);
+    chunk_ = chunk_of(places_, known_, false);
+    look_at_ = Look::both;
+    if (moved_.size() == base_.faults.size()) answer_from_survey();
+  }
+
+  std::optional<Try> peek() override {
+    if (ended_ || moved_.empty() || (!asked_.empty() && asked_.back().what == What::look)) return std::nullopt;
+    if (look_at_ != Look::none) return look();
+    const bool place_first = !places_turn_;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if ((attempt == 0) == place_first) {
+        if (std::optional<Try> t = next_place(false)) return t;
+        if (look_at_ != Look::none) return look();
+      } else if (std::optional<Try> t = next_stop()) {
+        return t;
+      }
+    }
+    std::optional<Try> t = next_place(true);
+    if (!t && look_at_ != Look::none) return look();
+    return t;
+  }
+
+  void take() override {
+    const std::optional<Try> next = peek();
+    if (!next) return;
+    if (next->look) {
+      asked_.push_back({What::look, {}});
+      calls_of_look_ = look_at_ == Look::both;
+      look_at_ = Look::none;
+      return;
+    }
+    ++tried_;
+    if (is_place_) {
+      const Step step = steps_.front();
+      steps_.pop_front();
+      ++tries_;
+      if (places_[step.place].kind == PlaceKind::other) ++rest_tries_;
+      asked_.push_back({What::place, step});
+      places_turn_ = true;
+    } else {
+      (void)stops_.next();
+      asked_.push_back({What::stop, {}});
+      places_turn_ = false;
+    }
+  }
+
+  void learn(const Try&, const Shown& shown) override {
+    if (asked_.empty()) return;
+    const Asked asked = asked_.front();
+    asked_.pop_front();
+    const RunResult& result = *shown.result;
+    if (shown.observables > 0 && fired(result)) belief_ *= 1 + shown.observables;
+    switch (asked.what) {
+      case What::look: learn_look(result); return;
+      case What::place: learn_place(asked.step, result); return;
+      case What::stop: learn_stop(result); return;
+    }
+  }
+
+  [[nodiscard]] std::string left_out() const override {
+    if (blind_.empty()) return {};
+    return fmt::format("level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}", blind_);
+  }
+
+ private:
+  enum class What { look, place, stop };
+  enum class Look { none, places, both };
+  // A place of the function, and which of the node's passes of it is meant.
+  struct Step {
+    std::size_t place = 0;
+    std::uint64_t pass = 1;
+  };
+  struct Asked {
+    What what = What::stop;
+    Step step;
+  };
+
+  [[nodiscard]] bool fired(const RunResult& result) const {
+    return std::any_of(result.faults.begin(), result.faults.end(),
+                       [&](const FaultOutcome& outcome) { return outcome.fired && moved_.contains(outcome.id); });
+  }
+
+  double yield() const { return belief_ * world_.believed(base_) * kPlaceFirst * std::pow(kPlaceStep, tried_); }
+
+  Try try_of(std::string why) const {
+    Try t;
+    t.level = 3;
+    t.schedule = base_;
+    t.yield = yield();
+    t.why = std::move(why);
+    return t;
+  }
+
+  // --- the calls that follow
+
+  std::optional<Try> next_stop() {
+    const Stop* stop = stops_.front();
+    if (stop == nullptr) return std::nullopt;
+    is_place_ = false;
+    const std::string object = stop->call.path.value_or(stop->call.peer.value_or(""));
+    Try t = try_of(fmt::format("in its context, but only at {}({}){}", stop->call.syscall, object,
+                               stop->count > 1 ? fmt::format(", number {}", stop->count) : ""));
+    for (Fault& fault : t.schedule.faults) {
+      if (!moved_.contains(fault.id)) continue;
+      fault.before = stop->call;
+      fault.before_count = stop->count;
+    }
+    return t;
+  }
+
+  void learn_stop(const RunResult& result) {
+    if (result.oracle == OracleAnswer::unknown) return;
+    // The context itself was not met: nothing of it will be.
+    ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
+      return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
+    });
+  }
+
+  // --- inside the function
+
+  void read_places(CodeMap* code, const std::string& node) {
+    if (code == nullptr) {
+      blind_ = "the nodes' programs were not read";
+      return;
+    }
+    Result<std::vector<CodePlace>> places = code->places(node, function_);
+    if (!places) {
+      blind_ = places.error().message;
+      return;
+    }
+    places_ = *std::move(places);
+    if (places_.empty()) blind_ = "no instruction but its first is known";
+  }
+
+  [[nodiscard]] std::size_t worth_a_look() const {
+    return static_cast<std::size_t>(std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
+  }
+
+  // `rest`: also the instructions that are no calls, when nothing else is left. Asks for a look where one helps.
+  std::optional<Try> next_place(bool rest) {
+    if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return std::nullopt;
+    if (steps_.empty()) {
+      chunk_ = chunk_of(places_, known_, rest);
+      if (chunk_.empty()) return std::nullopt;
+      if (looks_help_ && worth_a_look() > kFewPlaces) {
+        look_at_ = Look::places;
+        return std::nullopt;
+      }
+      plan_steps({});
+      if (steps_.empty()) return std::nullopt;
+    }
+    is_place_ = true;
+    const Step step = steps_.front();
+    const CodePlace& place = places_[step.place];
+    Try t = try_of(fmt::format("in its context, but only at {} in {} (+{:#x}){}", place.name, function_, place.offset,
+                               step.pass > 1 ? fmt::format(", time {}", step.pass) : ""));
+    for (Fault& fault : t.schedule.faults) {
+      if (!moved_.contains(fault.id)) continue;
+      fault.when.push_back(place_condition(function_, place));
+      fault.when.back().count = static_cast<int>(step.pass);
+    }
+    return t;
+  }
+
+  // The node's whole base, of which nothing else follows: an added condition is the last.
+  void learn_place(const Step& tried, const RunResult& result) {
+    if (fired(result) || result.oracle == OracleAnswer::unknown) return;
+    if (!context_met(result)) {
+      ended_ = true;
+      return;
+    }
+    // The function ran, but not through here so often.
+    std::erase_if(steps_, [&](const Step& step) { return step.place == tried.place; });
+  }
+
+  [[nodiscard]] bool context_met(const RunResult& result) const {
+    return std::any_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
+      return moved_.contains(outcome.id) &&
+             (outcome.conditions.empty() || std::all_of(outcome.conditions.begin(), outcome.conditions.end() - 1,
+                                                        [](const schedule::ConditionOutcome& c) { return c.met; }));
+    });
+  }
+
+  // --- what is known beforehand: from the survey, else from a look, a run in which nothing is done, only counted: most of a
+  // function's code is for other occasions, most calls are never made, and each would cost a run to learn that.
+
+  void answer_from_survey() {
+    std::map<std::string, Answer> answers;
+    for (const auto& [id, question] : all_questions()) {
+      const Answer* answer = world_.survey.find(question);
+      if (answer == nullptr) return;
+      answers.emplace(id, *answer);
+    }
+    if (answers.empty()) return;
+    look_at_ = Look::none;
+    calls_of_look_ = true;
+    use(answers, true);
+  }
+
+  static std::string question_id(const std::string& fault, std::string_view what, std::size_t i) {
+    return fmt::format("{}-look-{}{}", fault, what, i + 1);
+  }
+
+  // Of all moved faults, by the id of the counter that asks.
+  std::vector<std::pair<std::string, Question>> all_questions() const {
+    std::vector<std::pair<std::string, Question>> all;
+    const bool calls = look_at_ == Look::both || calls_of_look_;
+    for (const std::string& id : moved_) {
+      const PlaceQuestions questions = questions_of(*base_.find(id), places_, chunk_, calls ? &stops_ : nullptr);
+      for (const auto& [place, question] : questions.places) all.emplace_back(question_id(id, "p", place), question);
+      if (questions.entry) all.emplace_back(question_id(id, "e", 0), *questions.entry);
+      for (std::size_t i = 0; i < questions.calls.size(); ++i) all.emplace_back(question_id(id, "c", i), questions.calls[i]);
+    }
+    return all;
+  }
+
+  std::optional<Try> look() {
+    const std::size_t worth = worth_a_look();
+    const bool at_calls = look_at_ == Look::both;
+    const std::string places = worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
+    Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "", at_calls ? "which calls follow" : ""));
+    t.look = true;
+    std::set<std::string> gone = moved_;  // and what waits for it
+    for (std::size_t grown = 0; grown != gone.size();) {
+      grown = gone.size();
+      for (const Fault& fault : base_.faults)
+        if (std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return gone.contains(id); })) gone.insert(fault.id);
+    }
+    std::erase_if(t.schedule.faults, [&](const Fault& fault) { return gone.contains(fault.id); });
+    calls_of_look_ = at_calls;
+    for (const auto& [id, question] : all_questions()) {
+      Fault counter = counter_for(question, id);
+      for (const std::string& moved : moved_)
+        if (id.starts_with(moved + "-look-")) counter.after = base_.find(moved)->after;
+      t.schedule.faults.push_back(std::move(counter));
+    }
+    return t;
+  }
+
+  void learn_look(const RunResult& result) {
+    std::map<std::string, Answer> answers;
+    for (const auto& [id, question] : all_questions())
+      if (const FaultOutcome* outcome = outcome_of(result, id))
+        if (std::optional<Answer> answer = read_answer(question, *outcome)) answers.emplace(id, *answer);
+    use(answers, result.oracle != OracleAnswer::unknown);
+  }
+
+  // `judged`: the run went as it should.
+  void use(const std::map<std::string, Answer>& answers, bool judged) {
+    const bool any_met = std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
+    if (!any_met) {
+      // The context itself was not met: nothing of it will be. Or the look could not be armed, or failed for reasons of its own.
+      ended_ = ended_ || (!answers.empty() && judged);
+      looks_help_ = false;
+      plan_steps({});
+      return;
+    }
+    if (calls_of_look_) use_calls(answers);
+    if (worth_a_look() > 0)
+      use_places(answers);
+    else
+      plan_steps({});
+    calls_of_look_ = false;
+  }
+
+  void use_calls(const std::map<std::string, Answer>& answers) {
+    std::vector<Stops::Seen> seen(stops_.kinds().size());
+    for (const std::string& id : moved_)
+      for (std::size_t i = 0; i < seen.size(); ++i) {
+        const auto found = answers.find(question_id(id, "c", i));
+        if (found == answers.end() || found->second.times == 0) continue;
+        const Answer& answer = found->second;
+        const std::int64_t after = answer.first_ns - answer.context_ns;
+        seen[i].after_ns = seen[i].times == 0 ? after : std::min(seen[i].after_ns, after);
+        seen[i].times = std::max(seen[i].times, answer.times);
+      }
+    stops_.looked(seen);
+  }
+
+  void use_places(const std::map<std::string, Answer>& answers) {
+    // How often, on whichever node; nothing where the context was not met.
+    const auto passes = [&](std::string_view what, std::size_t i) {
+      std::optional<std::uint64_t> most;
+      for (const std::string& id : moved_) {
+        const auto found = answers.find(question_id(id, what, i));
+        if (found != answers.end() && found->second.context_met) most = std::max(most.value_or(0), found->second.times);
+      }
+      return most;
+    };
+    const std::uint64_t entries = passes("e", 0).value_or(0);
+    std::map<std::size_t, std::uint64_t> times;
+    for (const std::size_t place : chunk_) {
+      if (!countable(places_[place])) continue;
+      const std::uint64_t seen = passes("p", place).value_or(0);
+      // A loop comes by more often than the function is entered.
+      times[place] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (entries + 1), 1, kMostPasses);
+    }
+    plan_steps(times);
+  }
+
+  // How to go through the chunk: by kind, all first passes before any second one. `times`: how often one call of the
+  // function comes by, where that is known.
+  void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
+    std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
+    for (const std::size_t place : chunk_) {
+      const CodePlace& at = places_[place];
+      const auto known = times.find(place);
+      std::uint64_t most = known != times.end() ? known->second : at.loop ? 2 : 1;
+      if (at.kind == PlaceKind::other) most = std::min<std::uint64_t>(most, 1);
+      for (std::uint64_t pass = 1; pass <= most; ++pass) order.emplace_back(at.kind, pass, place);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [kind, pass, place] : order) steps_.push_back({place, pass});
+  }
+
+  const World& world_;
+  const Schedule base_;                // as level 2 reached it
+  double belief_;
+  std::set<std::string> moved_;        // faults of it that are moved on: alternatives of one
+  std::string function_;               // the last one of its context; "" none
+  std::vector<CodePlace> places_;      // best first
+  std::string blind_;
+  Stops stops_;
+  std::deque<Step> steps_;
+  std::vector<std::size_t> chunk_;     // looked at last
+  std::size_t known_ = 0;              // places that were looked at, or are to be tried without
+  std::size_t tries_ = 0;              // inside the function
+  std::size_t rest_tries_ = 0;         // of them at what is no call
+  int tried_ = 0;                      // in all
+  std::deque<Asked> asked_;            // under way
+  Look look_at_ = Look::none;          // what is not known yet
+  bool places_turn_ = false;
+  bool is_place_ = false;              // what peek() gave last
+  bool calls_of_look_ = false;
+  bool looks_help_ = true;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Move> place_move(const World& world, const Schedule& reached, const std::string& fired, double belief) {
+  const Fault* fault = reached.find(fired);
+  if (fault == nullptr || !movable(*fault)) return nullptr;
+  return std::make_unique<PlaceMove>(world, reached, fired, belief);
+}
+
+std::vector<Question> place_questions(const World& world, const Fault& fault) {
+  std::vector<CodePlace> places;
+  if (const std::string function = function_of(fault); !function.empty() && world.inputs->code != nullptr)
+    if (Result<std::vector<CodePlace>> found = world.inputs->code->places(fault.node, function)) places = *std::move(found);
+  const Stops stops(&world.survey.trace, fault);
+  std::size_t known = 0;
+  const PlaceQuestions questions = questions_of(fault, places, chunk_of(places, known, false), &stops);
+  std::vector<Question> all;
+  for (const auto& [place, question] : questions.places) all.push_back(question);
+  if (questions.entry) all.push_back(*questions.entry);
+  all.insert(all.end(), questions.calls.begin(), questions.calls.end());
+  return all;
+}
+
+}  // namespace rose::diagnose

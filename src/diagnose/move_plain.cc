@@ -1,0 +1,487 @@
+// Level 1: the faults of the dump themselves.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract.h"
+#include "diagnose/move.h"
+#include "diagnose/simplify.h"
+#include "diagnose/surprise.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+
+constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
+constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
+constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
+constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
+constexpr std::size_t kMostCalls = 1000;    // the first ones by rank; what is behind them is not reached
+constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
+constexpr double kEarlierYield = 0.7;       // of a try that came too late, when it is armed earlier
+constexpr int kEarlierTries = 2;            // each time half as late
+constexpr double kPoints[] = {0.6, 0.25, 0.15};  // how likely the first fault came at each point, when the dump can't say
+
+bool call(const Candidate& c) { return c.kind == FaultKind::syscall; }
+
+// Since the workload began, or since the faults in `after` began.
+std::vector<Condition> after_ns(std::int64_t ns) {
+  ns = (ns + kTimeStep / 2) / kTimeStep * kTimeStep;
+  if (ns <= 0) return {};
+  Condition condition;
+  condition.elapsed_ns = ns;
+  return {condition};
+}
+
+using List = std::vector<const Candidate*>;
+
+double weight_of(const List& list) {
+  double sum = 0;
+  for (const Candidate* c : list) sum += c->weight;
+  return sum;
+}
+
+class Builder {
+ public:
+  explicit Builder(const World& world) : world_(world), plan_(world.plan), config_(*world.config) {
+    const std::int64_t most = config_.workload ? config_.workload->timeout_ns : 60 * kSecond;
+    span_ = world.workload_ns > 0 ? std::min(world.workload_ns, most) : std::min(most, std::max(kSecond, plan_.end_ts - plan_.begin_ts));
+    limit_ = most;
+    first_limit_ = world.workload_ns > 0 ? span_ : most;
+  }
+
+  std::vector<Try> build() {
+    List timed;  // process and network faults, by time
+    List calls;  // by rank
+    for (const Candidate& c : plan_.candidates) {
+      if (call(c)) {
+        if (calls.size() < kMostCalls) calls.push_back(&c);
+      } else if (c.symptom) {
+        propose(sequence({&c}, points().front()), kSharePlain * c.weight,
+                fmt::format("looks like a consequence, but what came before it may not be the cause: {}", c.why));
+      } else {
+        timed.push_back(&c);
+      }
+    }
+    std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+    const std::vector<List> incidents = incidents_of(timed);
+    for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
+      incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
+    others_together(incidents);
+    if (incidents.size() > 1)
+      propose(sequence(last_of(timed), starts(*timed.front()).front()), kShareTogether * weight_of(incidents.back()),
+              "process and network faults of all times together, closer than they were");
+    root_causes(calls);
+    for (const Candidate* c : calls) single_call(*c);
+    const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
+    std::size_t mixed_calls = 0;
+    for (const Candidate* c : calls) {
+      if (nearest.empty() || c->symptom || ++mixed_calls > kMostMixed) break;
+      mixed(*c, nearest);
+    }
+    together(calls);
+    std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
+    const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
+    if (tries_.size() > most_tries) tries_.resize(most_tries);
+    return std::move(tries_);
+  }
+
+ private:
+  void propose(std::vector<Fault> faults, double yield, std::string why, bool many = false) {
+    if (faults.empty() || std::any_of(faults.begin(), faults.end(), [&](const Fault& f) {
+          return f.kind == FaultKind::syscall && !can_fail_calls(config_, f.node);
+        }))
+      return;
+    Try t;
+    t.schedule.name = config_.name;
+    t.schedule.faults = std::move(faults);
+    t.yield = yield;
+    t.why = std::move(why);
+    t.many = many || t.schedule.faults.size() > kFewTogether;
+    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
+    if (fresh)
+      tries_.push_back(std::move(t));
+    else
+      tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+  }
+
+  // Faults further apart than a whole workload takes have little to do with each other.
+  std::vector<List> incidents_of(const List& timed) const {
+    std::vector<List> found;
+    for (const Candidate* c : timed) {
+      if (found.empty() || c->first_ts - found.back().back()->first_ts > limit_) found.emplace_back();
+      found.back().push_back(c);
+    }
+    return found;
+  }
+
+  // Of too many the last: what came right before the failure is likelier to have caused it.
+  static List last_of(const List& list) {
+    return list.size() <= kMostTogether ? list : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
+  }
+
+  // When the first fault comes, after the workload's beginning; several when the dump can't say.
+  std::vector<std::int64_t> points() const { return {kSecond / 2, rounded(span_ / 4), rounded(span_ / 2)}; }
+
+  std::int64_t observed(const Candidate& c) const {
+    const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
+    // Production runs for days, the test's workload does not. (Later faults may well come after the
+    // length of a fault-free run: the first ones hold the workload up.)
+    return since > first_limit_ ? rounded(first_limit_ / 2) : since;
+  }
+  std::vector<std::int64_t> starts(const Candidate& first) const {
+    if (plan_.workload_ts != 0) return {observed(first)};
+    return points();
+  }
+
+  // The faults of `list` one after the other, at each point where the first of them may have come.
+  void at_points(const List& list, double yield, const std::string& why) {
+    const std::vector<std::int64_t> when = starts(*list.front());
+    for (std::size_t i = 0; i < when.size(); ++i)
+      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPoints[i],
+              when.size() == 1 || i == 0 ? why : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
+  }
+
+  void incident(const List& whole, std::size_t incidents) {
+    const List list = last_of(whole);
+    const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
+                       : whole.size() == 1                 ? "alone, long apart from the other faults"
+                       : incidents > 1                     ? "the process and network faults of one time, in their order"
+                                                           : "all process and network faults, in their order";
+    const std::string why = whole.size() == 1 ? fmt::format("{}: {}", what, whole.front()->why) : std::string(what);
+    at_points(list, kSharePlain * weight_of(list),
+              plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
+                                     : fmt::format("{}; the dump does not say when the workload began", why));
+    // The later ones may come after the workload's end, if the first ones do not hold it up.
+    const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
+    const double closer = list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
+    propose(sequence(list, starts(*list.front()).front(), first_limit_), closer * weight_of(list),
+            fmt::format("{}, closer together than they were: the workload is shorter here", what));
+    wider(list);
+    for (const Candidate* c : whole)
+      for (const Fault& shape : c->alternatives) {
+        Candidate other = *c;
+        other.fault = shape;
+        propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight, fmt::format("another shape of: {}", c->why));
+      }
+    if (whole.size() < 2) return;
+    for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
+    if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
+    // What is not needed may well disturb: with halves, one fault of many is found in few runs.
+    for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
+      for (std::size_t from = 0; from < list.size(); from += size) {
+        const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
+                        list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), from + size)));
+        if (part.size() > 1)
+          at_points(part, kSharePart * weight_of(part), fmt::format("{} of {} process and network faults", part.size(), list.size()));
+      }
+  }
+
+  void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
+    for (const auto& [a, b] : pairs) {
+      const List part{list[a], list[b]};
+      at_points(part, kSharePart * weight_of(part), fmt::format("2 of {} process and network faults", list.size()));
+    }
+  }
+
+  // Old ones and stray ones are many, and each is hardly the cause: several in one run, each at a time of its own, so
+  // that one which can't be done does not keep the others from happening.
+  void others_together(const std::vector<List>& incidents) {
+    if (!world_.uses("groups") || incidents.size() < 3) return;
+    List group;
+    const auto flush = [&] {
+      if (group.size() > 1) {
+        std::vector<Fault> faults;
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          Fault fault = fitted(group[i]->fault);
+          fault.after.clear();
+          fault.when = after_ns(kSecond / 2 + static_cast<std::int64_t>(i) * std::max(kSecond / 2, first_limit_ * 6 / 10 / static_cast<std::int64_t>(group.size())));
+          faults.push_back(std::move(fault));
+        }
+        propose(std::move(faults), kSharePlain * kGroupsWork * weight_of(group),
+                fmt::format("{} process and network faults of different times in one run", group.size()), true);
+      }
+      group.clear();
+    };
+    for (auto it = incidents.rbegin() + 1; it != incidents.rend(); ++it)
+      for (const Candidate* c : *it) {
+        group.push_back(c);
+        if (group.size() >= kMostOldGroup) flush();
+      }
+    flush();
+  }
+
+  // All of them, with one cut as wide as it may have been: only pairs that talk fall silent.
+  void wider(const List& timed) {
+    if (timed.size() < 2) return;
+    std::size_t tried = 0;
+    for (std::size_t i = 0; i < timed.size(); ++i)
+      for (const Fault& shape : timed[i]->alternatives) {
+        if (shape.kind != FaultKind::partition || !shape.peers.empty()) continue;
+        if (++tried > kMostWider) return;
+        Candidate cut = *timed[i];
+        cut.fault = shape;
+        List list = timed;
+        list[i] = &cut;
+        propose(sequence(list, starts(*timed.front()).front()), kShareWider * weight_of(timed),
+                fmt::format("all process and network faults, {} cut off from all others", shape.node));
+      }
+  }
+
+  // A silence or pause longer than the whole workload would only measure its time limit.
+  Fault fitted(Fault fault) const {
+    if (fault.duration_ns > limit_) fault.duration_ns = rounded(limit_ / 2);
+    return fault;
+  }
+
+  // The faults one after the other; the first `first_ns` after the workload began, the others with
+  // their observed spacing, squeezed when that is longer than the workload.
+  std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const { return sequence(list, first_ns, limit_); }
+  std::vector<Fault> sequence(const List& list, std::int64_t first_ns, std::int64_t most_ns) const {
+    std::vector<Fault> faults;
+    if (list.empty()) return faults;
+    const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
+    // What does not fit at all is made to fit the workload as it is without faults.
+    const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
+    const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
+    const double squeeze = first_ns + length > most && length > 0 ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Fault fault = fitted(list[i]->fault);
+      fault.after.clear();
+      if (i == 0) {
+        fault.when = after_ns(first_ns);
+      } else {
+        fault.after = {faults.back().id};
+        fault.when = after_ns(static_cast<std::int64_t>(static_cast<double>(list[i]->first_ts - list[i - 1]->first_ts) * squeeze));
+      }
+      faults.push_back(std::move(fault));
+    }
+    return faults;
+  }
+
+  // Failures that are no bug one by one may be one together.
+  void together(const List& calls) {
+    List top;
+    for (const Candidate* c : calls)
+      if (!c->symptom && !c->profiled && c->ordinariness < 3 && top.size() < kMostPaired) top.push_back(c);
+    for (std::size_t later = 1; later < top.size(); ++later)
+      for (std::size_t i = 0; i < later; ++i)
+        propose({top[i]->fault, top[later]->fault}, kShareTogether * std::min(top[i]->weight, top[later]->weight), "two failed calls together");
+  }
+
+  // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made before
+  // the fault is armed is missed.
+  double possible(const Fault& fault) const {
+    Question question{fault.node, fault.when, call_condition(fault.call)};
+    const Answer* answer = world_.survey.find(question);
+    if (answer == nullptr) return 1;
+    if (answer->times == 0) return kOddsNeverHere;
+    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverHere : 1;
+  }
+
+  void single_call(const Candidate& c) {
+    double share = kShareCall;
+    for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
+      const Fault& fault = shape == 0 ? c.fault : c.alternatives[shape - 1];
+      const char* what = shape == 0 ? "a failed call" : "another shape of a failed call";
+      propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}: {}", what, c.symptom ? ", which looks like a consequence" : "", c.why));
+      share = shape == 0 ? kShareCallShape : share * 2 / 3;
+    }
+  }
+
+  // Different calls of a node that begin to fail with one resource error at one time have one cause:
+  // a full disk fails opens, writes and syncs alike.
+  void root_causes(const List& calls) {
+    List left;
+    for (const Candidate* c : calls)
+      if (strict_resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
+    const auto one = [](const Candidate& c, const Candidate& head) {
+      return c.node == head.node && c.fault.error == head.fault.error && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
+    };
+    while (!left.empty()) {
+      const Candidate* head = left.front();
+      List set;
+      for (const Candidate* c : left)
+        if (one(*c, *head)) set.push_back(c);
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return one(*c, *head); }), left.end());
+      if (set.size() < 2) continue;
+      if (set.size() > kMostTogether) set.resize(kMostTogether);
+      std::stable_sort(set.begin(), set.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+      // All from the moment the first one failed on, when that is known to lie within the workload.
+      const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
+      std::vector<Fault> faults;
+      for (const Candidate* c : set) {
+        Fault fault = c->fault;
+        fault.when.clear();
+        if (since >= kSecond / 2) fault.when = after_ns(since / kTimeStep * kTimeStep);
+        faults.push_back(std::move(fault));
+      }
+      propose(std::move(faults), kShareOneCause * weight_of(set),
+              fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node, head->error));
+    }
+  }
+
+  // A failed call among the process and network faults, in the order of the dump.
+  void mixed(const Candidate& c, const List& timed) {
+    std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
+    Fault fault = c.fault;
+    fault.when.clear();
+    fault.after.clear();
+    std::size_t before = 0;  // process and network faults that came earlier
+    while (before < timed.size() && timed[before]->first_ts <= c.first_ts) ++before;
+    if (before > 0) {
+      fault.after = {faults[before - 1].id};
+    } else {
+      fault.when = c.fault.when;
+      faults.front().after = {fault.id};
+      faults.front().when = after_ns(std::min(timed.front()->first_ts - c.first_ts, first_limit_ / 4));
+    }
+    faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
+    // A call that is not made without them may be made because of them.
+    const double share = before > 0 && possible(c.fault) < 1 ? kShareCall : kShareMixed;
+    propose(std::move(faults), share * c.weight, "the process and network faults together with a failed call");
+  }
+
+  const World& world_;
+  const Plan& plan_;
+  const config::Config& config_;
+  std::int64_t span_ = 0;         // the workload's length as far as it is known
+  std::int64_t limit_ = 0;        // it surely does not last longer
+  std::int64_t first_limit_ = 0;  // nor does it without faults
+  std::vector<Try> tries_;
+  std::map<std::string, std::size_t> seen_;
+};
+
+// The fault with everything it waits for: equal keys fire, or do not fire, alike.
+std::string context_key(const Schedule& schedule, const Fault& fault) {
+  Schedule part;
+  std::set<std::string> wanted{fault.id};
+  for (std::size_t grown = 0; grown != wanted.size();) {
+    grown = wanted.size();
+    for (const Fault& f : schedule.faults)
+      if (wanted.contains(f.id)) wanted.insert(f.after.begin(), f.after.end());
+  }
+  for (const Fault& f : schedule.faults)
+    if (wanted.contains(f.id)) part.faults.push_back(f);
+  return schedule::fingerprint(part);
+}
+
+class PlainMove final : public Move {
+ public:
+  PlainMove(const World& world, std::vector<Try> tries) : world_(world), tries_(std::move(tries)) {}
+
+  std::optional<Try> peek() override {
+    const auto best = choose();
+    if (best == tries_.end()) return std::nullopt;
+    Try t = *best;
+    t.yield *= world_.believed(t.schedule);
+    return t;
+  }
+
+  void take() override { tries_.erase(choose()); }
+
+  void learn(const Try& tried, const Shown& shown) override {
+    if (shown.result->oracle != schedule::OracleAnswer::miss) return;
+    remember_unreached(tried.schedule, *shown.result);
+    arm_earlier(tried, *shown.result);
+    without_the_lost(tried, *shown.result);
+  }
+
+ private:
+  std::vector<Try>::iterator choose() {
+    if (std::exchange(unreached_more_, false)) std::erase_if(tries_, [&](const Try& t) { return !reachable(t.schedule); });
+    return std::max_element(tries_.begin(), tries_.end(), [&](const Try& a, const Try& b) {
+      return a.yield * world_.believed(a.schedule) < b.yield * world_.believed(b.schedule);
+    });
+  }
+
+  // A test machine faster than production makes the call before the moment at which it failed there. What the
+  // dump says most about is worth being there in time.
+  void arm_earlier(const Try& tried, const schedule::RunResult& result) {
+    if (tried.schedule.faults.size() != 1) return;
+    const Fault& fault = tried.schedule.faults[0];
+    if (fault.kind != FaultKind::syscall || fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed) return;
+    const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
+    if (outcome == nullptr || outcome->fired) return;
+    const Candidate* c = world_.candidate(fault.id);
+    if (c == nullptr || c->symptom || c->ordinariness > 1) return;
+    if (earlier_[fault.id] >= kEarlierTries || fault.when[0].elapsed_ns < kSecond) return;
+    ++earlier_[fault.id];
+    Try earlier = tried;
+    earlier.schedule.faults[0].when = after_ns(fault.when[0].elapsed_ns / 2);
+    earlier.why = fmt::format("armed earlier, as the call did not come any more: {}", tried.why);
+    earlier.yield = std::max(tried.yield, kShareCallShape * c->weight) * kEarlierYield;
+    tries_.push_back(std::move(earlier));
+  }
+
+  // One of several faults could not be injected, and those that wait for it did not come: the others for themselves.
+  void without_the_lost(const Try& tried, const schedule::RunResult& result) {
+    Schedule rest = tried.schedule;
+    for (const Fault& fault : tried.schedule.faults)
+      if (const schedule::FaultOutcome* o = outcome_of(result, fault.id); o != nullptr && !o->fired && !waited(fault, result))
+        rest = without(rest, fault.id);
+    if (rest.faults.empty() || rest.faults.size() == tried.schedule.faults.size() || tried.schedule.faults.size() <= kFewTogether) return;
+    Try t = tried;
+    t.schedule = std::move(rest);
+    t.yield = tried.yield * 0.8;
+    t.why = fmt::format("{}, without what could not be injected", tried.why);
+    tries_.push_back(std::move(t));
+  }
+
+  static bool waited(const Fault& fault, const schedule::RunResult& result) {
+    return std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
+      const schedule::FaultOutcome* before = outcome_of(result, id);
+      return before == nullptr || !before->fired;
+    });
+  }
+
+  void remember_unreached(const Schedule& schedule, const schedule::RunResult& result) {
+    for (const Fault& fault : schedule.faults) {
+      const schedule::FaultOutcome* o = outcome_of(result, fault.id);
+      if (o == nullptr || o->fired || o->withdrawn) continue;
+      // Blame the first of a chain: what waits for it could not fire anyway.
+      if (waited(fault, result)) continue;
+      unreached_.insert(context_key(schedule, fault));
+      unreached_more_ = true;
+      if (fault.kind == FaultKind::syscall && fault.when.empty() && fault.after.empty() && o->seen == 0)
+        never_called_.insert(call_key(fault));
+    }
+  }
+
+  // A call that was never made can't fail under stricter conditions either (but it may be made because of another fault).
+  static std::string call_key(const Fault& fault) {
+    return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"), fault.call.peer.value_or("\t"));
+  }
+
+  bool reachable(const Schedule& schedule) const {
+    if (unreached_.empty() && never_called_.empty()) return true;
+    return std::none_of(schedule.faults.begin(), schedule.faults.end(), [&](const Fault& fault) {
+      return (fault.kind == FaultKind::syscall && fault.after.empty() && never_called_.contains(call_key(fault))) ||
+             unreached_.contains(context_key(schedule, fault));
+    });
+  }
+
+  const World& world_;
+  std::vector<Try> tries_;
+  std::set<std::string> unreached_;
+  std::set<std::string> never_called_;
+  bool unreached_more_ = false;
+  std::map<std::string, int> earlier_;  // fault id -> how often it was armed earlier
+};
+
+}  // namespace
+
+std::vector<Try> plain_tries(const World& world) { return Builder(world).build(); }
+
+std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries) {
+  return std::make_unique<PlainMove>(world, std::move(tries));
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,237 @@
+// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a link
+// that lost packets, a cut that healed when something happened, whoever had a role.
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "diagnose/extract.h"
+#include "diagnose/move.h"
+#include "diagnose/surprise.h"
+
+namespace rose::diagnose {
+namespace {
+
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+
+constexpr std::int64_t kLongestDelay = 20 * kSecond;   // a call that is held longer is a pause
+constexpr std::int64_t kHealsWith = kSecond;           // what happens so shortly before a cut ends may be why
+constexpr std::size_t kFlapping = 3;                   // silences of one pair at one time: a link that loses packets
+constexpr std::int64_t kPartBytes = 512;               // of a write that is done in part
+constexpr std::size_t kMostRoles = 2;                  // functions that may say who has a role, for one fault
+
+class Rare {
+ public:
+  explicit Rare(const World& world) : world_(world) {
+    limit_ = world.config->workload ? world.config->workload->timeout_ns : 60 * kSecond;
+  }
+
+  std::vector<Try> build() {
+    for (const Candidate& c : world_.plan.candidates) {
+      if (c.symptom) continue;
+      if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
+      if (c.kind == FaultKind::syscall) half_done(c);
+      if (c.kind == FaultKind::syscall && c.count == 1 && strict_resource_error(c.fault.error)) forever(c);
+      if (c.kind == FaultKind::partition) healed_by(c);
+      if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
+    }
+    flapping();
+    return std::move(tries_);
+  }
+
+ private:
+  void propose(std::vector<Fault> faults, int level, double yield, std::string why, std::vector<schedule::Role> roles = {}) {
+    Try t;
+    t.level = level;
+    t.schedule.name = world_.config->name;
+    t.schedule.roles = std::move(roles);
+    t.schedule.faults = std::move(faults);
+    t.yield = yield;
+    t.why = std::move(why);
+    tries_.push_back(std::move(t));
+  }
+
+  std::vector<Condition> when_seen(const Candidate& c) const {
+    if (world_.plan.workload_ts == 0 || c.first_ts <= world_.plan.workload_ts) return {};
+    const std::int64_t most = world_.workload_ns > 0 ? world_.workload_ns / 2 : limit_ / 2;
+    Condition condition;
+    condition.elapsed_ns = std::min(rounded(c.first_ts - world_.plan.workload_ts), std::max(kTimeStep, rounded(most)));
+    return {condition};
+  }
+
+  // A process that waits for its disk is held by a call on a file, not stopped: the others of the node go on.
+  void slow_disk(const Candidate& c) {
+    if (!can_fail_calls(*world_.config, c.node)) return;
+    double share = kShareCallShape;
+    for (const char* syscall : {"f*sync", "write", "pwrite64", "openat"}) {
+      Fault fault;
+      fault.id = fmt::format("slow-{}-{}", syscall[0] == 'f' ? "sync" : syscall, c.node);
+      fault.kind = FaultKind::syscall;
+      fault.node = c.node;
+      fault.call.syscall = syscall;
+      if (syscall != std::string_view("f*sync")) fault.call.path = "/*";  // files, not sockets
+      fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
+      fault.when = when_seen(c);
+      propose({fault}, 1, share * c.weight, fmt::format("the disk holds one call up instead of the whole node standing still: {}", c.why));
+      share *= kNextStep;
+    }
+  }
+
+  // An error that comes after the work was done, in part or whole.
+  void half_done(const Candidate& c) {
+    const std::string& call = c.syscall;
+    const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
+    const bool sends = call == "sendto" || call == "sendmsg";
+    const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
+    const bool syncs = call == "fsync" || call == "fdatasync";
+    if ((!writes && !sends && !names && !syncs) || c.profiled || !can_fail_calls(*world_.config, c.node)) return;
+    const auto shape = [&](const char* what, auto edit) {
+      Fault fault = c.fault;
+      edit(fault);
+      propose({std::move(fault)}, 1, kShareRare * c.weight, fmt::format("{}: {}", what, c.why));
+    };
+    if (writes)  // a full disk takes what still fits
+      shape("a part of it was written before it failed", [](Fault& f) {
+        f.effect = schedule::Effect::bytes;
+        f.effect_bytes = kPartBytes;
+      });
+    if (sends || names) shape("it was done, and reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
+    if (syncs)  // a disk that fails one sync and then says that all is well
+      shape("it was reported as done, and was not", [](Fault& f) {
+        f.error = 0;
+        f.result = 0;
+        f.times = 1;
+      });
+  }
+
+  // The dump ends soon after the first failure: it may have gone on.
+  void forever(const Candidate& c) {
+    if (!can_fail_calls(*world_.config, c.node)) return;
+    Fault fault = c.fault;
+    fault.times = -1;
+    propose({std::move(fault)}, 1, kShareCallShape * c.weight, fmt::format("from then on for good, though it was seen once: {}", c.why));
+  }
+
+  // Something that a peer or the node itself did right before the silence ended may have ended it.
+  void healed_by(const Candidate& c) {
+    if (!world_.contexts || c.last_ts <= c.first_ts) return;
+    for (const auto& [name, number] : world_.node_numbers) {
+      for (const ContextEvent& event : world_.contexts->before(number, c.last_ts - kHealsWith, c.last_ts, 1)) {
+        Fault fault = c.fault;
+        fault.duration_ns = 0;
+        fault.until = {event.condition};
+        fault.until[0].node = name;
+        fault.when = when_seen(c);
+        fault.after.clear();
+        propose({std::move(fault)}, 2, kShareRare * c.weight, fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
+      }
+    }
+  }
+
+  // Many short silences at one time: packets were lost, not all of them.
+  void flapping() {
+    std::set<std::string> done;
+    for (const Candidate& first : world_.plan.candidates) {
+      if (first.kind != FaultKind::partition || first.symptom || !done.insert(first.node + "/" + first.peer).second) continue;
+      std::size_t gaps = 0;
+      std::int64_t from = first.first_ts;
+      std::int64_t to = first.last_ts;
+      double weight = 0;
+      for (const Candidate& c : world_.plan.candidates) {
+        if (c.kind != FaultKind::partition || c.node != first.node || c.peer != first.peer || c.symptom) continue;
+        if (c.first_ts > to + limit_ || c.last_ts < from - limit_) continue;
+        ++gaps;
+        weight += c.weight;
+        from = std::min(from, c.first_ts);
+        to = std::max(to, c.last_ts);
+      }
+      if (gaps < kFlapping) continue;
+      Fault fault = first.fault;
+      fault.id = fmt::format("loss-{}", first.node);
+      fault.loss = 0.5;
+      fault.duration_ns = std::min(rounded(to - from), limit_ / 2);
+      fault.after.clear();
+      fault.when = when_seen(first);
+      propose({std::move(fault)}, 1, kShareCallShape * weight,
+              fmt::format("a link that loses packets: {} silences of {} within {}", gaps, first.node, format_duration(rounded(to - from))));
+    }
+  }
+
+  // A function that in the test deployment one node alone enters says who has a role; the dump's node had it.
+  void role_of(const Candidate& c) {
+    if (!world_.contexts || world_.config->nodes.size() < 2) return;
+    const auto number = world_.node_numbers.find(c.node);
+    if (number == world_.node_numbers.end()) return;
+    std::size_t roles = 0;
+    std::set<std::string> seen;
+    for (const ContextEvent& event : world_.contexts->before(number->second, INT64_MIN, c.first_ts, 16)) {
+      if (event.condition.kind != ConditionKind::function || !seen.insert(event.key).second) continue;
+      std::set<std::string> nodes;
+      for (const trace::Event& e : world_.survey.trace.events)
+        if (meets(world_.survey.trace, e, event.condition)) nodes.emplace(world_.survey.trace.str(e.node));
+      if (nodes.size() != 1) continue;
+      Fault fault = c.fault;
+      fault.node = "@role";
+      fault.after.clear();
+      Condition has;
+      has.kind = ConditionKind::role;
+      has.role = "role";
+      fault.when = {has};
+      for (Condition& later : when_seen(c)) fault.when.push_back(later);
+      propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
+              fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why), {{"role", event.condition.function}});
+      if (++roles >= kMostRoles) return;
+    }
+  }
+
+  const World& world_;
+  std::int64_t limit_ = 0;
+  std::vector<Try> tries_;
+};
+
+}  // namespace
+
+std::vector<Try> rare_tries(const World& world) { return Rare(world).build(); }
+
+// A failed call after what its node did before it.
+std::vector<Try> call_context_tries(const World& world) {
+  constexpr std::size_t kCalls = 8;
+  constexpr std::size_t kEvents = 4;
+  constexpr std::uint64_t kOccurrences = 50;
+  std::vector<Try> tries;
+  std::size_t calls = 0;
+  for (const Candidate& c : world.plan.candidates) {
+    if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts || !can_fail_calls(*world.config, c.node)) continue;
+    const auto number = world.node_numbers.find(c.node);
+    if (number == world.node_numbers.end()) continue;
+    if (++calls > kCalls) break;
+    double share = kShareCallContext;
+    std::set<std::string> seen;
+    for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {
+      if (!seen.insert(event.key).second) continue;
+      if (seen.size() > kEvents) break;
+      Try t;
+      t.level = 2;
+      t.schedule.name = world.config->name;
+      t.schedule.faults = {c.fault};
+      Fault& fault = t.schedule.faults[0];
+      fault.after.clear();
+      fault.count = 1;
+      fault.when = {event.condition};
+      t.why = fmt::format("{} after {}", fault.id, context_words(event.condition));
+      t.yield = share * c.weight;
+      tries.push_back(t);
+      if (event.occurrence > 1 && event.occurrence <= kOccurrences) {
+        fault.when[0].count = static_cast<int>(event.occurrence);
+        t.why += fmt::format(", {} time", ordinal(event.occurrence));
+        tries.push_back(std::move(t));
+      }
+      share *= kNextStep;
+    }
+  }
+  return tries;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+
+const std::vector<Part>& parts() {
+  static const std::vector<Part> kParts{
+      {"survey", "counting beforehand what the test deployment does"},
+      {"groups", "many unlikely faults in one run"},
+      {"ranges", "failing ranges of calls to find the one that counts"},
+      {"narrowing", "halving what has many faults before it is tested"},
+      {"moments", "taking schedules whose faults come at one moment for one"},
+      {"feedback", "learning from what runs bring back of the dump"},
+      {"turns", "kinds of moves by what they promise, instead of level after level"},
+  };
+  return kParts;
+}
+
+bool World::level(int of) const {
+  const std::vector<int>& levels = config->diagnose.levels;
+  return std::find(levels.begin(), levels.end(), of) != levels.end();
+}
+
+const Candidate* World::candidate(std::string_view fault_id) const {
+  for (const Candidate& c : plan.candidates)
+    if (c.fault.id == fault_id) return &c;
+  return nullptr;
+}
+
+double World::believed(const schedule::Schedule& schedule) const {
+  if (belief.empty() || schedule.faults.empty()) return 1;
+  double sum = 0;
+  for (const schedule::Fault& fault : schedule.faults) {
+    const auto known = belief.find(fault.id);
+    sum += known == belief.end() ? 1 : known->second;
+  }
+  return sum / static_cast<double>(schedule.faults.size());
+}
+
+const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id) {
+  for (const schedule::FaultOutcome& outcome : result.faults)
+    if (outcome.id == id) return &outcome;
+  return nullptr;
+}
+
+std::string ordinal(std::uint64_t n) {
+  const std::uint64_t ten = n % 100;
+  const char* end = ten >= 11 && ten <= 13 ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+  return fmt::format("{}{}", n, end);
+}
+
+std::string context_words(const schedule::Condition& c) {
+  if (c.kind == schedule::ConditionKind::function) return c.function;
+  return fmt::format("{}({})", c.call.syscall, c.call.path.value_or(c.call.peer.value_or("")));
+}
+
+bool can_fail_calls(const config::Config& config, std::string_view name) {
+  const config::Node* node = config.find(name);
+  return node == nullptr || !node->attach || node->attach->exec;
+}
+
+}  // namespace rose::diagnose

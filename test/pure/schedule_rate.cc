@@ -1,0 +1,197 @@
+// Rates, their intervals and the sequential test: against published values, and against their own promises.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "schedule/rate.h"
+#include "schedule/schedule.h"
+
+using namespace rose;
+using namespace rose::schedule;
+
+namespace {
+
+RunResult run_of(OracleAnswer oracle, const Schedule& schedule, const std::set<std::string>& fired) {
+  RunResult result;
+  result.oracle = oracle;
+  for (const Fault& fault : schedule.faults) {
+    FaultOutcome outcome;
+    outcome.id = fault.id;
+    outcome.fired = fired.contains(fault.id);
+    result.faults.push_back(outcome);
+  }
+  judge(result, schedule, "");
+  return result;
+}
+
+Schedule two_faults() {
+  Schedule schedule;
+  for (const char* id : {"a", "b"}) {
+    Fault fault;
+    fault.id = id;
+    fault.kind = FaultKind::crash;
+    fault.node = "n1";
+    schedule.faults.push_back(fault);
+  }
+  return schedule;
+}
+
+double choose(int n, int k) { return std::exp(std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0)); }
+
+}  // namespace
+
+TEST_CASE("the exact interval has its known values") {
+  struct Row {
+    int reproduced;
+    int not_reproduced;
+    double low;
+    double high;
+  };
+  // Newcombe, Statistics in Medicine 17 (1998), table I, method 5: 81/263, 15/148, 0/20, 1/29; and 8/10, 10/10.
+  const Row rows[] = {{81, 182, 0.2527, 0.3676}, {15, 133, 0.0578, 0.1617}, {0, 20, 0.0000, 0.1684},
+                      {1, 28, 0.0009, 0.1776},   {8, 2, 0.4439, 0.9748},    {10, 0, 0.6915, 1.0000}};
+  for (const Row& row : rows) {
+    const Tally tally{row.reproduced, row.not_reproduced, 7};
+    CHECK(tally.interval().first == Approx(row.low).margin(0.0001));
+    CHECK(tally.interval().second == Approx(row.high).margin(0.0001));
+  }
+  CHECK(Tally{}.interval() == std::pair<double, double>{0, 1});
+  CHECK(Tally{0, 0, 5}.rate() == 0);
+  CHECK(Tally{0, 9, 0}.interval().first == 0);
+  CHECK(Tally{9, 0, 0}.interval().second == 1);
+}
+
+TEST_CASE("the interval holds the true rate as often as it says, whatever that rate is") {
+  for (const int n : {1, 5, 10, 20, 40}) {
+    std::vector<std::pair<double, double>> intervals;
+    for (int k = 0; k <= n; ++k) intervals.push_back(Tally{k, n - k, 0}.interval());
+    for (double rate = 0.005; rate < 1; rate += 0.005) {
+      double covered = 0;
+      for (int k = 0; k <= n; ++k)
+        if (intervals[static_cast<std::size_t>(k)].first <= rate && rate <= intervals[static_cast<std::size_t>(k)].second)
+          covered += choose(n, k) * std::pow(rate, k) * std::pow(1 - rate, n - k);
+      INFO(n << " runs at " << rate);
+      CHECK(covered >= 0.95 - 1e-9);
+    }
+  }
+}
+
+TEST_CASE("a tally counts") {
+  Tally tally;
+  for (const Verdict verdict : {Verdict::reproduced, Verdict::reproduced, Verdict::not_reproduced, Verdict::inconclusive})
+    tally.add(verdict);
+  CHECK(tally.runs() == 4);
+  CHECK(tally.conclusive() == 3);
+  CHECK(tally.rate() == Approx(2.0 / 3));
+}
+
+TEST_CASE("the sequential test keeps its errors, exactly") {
+  const RateTest first(0.8, 1);
+  CHECK(first.perfect() == 8);
+  CHECK(first.answer({7, 0, 0}) == RateTest::Answer::open);
+  CHECK(first.answer({8, 0, 0}) == RateTest::Answer::accepted);
+  CHECK(first.answer({0, 3, 0}) == RateTest::Answer::open);
+  CHECK(first.answer({0, 4, 0}) == RateTest::Answer::rejected);
+  CHECK(first.answer({30, 10, 0}) == RateTest::Answer::accepted);
+  CHECK(first.answer({29, 11, 0}) == RateTest::Answer::rejected);
+  CHECK(first.acceptance(0.5) < 0.01);
+  CHECK(first.acceptance(0.6) < 0.06);
+  CHECK(first.acceptance(0.8) > 0.80);
+  CHECK(first.acceptance(0.9) > 0.98);
+  CHECK(first.acceptance(1.0) == Approx(1));
+}
+
+TEST_CASE("all tests of a search together accept a schedule of three quarters of the target in one search of ten") {
+  double wrong = 0;
+  for (int ticket = 1; ticket <= 8; ++ticket) {
+    wrong += RateTest(0.8, ticket).acceptance(0.6);
+    CHECK(RateTest(0.8, ticket).acceptance(0.9) > 0.95);
+  }
+  CHECK(wrong <= 0.1);
+  // Other targets have errors of the same order.
+  for (const double target : {0.3, 0.5, 0.9, 1.0}) {
+    INFO(target);
+    const RateTest test(target, 1);
+    CHECK(test.too_low() <= target * 0.75 + 1e-9);
+    CHECK(test.too_low() > target * 0.3);
+    CHECK(test.acceptance(test.too_low()) < 0.1);
+    CHECK(test.acceptance(target) > 0.75);
+  }
+}
+
+TEST_CASE("what runs speak for is told without a test") {
+  const RateTest test(0.8);
+  CHECK(test.likely({8, 2, 0}));
+  CHECK(test.likely({10, 0, 0}));
+  CHECK_FALSE(test.likely({6, 4, 0}));
+  CHECK_FALSE(test.likely({0, 1, 0}));
+}
+
+TEST_CASE("the test ends, whatever comes") {
+  for (const int ticket : {1, 2, 3})
+    for (const double target : {0.05, 0.8, 1.0}) {
+      const RateTest test(target, ticket);
+      for (int hits = 0; hits <= kMostTestRuns; ++hits)
+        CHECK(test.answer({hits, kMostTestRuns - hits, 0}) != RateTest::Answer::open);
+    }
+}
+
+TEST_CASE("chance explains a difference, or hardly: Fisher's tea") {
+  // R. A. Fisher, The Design of Experiments (1935): 3 of 4 against 1 of 4.
+  CHECK(chance_of_more(3, 4, 1, 4) == Approx(17.0 / 70));
+  CHECK(chance_of_more(4, 4, 0, 4) == Approx(1.0 / 70));
+  CHECK(chance_of_more(8, 8, 0, 2) == Approx(1.0 / 45));
+  CHECK(chance_of_more(0, 8, 0, 2) == Approx(1));
+  CHECK(chance_of_more(5, 5, 5, 5) == Approx(1));
+}
+
+TEST_CASE("a miss without a fault that hits did not need is a miss") {
+  const Schedule schedule = two_faults();
+  Series series;
+  series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
+  CHECK(series.tally().inconclusive == 1);  // `b` may have been missing
+  series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
+  CHECK(series.tally().inconclusive == 0);  // it shows without `b`: the first run was a miss
+  CHECK(series.tally().not_reproduced == 1);
+  series.add(run_of(OracleAnswer::miss, schedule, {"b"}), schedule);
+  CHECK(series.tally().inconclusive == 1);
+  series.add(run_of(OracleAnswer::miss, schedule, {"a", "b"}), schedule);
+  CHECK(series.tally().not_reproduced == 2);
+  series.add(run_of(OracleAnswer::unknown, schedule, {"a", "b"}), schedule);
+  CHECK(series.tally().inconclusive == 2);
+}
+
+TEST_CASE("a rate does not read too high where a fault often fails to fire") {
+  // `b` fires in 30 % of the runs and does nothing; the bug shows in 60 %.
+  const Schedule schedule = two_faults();
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> dice;
+  double rates = 0;
+  double one_sided = 0;
+  constexpr int kSeries = 400;
+  for (int i = 0; i < kSeries; ++i) {
+    Series series;
+    Tally single;
+    for (int run = 0; run < 40; ++run) {
+      const bool both = dice(random) < 0.3;
+      const RunResult result = run_of(dice(random) < 0.6 ? OracleAnswer::hit : OracleAnswer::miss, schedule,
+                                      both ? std::set<std::string>{"a", "b"} : std::set<std::string>{"a"});
+      series.add(result, schedule);
+      single.add(result.verdict);
+    }
+    rates += series.tally().rate();
+    one_sided += single.rate();
+  }
+  CHECK(one_sided / kSeries > 0.8);  // what the verdicts one by one would say
+  CHECK(rates / kSeries == Approx(0.6).margin(0.01));
+}
+
+TEST_CASE("alternatives of one group are one") {
+  Schedule schedule = two_faults();
+  for (Fault& fault : schedule.faults) fault.group = "g";
+  Series series;
+  series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
+  series.add(run_of(OracleAnswer::miss, schedule, {"b"}), schedule);
+  CHECK(series.tally().reproduced == 1);
+  CHECK(series.tally().not_reproduced == 1);
+}
