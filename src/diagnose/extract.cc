@@ -10,6 +10,7 @@ void Extractor::run() {
   times();
   collect();
   processes();
+  end_causes_by_signs_of_life();
   network();
   syscalls();
   explain_own_ends();

@@ -15,6 +15,10 @@ constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connec
 constexpr std::int64_t kMostTimes = 1000;
 constexpr std::uint64_t kFew = 3;          // failures that need not mean that it failed for good
 constexpr std::int64_t kWithStart = 60 * kSecond;      // a dump of a run begins this soon before its nodes
+constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
+constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
+constexpr std::size_t kMostNoted = 32;                 // times of one kind of failure that are looked at for that
+constexpr double kNoRun = 5;                     // a window so many times as long as a run is no run
 constexpr std::size_t kMostKinds = 100'000;            // of calls that succeeded
 
 }  // namespace
@@ -49,6 +53,7 @@ struct ScfGroup {
   std::int64_t last_ts = 0;
   bool nameless = true;    // every event on an unlinked or cut path
   const Cause* cause = nullptr;
+  std::vector<std::int64_t> times;  // of its first kMostNoted events
 };
 
 // Calls that are told apart by what they do it to: a path pattern, or the socket that accepts.
@@ -72,10 +77,11 @@ struct Failure {
   int ordinariness = 0;
   bool recovered = false;
   bool newborn = false;    // on a file that was made only after the workload began
+  std::string follows;     // what it always follows; "" nothing
   std::uint64_t nth = 0;   // of its node's calls of that kind since the node's start; 0: the dump does not tell
 
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
-    return {group->key.explained, far_more, ordinariness, group->first_ts};
+    return {group->key.explained || !follows.empty(), far_more, ordinariness, group->first_ts};
   }
 };
 
@@ -134,6 +140,8 @@ void Extractor::syscalls() {
   std::map<std::pair<int, std::uint32_t>, std::int64_t> made;   // node, path pattern: when such a file was first made
   std::uint64_t nameless_calls = 0;
   std::uint64_t impossible = 0;
+  std::uint64_t answers = 0;
+  std::uint64_t own_folders = 0;
   std::uint64_t internal_codes = 0;
   std::uint64_t last_breaths = 0;
   std::uint64_t planned = 0;
@@ -142,6 +150,7 @@ void Extractor::syscalls() {
   for (std::size_t s = 0; s < inputs_.traces.size(); ++s) {
     const trace::Trace& trace = inputs_.traces[s];
     std::vector<std::uint32_t> pattern_of(trace.strings.size() + 1, UINT32_MAX);
+    std::vector<std::int8_t> own_of(trace.strings.size() + 1, -1);
     std::vector<std::int32_t> peer_of(trace.strings.size() + 1, -1);
     std::vector<Peer> peers;
     std::unordered_map<int, bool> connection;  // (err, syscall, has peer) -> is it a connection error
@@ -149,6 +158,11 @@ void Extractor::syscalls() {
       if (id == 0 || id >= pattern_of.size()) return std::uint32_t{0};
       if (pattern_of[id] == UINT32_MAX) pattern_of[id] = patterns.id(profile::path_pattern(trace.str(id)));
       return pattern_of[id];
+    };
+    const auto own_folder = [&](trace::StringId id) {
+      if (id == 0 || id >= own_of.size()) return false;
+      if (own_of[id] < 0) own_of[id] = run_folder(trace.str(id)) ? 1 : 0;
+      return own_of[id] == 1;
     };
     const auto peer = [&](trace::StringId id) -> const Peer& {
       static const Peer kNoPeer;
@@ -193,6 +207,14 @@ void Extractor::syscalls() {
         internal_codes += weight;
         continue;
       }
+      if (event.err == 22 /* EINVAL */ && kernel::syscall_name(event.syscall).starts_with("readlink")) {
+        answers += weight;
+        continue;
+      }
+      if (own_folder(event.path)) {
+        own_folders += weight;
+        continue;
+      }
       if (has_cause(node) && last_breath(event, node)) {
         last_breaths += weight;
         continue;
@@ -211,9 +233,10 @@ void Extractor::syscalls() {
       }
       const ScfKey key{node, event.syscall, event.err, pattern(event.path), to.id, cause != nullptr};
       const auto [it, fresh] = index.try_emplace(key, groups.size());
-      if (fresh) groups.push_back({key, &trace, &event, 0, event.ts_ns, event.ts_ns, true, cause});
+      if (fresh) groups.push_back({key, &trace, &event, 0, event.ts_ns, event.ts_ns, true, cause, {}});
       ScfGroup& group = groups[it->second];
       group.count += weight;
+      if (group.times.size() < kMostNoted) group.times.push_back(event.ts_ns);
       if (event.ts_ns < group.first_ts) {
         group.first_ts = event.ts_ns;
         group.first = &event;
@@ -230,6 +253,8 @@ void Extractor::syscalls() {
   }
   discard("failed calls that the dump does not name", nameless_calls);
   discard("calls that no fault can be injected into", impossible);
+  discard("answers, not failures: a name that is no symbolic link", answers);
+  discard("the folders that a test run made for itself", own_folders);
   discard("codes inside the kernel that programs never see", internal_codes);
   discard("failures of a node within 2s of its own end", last_breaths);
   discard("connection errors that a planned stop explains", planned);
@@ -239,7 +264,9 @@ void Extractor::syscalls() {
   if (inputs_.profile) normal_failures.emplace(*inputs_.profile);
   std::vector<Failure> failures;
   for (const ScfGroup& group : groups) {
-    Failure failure{&group, kernel::syscall_name(group.key.syscall), false, 0, 0, false, false};
+    Failure failure;
+    failure.group = &group;
+    failure.syscall = kernel::syscall_name(group.key.syscall);
     if (normal_failures) {
       if (const profile::CallKind* kind = normal_failures->find(*group.trace, *group.first); kind != nullptr) {
         failure.normal = per_run(*kind);
@@ -264,6 +291,7 @@ void Extractor::syscalls() {
     }
     failures.push_back(std::move(failure));
   }
+  follow(failures);
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
   std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   std::size_t to_try = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
@@ -271,6 +299,51 @@ void Extractor::syscalls() {
   for (const Failure& failure : failures) {
     add_call(failure, patterns.text(failure.group->key.pattern), to_try > 0);
     if (to_try > 0) --to_try;
+  }
+}
+
+bool Extractor::run_folder(std::string_view path) const {
+  constexpr std::string_view kMark = "/rose-";  // "/tmp/rose-4f3a2b", then the node's name
+  const std::size_t at = path.find(kMark);
+  if (at == std::string_view::npos) return false;
+  std::string_view rest = path.substr(at + kMark.size());
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  const std::string_view unique = rest.substr(0, rest.find('/'));
+  if (unique.size() != 6 || !std::all_of(unique.begin(), unique.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) return false;
+  rest.remove_prefix(unique.size());
+  return rest.empty() || config_.find(rest.substr(1)) != nullptr;
+}
+
+void Extractor::follow(std::vector<Failure>& failures) const {
+  std::vector<std::vector<std::pair<std::int64_t, const Failure*>>> worse(static_cast<std::size_t>(nodes_.count()));
+  for (const Failure& failure : failures)
+    if (failure.ordinariness <= 1)
+      for (const std::int64_t ts : failure.group->times) worse[static_cast<std::size_t>(failure.group->key.node)].emplace_back(ts, &failure);
+  for (auto& list : worse) std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (Failure& failure : failures) {
+    const ScfGroup& group = *failure.group;
+    if (failure.ordinariness == 0 || group.times.size() < group.count || group.key.explained) continue;  // some were not looked at
+    const auto node = static_cast<std::size_t>(group.key.node);
+    const std::vector<std::int64_t>& starts = starts_[node];
+    std::set<std::int64_t> after;
+    if (std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
+          const auto it = std::upper_bound(starts.begin(), starts.end(), ts);
+          if (it == starts.begin() || ts - *std::prev(it) > kAfterStart) return false;
+          after.insert(*std::prev(it));
+          return true;
+        }) && after.size() > 1) {
+      failure.follows = fmt::format("a start of {}", name(group.key.node));
+      continue;
+    }
+    if (failure.ordinariness < 2) continue;
+    const Failure* last = nullptr;
+    if (std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
+          const auto it = std::upper_bound(worse[node].begin(), worse[node].end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
+          if (it == worse[node].begin() || ts - std::prev(it)->first > kAfterError) return false;
+          last = std::prev(it)->second;
+          return true;
+        }) && last != nullptr)
+      failure.follows = fmt::format("{} failing with {}", last->syscall, kernel::errno_name(last->group->key.err));
   }
 }
 
@@ -293,6 +366,11 @@ double Extractor::longer_than_a_run() const {
   const double run = inputs_.profile->seconds / std::max(1, inputs_.profile->runs);
   if (run <= 0) return 1;
   return std::max(1.0, static_cast<double>(plan_.end_ts - plan_.begin_ts) / 1e9 / run);
+}
+
+double Extractor::runs_in_window() const {
+  const double longer = longer_than_a_run();
+  return longer < kNoRun ? 1 : longer;
 }
 
 Peer Extractor::read_peer(std::string_view text, Interner& texts) const {
@@ -429,6 +507,11 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   if (group.key.explained && group.cause != nullptr) {
     c.symptom = true;
     c.why += fmt::format("; {} explains it", group.cause->words);
+  }
+  if (!failure.follows.empty()) {
+    c.symptom = true;
+    c.why += fmt::format("; it always follows {}", failure.follows);
+    followers_.insert(plan_.candidates.size() - 1);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "diagnose/extractor.h"
 
+#include <cmath>
+
 #include "base/units.h"
 #include "kernel/syscalls.h"
 
@@ -9,6 +11,11 @@ using schedule::Scope;
 namespace {
 
 constexpr std::int64_t kLivedOn = 2 * kSecond;         // processes seen this long after others ended did not end with them
+constexpr double kManyEnds = 20;                       // expected in the window: then chance alone makes
+constexpr double kMoreByChance = 1.5;                  // times as many of them
+constexpr std::size_t kUsualEnds = 8;                  // of one kind, at different times, and the node lived with them
+constexpr std::int64_t kSurelyGone = 10 * kSecond;     // nothing that was under way arrives so late
+constexpr std::int64_t kHelpersGone = 60 * kSecond;    // nor do helpers do anything any more
 constexpr std::int64_t kOneCrash = kSecond;            // ends of one node this close are one crash
 constexpr std::int64_t kAllStop = 30 * kSecond;        // nodes that are stopped one after the other are so within this
 constexpr std::int64_t kPauseTogether = 2 * kSecond;   // the tracer samples processes once a second
@@ -58,8 +65,8 @@ bool Extractor::profiled(const ProcessEvent& p, const std::map<std::tuple<int, i
     if (p.main_known && kind.main != p.main) continue;
     normal += kind.count;
   }
-  const std::uint64_t runs = static_cast<std::uint64_t>(inputs_.profile->runs);
-  return normal > 0 && in_dump.at(kind_of(p)) <= (normal + runs - 1) / runs;
+  const double expected = std::ceil(static_cast<double>(normal) / inputs_.profile->runs) * runs_in_window();
+  return normal > 0 && static_cast<double>(in_dump.at(kind_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
 }
 
 std::tuple<int, int, int, int> Extractor::kind_of(const ProcessEvent& p) {
@@ -125,6 +132,54 @@ void Extractor::processes() {
     crashes_of(node, ends[static_cast<std::size_t>(node)]);
     pauses_of(node, pauses[static_cast<std::size_t>(node)]);
   }
+  // Before anything remembers where a candidate stands but what ended by itself.
+  std::vector<std::size_t> moved(plan_.candidates.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < plan_.candidates.size(); ++i) {
+    moved[i] = kept;
+    if (plan_.candidates[i].count == 0) continue;
+    if (kept != i) plan_.candidates[kept] = std::move(plan_.candidates[i]);
+    ++kept;
+  }
+  plan_.candidates.resize(kept);
+  for (std::size_t& index : own_ends_) index = moved[index];
+}
+
+// A dump that began late, or of another tool, has no starts. But a node that ends once more, or whose packets arrive, was
+// there again: what it did in between is not explained by its end any more.
+void Extractor::end_causes_by_signs_of_life() {
+  const auto gone = [](const Cause& c) { return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly; };
+  if (std::none_of(causes_.begin(), causes_.end(), gone)) return;
+  std::vector<std::vector<std::int64_t>> spoke(static_cast<std::size_t>(nodes_.count()));  // surely itself
+  std::vector<std::vector<std::int64_t>> acted(static_cast<std::size_t>(nodes_.count()));  // a helper of it, perhaps
+  for (const auto& [s, event] : silences_) {
+    const int src = event->src == 0 ? NodeMap::kNone : nodes_.of_address(inputs_.traces[s].str(event->src));
+    if (src < 0 || event->duration_ms < 0) continue;
+    spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns - event->duration_ms * kMs);  // its last packet before the silence
+    if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);
+  }
+  for (const ProcessEvent& p : ps_)
+    if (p.event->state != ProcessState::paused && (p.main || !p.main_known)) spoke[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
+  for (std::size_t s = 0; s < inputs_.traces.size(); ++s)
+    for (const Event& event : inputs_.traces[s].events) {
+      if (event.type != EventType::af && event.type != EventType::sys && event.type != EventType::scf) continue;
+      const int node = nodes_.of(s, event);
+      if (node < 0) continue;
+      std::vector<std::int64_t>& list = acted[static_cast<std::size_t>(node)];
+      if (list.empty() || std::abs(event.ts_ns - list.back()) > kSurelyGone) list.push_back(event.ts_ns);
+    }
+  for (auto* lists : {&spoke, &acted})
+    for (std::vector<std::int64_t>& list : *lists) std::sort(list.begin(), list.end());
+  const auto first_after = [](const std::vector<std::int64_t>& list, std::int64_t ts) {
+    const auto it = std::upper_bound(list.begin(), list.end(), ts);
+    return it == list.end() ? kNever : *it;
+  };
+  for (Cause& cause : causes_) {
+    if (!gone(cause)) continue;
+    const auto node = static_cast<std::size_t>(cause.node);
+    const std::int64_t sign = std::min(first_after(spoke[node], cause.start + kSurelyGone), first_after(acted[node], cause.start + kHelpersGone));
+    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // some time in between
+  }
 }
 
 // What `systemctl stop` and its like make of a process.
@@ -183,6 +238,7 @@ bool Extractor::lived_on(int node, std::span<const ProcessEvent> ended) {
 
 void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
   std::map<std::tuple<bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
+  std::map<std::pair<int, Scope>, std::vector<std::size_t>> killed;  // the same from outside
   for (std::size_t i = 0; i < ends.size();) {
     // What ends at the same moment ended together; who leads decides what it was.
     std::size_t lead = i;
@@ -213,6 +269,7 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
       // The main process lived on: what it makes of the end of its workers may be the bug.
       if (p.main_known && std::none_of(ends.begin() + first, ends.begin() + j, [](const ProcessEvent& e) { return e.main; }))
         fault.scope = Scope::others;
+      killed[{p.signal, fault.scope}].push_back(plan_.candidates.size());
       const std::string signal = kernel::signal_name(p.signal);
       Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
       c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
@@ -242,6 +299,22 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
             : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at(ts))
                                : fmt::format("{} ended {}, its status is not known", who, at(ts));
   }
+  for (const auto& [kind, candidates] : killed) fold_usual_ends(candidates);
+}
+
+// What ends all the time, and the node lived with it, is one candidate: its last end, which came nearest to the failure.
+void Extractor::fold_usual_ends(const std::vector<std::size_t>& candidates) {
+  std::size_t times = 1;
+  for (std::size_t i = 1; i < candidates.size(); ++i)
+    times += plan_.candidates[candidates[i]].first_ts - plan_.candidates[candidates[i - 1]].first_ts > longest_ns_ ? 1 : 0;
+  if (times < kUsualEnds) return;
+  Candidate& last = plan_.candidates[candidates.back()];
+  for (std::size_t i = 0; i + 1 < candidates.size(); ++i) {
+    last.count += plan_.candidates[candidates[i]].count;
+    plan_.candidates[candidates[i]].count = 0;  // gone
+  }
+  last.why += fmt::format("; it ended like that {} times in the window, so it is usual", candidates.size());
+  usual_.insert(last.fault.id);
 }
 
 void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {

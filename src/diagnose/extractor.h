@@ -117,12 +117,16 @@ class Extractor {
 
   void processes();
 
+  // Nodes that nobody saw start again did so all the same when they speak again.
+  void end_causes_by_signs_of_life();
+
   static bool outside(const ProcessEvent& p);
 
   static bool orderly(const ProcessEvent& p);
   std::int64_t all_stopped() const;
 
   void crashes_of(int node, const std::vector<ProcessEvent>& ends);
+  void fold_usual_ends(const std::vector<std::size_t>& candidates);
   // Whether others of the node's processes were there before these ended, and still are.
   bool lived_on(int node, std::span<const ProcessEvent> ended);
 
@@ -163,8 +167,16 @@ class Extractor {
   // A process that ends cannot be answered, and a return from a signal handler is no call.
   static bool can_fail(int number);
 
+  // The folder that a test run made for itself, or one of its nodes' in it: no other deployment has it.
+  bool run_folder(std::string_view path) const;
+
+  // What always comes right after a start of its node, or after a worse failure, is a consequence, wherever it stands.
+  void follow(std::vector<Failure>& failures) const;
+
   double per_run(const profile::CallKind& kind) const;
   double longer_than_a_run() const;
+  // The same for what a workload does so many times a run, however long it is held up: windows of another order only.
+  double runs_in_window() const;
 
   Peer read_peer(std::string_view text, Interner& texts) const;
 
@@ -216,6 +228,8 @@ class Extractor {
   std::vector<Cause> causes_;
   std::vector<std::vector<const Cause*>> causes_of_;
   std::vector<std::size_t> own_ends_;                   // candidates, before ranking
+  std::set<std::string> usual_;                         // ids of process faults that production has all the time
+  std::set<std::size_t> followers_;                     // candidates that always follow something
   std::set<int> came_back_;
   std::map<std::uint32_t, Peer> group_peers_;
 };

@@ -66,6 +66,11 @@ class Builder {
       } else if (c.symptom) {
         propose(sequence({&c}, points().front()), kSharePlain * c.weight,
                 fmt::format("looks like a consequence, but what came before it may not be the cause: {}", c.why));
+        for (const Fault& shape : c.alternatives) {
+          Candidate other = c;
+          other.fault = shape;
+          propose(sequence({&other}, points().front()), kShareShape * c.weight, fmt::format("another shape of what looks like a consequence: {}", c.why));
+        }
       } else {
         timed.push_back(&c);
       }

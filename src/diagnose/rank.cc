@@ -22,7 +22,9 @@ void Extractor::explain_own_ends() {
       if (c.start + slack <= own.first_ts) cause = &c;  // the latest before it
     }
     const Candidate* failure = nullptr;
-    for (const Candidate& c : plan_.candidates) {
+    for (std::size_t i = 0; i < plan_.candidates.size(); ++i) {
+      const Candidate& c = plan_.candidates[i];
+      if (followers_.contains(i)) continue;  // what comes with a start or an error explains no death
       if (c.kind != FaultKind::syscall || c.node != own.node || c.profiled || c.ordinariness > 2) continue;
       if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kSoon) continue;
       if (failure == nullptr || c.ordinariness < failure->ordinariness) failure = &c;
@@ -43,7 +45,7 @@ void Extractor::rank() {
     int kind = 0;
     switch (c.kind) {
       case FaultKind::crash:
-      case FaultKind::pause: kind = c.own_end || c.blocked ? 1 : 0; break;
+      case FaultKind::pause: kind = c.own_end || c.blocked || usual_.contains(c.fault.id) ? 1 : 0; break;
       case FaultKind::partition:
       case FaultKind::network:
       case FaultKind::clock: kind = 2; break;
@@ -104,6 +106,7 @@ void Extractor::weigh() {
         break;
     }
     if (c.profiled) c.weight *= kOddsProfiled;
+    if (usual_.contains(c.fault.id)) c.weight *= kOddsUsual;
     if (c.symptom) c.weight *= kOddsSymptom;
     if (c.first) c.weight *= kOddsFirst;
     all += c.weight;

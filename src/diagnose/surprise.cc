@@ -125,6 +125,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ENOPROTOOPT: return true;
     case EINVAL: return syscall == "readlink" || syscall == "readlinkat" || syscall == "prctl" || syscall == "ioctl";
     case ETIMEDOUT: return !connection_error(err, syscall, false);  // futex and its like: a timed wait
+    case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: any second start does it
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM:
       if (syscall == "epoll_ctl") return true;  // a file that cannot be waited for: runtimes ask for every file they open

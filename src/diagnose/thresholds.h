@@ -20,6 +20,7 @@ inline constexpr double kOddsEveryday = 0.04;       // ENOENT, EEXIST, EINTR, ..
 inline constexpr double kOddsNoise = 0.005;         // healthy programs see them all the time
 inline constexpr double kOddsProfiled = 0.25;       // times this: the profile has it, too, but far rarer
 inline constexpr double kOddsSymptom = 0.02;        // times this: an earlier fault explains it
+inline constexpr double kOddsUsual = 0.1;           // times this: it ends like that all the time
 inline constexpr double kOddsFirst = 3.0;           // times this: a disk error that came before all other faults
 inline constexpr double kOddsNeverHere = 0.03;      // times this: the survey saw no such call in the test deployment
 

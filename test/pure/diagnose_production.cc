@@ -1,0 +1,323 @@
+// The search on evidence as production gives it: noise that does fire, old faults, many alike, and what a run's own doings
+// leave in a dump. And what its statistics promise, on searches with dice.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "diagnose_play.h"
+#include "schedule/rate.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+
+namespace {
+
+constexpr double kHour = 3600;
+
+Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
+Act calls(double t, std::string node, std::string syscall, std::string path) {
+  return {t, std::move(node), "", std::move(syscall), std::move(path), false};
+}
+
+struct NoisyCall {
+  const char* syscall;
+  int err;
+};
+// What logs of healthy fleets are full of; the last ones are less usual.
+constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST}, {"unlink", ENOENT}, {"readlink", EINVAL}, {"rename", ENOENT},
+                                {"openat", EACCES}, {"access", ENOENT}, {"statx", ENOTDIR}, {"openat", ELOOP}, {"fallocate", EBUSY}};
+
+// `kinds` of failed calls in the hours before the incident, on all nodes; every second of them is made here, too.
+void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
+  for (int i = 0; i < kinds; ++i) {
+    const NoisyCall& call = kNoise[static_cast<std::size_t>(i) % std::size(kNoise)];
+    const std::string node = fmt::format("n{}", 1 + i % 3);
+    const std::string name = fmt::format("{}{}", static_cast<char>('a' + i % 26), std::string(static_cast<std::size_t>(2 + i / 26), 'q'));
+    for (int k = 0; k <= i % 4; ++k) dump.scf(-kHour * (1 + k) - i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
+    dump.scf(0.5 + 0.01 * i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
+    if (i % 2 == 0)
+      for (int k = 0; k < 3; ++k) acts.push_back(calls(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+  }
+}
+
+void sort_by_time(std::vector<Act>& acts) {
+  std::stable_sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.t < b.t; });
+}
+
+void add_old_faults(Dump& dump) {
+  for (int i = 0; i < 4; ++i) {
+    dump.crashed(-3 * kHour - 900 * i, fmt::format("n{}", 1 + i % 3));
+    dump.cut(-3 * kHour - 900 * i - 400, -3 * kHour - 900 * i - 390, 1 + (i + 1) % 3, {1 + i % 3});
+  }
+}
+
+int runs_to_find(const Diagnosis& d) { return d.runs - d.simplify_runs - d.rate_runs; }
+
+const Candidate* candidate(const Plan& plan, std::string_view syscall, std::string_view path) {
+  for (const Candidate& c : plan.candidates)
+    if (c.syscall == syscall && c.path.find(path) != std::string::npos) return &c;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("production: a crash that needs its moment is found beside sixty kinds of failures and eight old faults") {
+  const auto config = deployment();
+  for (const int kinds : {0, 60}) {
+    Dump dump;
+    std::vector<Act> acts{enters(1, "n1", "boot"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"), enters(15, "n1", "compact")};
+    record(dump, acts, 9.5);
+    if (kinds > 0) {
+      add_noise(dump, acts, kinds);
+      add_old_faults(dump);
+      sort_by_time(acts);
+    }
+    dump.crashed(9.5, "n1");
+    dump.ends(30);
+    Play play(acts, [&](const std::vector<Hit>& hits, int) {
+      return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
+        return hit.fault->kind == FaultKind::crash && hit.act >= 0 && acts[static_cast<std::size_t>(hit.act)].function == "applyLog";
+      });
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    INFO(kinds << " kinds: " << d.schedules << " schedules, " << d.runs << " runs");
+    CHECK(d.target_reached);
+    CHECK(d.level == 2);
+    CHECK(runs_to_find(d) <= 60);
+  }
+}
+
+TEST_CASE("production: the 25th of one of eight busy calls is found within forty runs") {
+  const auto config = deployment();
+  Dump dump;
+  std::vector<Act> acts;
+  for (int kind = 0; kind < 8; ++kind) {
+    const std::string node = fmt::format("n{}", 1 + kind % 3);
+    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + kind), static_cast<char>('k' + kind), static_cast<char>('b' + kind));
+    dump.scf(8 + 0.1 * kind, node, "openat", EMFILE, fmt::format("/data/{}/{}", node, name));
+    for (int i = 0; i < 40; ++i) acts.push_back(calls(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
+  }
+  sort_by_time(acts);
+  dump.ends(30);
+  Play play(acts, [&](const std::vector<Hit>& hits, int) {
+    return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
+      if (hit.fault->kind != FaultKind::syscall || hit.fault->node != "n1" || !hit.fault->call.path || hit.fault->call.path->find("akb") == std::string::npos) return false;
+      int nth = 0;
+      for (int i = 0; i <= hit.act; ++i) nth += acts[static_cast<std::size_t>(i)].path == "/run/n1/akb" ? 1 : 0;
+      const int last = hit.fault->times < 0 ? 1'000'000 : nth + static_cast<int>(hit.fault->times) - 1;
+      return nth <= 25 && 25 <= last && last < 1'000'000;
+    });
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  INFO(d.schedules << " schedules, " << d.runs << " runs");
+  CHECK(d.target_reached);
+  CHECK(runs_to_find(d) <= 40);
+}
+
+TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found within forty runs") {
+  const auto config = deployment();
+  for (const bool alone : {false, true}) {
+    Dump dump;
+    for (int i = 0; i < 12; ++i) {
+      const double t = 10 + 700.0 * i;
+      if (i == 6)
+        dump.cut(t, t + 9, 2, {1, 3});
+      else if (i % 2 == 0)
+        dump.crashed(t, i % 4 == 0 ? "n1" : "n3");
+      else
+        dump.cut(t, t + 9, i % 4 == 1 ? 1 : 3, {2});
+    }
+    dump.ends(10'000);
+    Play play({}, [&](const std::vector<Hit>& hits, int) {
+      const bool there = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::partition && hit.fault->node == "n2" && hit.fault->peers.empty(); });
+      return there && (!alone || hits.size() == 1);
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    INFO((alone ? "alone: " : "with others: ") << d.schedules << " schedules, " << d.runs << " runs");
+    CHECK(d.target_reached);
+    CHECK(runs_to_find(d) <= 40);
+    if (d.found) CHECK(d.found->faults.size() <= 3);
+  }
+}
+
+TEST_CASE("production: eight faults that show the bug together are halved before they are confirmed") {
+  const auto config = deployment();
+  Dump dump;
+  for (int i = 0; i < 8; ++i) dump.crashed(3 + 2 * i, fmt::format("n{}", 1 + i % 3), i == 4 ? SIGTERM : SIGKILL);
+  dump.ends(30);
+  Play play({}, [&](const std::vector<Hit>& hits, int) {
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->signal == SIGTERM; });
+  });
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  CHECK(d.target_reached);
+  for (const Tried& tried : d.tried)
+    if (tried.schedule.faults.size() > 3) CHECK(tried.tally.runs() <= 1);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.size() == 1);
+}
+
+TEST_CASE("production: what a name is asked for and is not is an answer, and a test's own folder is no place of a fault") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(1, "n1", "readlink", EINVAL, "/tmp/rose-4f3a2b");
+  dump.scf(1.1, "n1", "readlink", EINVAL, "/tmp/rose-4f3a2b/n1");
+  dump.scf(1.2, "n1", "mkdir", EEXIST, "/tmp/rose-4f3a2b/n1");
+  dump.scf(1.3, "n1", "readlink", EINVAL, "/srv/data/current");
+  dump.scf(5, "n1", "fsync", EIO, "/tmp/rose-4f3a2b/n1/wal");
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].syscall == "fsync");
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("production: what always follows a start or an error is a consequence, wherever it stands") {
+  const auto config = deployment();
+  Dump dump;
+  // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs for words.
+  for (const double t : {2.0, 200.0, 500.0}) {
+    dump.started(t, "n1");
+    dump.scf(t + 0.3, "n1", "mkdir", EEXIST, "/data/n1/store");
+    dump.scf(t + 0.4, "n1", "openat", ELOOP, "/data/n1/old.conf");
+  }
+  dump.crashed(195, "n1");
+  for (const double t : {300.0, 495.0}) {
+    dump.scf(t, "n1", "openat", EMFILE, "/data/n1/segment");
+    dump.scf(t + 0.02, "n1", "openat", ENOENT, "/data/n1/messages_de.properties");
+    dump.scf(t + 0.03, "n1", "statx", ENOENT, "/data/n1/Handler.class");
+  }
+  dump.exited(498, "n1", 3);
+  // By chance once after an error, but elsewhere, too.
+  dump.scf(300.05, "n1", "unlink", ENOENT, "/data/n1/lease");
+  dump.scf(400, "n1", "unlink", ENOENT, "/data/n1/lease");
+  dump.ends(600);
+  const Plan plan = plan_of(config, dump);
+  for (const char* path : {"old.conf", "messages_de", "Handler.class"}) {
+    INFO(path);
+    const Candidate* c = nullptr;
+    for (const Candidate& each : plan.candidates)
+      if (each.path.find(path) != std::string::npos) c = &each;
+    REQUIRE(c != nullptr);
+    CHECK(c->symptom);
+    CHECK(c->why.find("always follows") != std::string::npos);
+  }
+  const Candidate* segment = candidate(plan, "openat", "segment");
+  REQUIRE(segment != nullptr);
+  CHECK_FALSE(segment->symptom);
+  const Candidate* lease = candidate(plan, "unlink", "lease");
+  REQUIRE(lease != nullptr);
+  CHECK_FALSE(lease->symptom);
+  // Nor does what every start does explain a death.
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
+}
+
+TEST_CASE("production: a worker that is killed every hour of a week as usual is one candidate, not 168") {
+  const auto config = deployment();
+  Dump dump;
+  for (int i = 0; i < 168; ++i) dump.crashed(kHour * i, "n2", SIGKILL, 0);
+  dump.crashed(168 * kHour - 20, "n1");
+  dump.ends(168 * kHour);
+  const Plan plan = plan_of(config, dump);
+  std::size_t of_worker = 0;
+  double weight = 0;
+  for (const Candidate& c : plan.candidates) {
+    of_worker += c.node == "n2" ? 1 : 0;
+    weight += c.node == "n2" ? c.weight : 0;
+  }
+  CHECK(of_worker <= 3);
+  CHECK(weight < 0.5);
+  CHECK(accounted(plan) == plan.failures);
+  CHECK(plan.candidates.at(0).node == "n1");
+}
+
+TEST_CASE("production: process ends are compared by rate, however long the window") {
+  const auto config = deployment();
+  Dump normal;  // a run of 60 s restarts a worker twice
+  normal.crashed(10, "n2", SIGTERM, 0);
+  normal.crashed(40, "n2", SIGTERM, 0);
+  const auto profile = profile_of(normal, 3, 60);
+  Dump dump;
+  for (int i = 0; i < 1200; ++i) dump.crashed(30.0 * i, "n2", SIGTERM, 0);
+  dump.crashed(35'000, "n1");
+  dump.ends(36'000);
+  const Plan plan = plan_of(config, dump, profile);
+  for (const Candidate& c : plan.candidates) CHECK(c.node == "n1");
+  CHECK(discarded(plan, "profile shows") == 1200);
+  // Three times as often is not usual.
+  Dump more;
+  for (int i = 0; i < 3600; ++i) more.crashed(10.0 * i, "n2", SIGTERM, 0);
+  more.ends(36'000);
+  CHECK_FALSE(plan_of(config, more, profile).candidates.empty());
+}
+
+namespace {
+
+struct Told {
+  int accepted = 0;
+  double rates = 0;
+  int told = 0;
+  int covered = 0;
+};
+
+// Searches in a world where the right fault shows the bug at `rate`, whatever it waits for: each variant of it is a ticket.
+Told searches(double rate, int count) {
+  auto config = deployment();
+  config.diagnose.max_runs = 400;
+  Dump dump;
+  dump.crashed(9, "n1");
+  dump.scf(12, "n2", "openat", EMFILE, "/data/n2/ccc");
+  dump.ends(30);
+  Told told;
+  std::mt19937_64 random(42 + static_cast<std::uint64_t>(rate * 1000));
+  std::bernoulli_distribution shows(rate);
+  for (int i = 0; i < count; ++i) {
+    Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n1") != nullptr && shows(random)), {}, {}, ""}; });
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.simplify = false;
+    const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+    if (!d || !d->found) continue;
+    told.accepted += d->target_reached ? 1 : 0;
+    if (d->rate_runs == 0) continue;
+    ++told.told;
+    told.rates += d->tally.rate();
+    const auto [low, high] = d->tally.interval();
+    told.covered += low <= rate && rate <= high ? 1 : 0;
+  }
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("what is accepted, and the rates that are told, hold what the documentation says") {
+  struct Row {
+    double rate;
+    double least, most;  // share of searches that accept
+  };
+  const int count = 400;
+  for (const Row& row : {Row{0.6, 0, 0.1}, Row{0.8, 0.8, 1}, Row{0.9, 0.98, 1}}) {
+    const Told told = searches(row.rate, count);
+    const double accepted = static_cast<double>(told.accepted) / count;
+    const double mean = told.rates / told.told;
+    const double noise = 3 * std::sqrt(0.09 / count);  // three standard errors at a tenth
+    INFO("true rate " << row.rate << ": accepted " << accepted << ", told " << mean << ", covered " << static_cast<double>(told.covered) / told.told);
+    CHECK(accepted >= row.least - noise / 2);
+    CHECK(accepted <= row.most + noise / 2);
+    CHECK(mean == Approx(row.rate).margin(0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told))));
+    CHECK(static_cast<double>(told.covered) / told.told >= 0.93);
+  }
+}
+
+// The table of the documentation: pure_diagnose '[simulation]'.
+TEST_CASE("ten thousand searches with dice", "[.][simulation]") {
+  fmt::print("| true rate | accepted | mean rate told | interval covers |\n|---|---|---|---|\n");
+  for (const double rate : {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
+    const Told told = searches(rate, 10'000);
+    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", rate * 100, told.accepted / 100.0, 100 * told.rates / std::max(1, told.told),
+               100.0 * told.covered / std::max(1, told.told));
+    CHECK(told.told > 0);
+  }
+}
