@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "diagnose/alike.h"
 
 namespace rose::diagnose {
 namespace {
@@ -192,6 +193,18 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
                                      left[0], map.name(free[0]), left[0]));
     left.clear();
     free.clear();
+  }
+  // Then by what they do; many hosts may play one node.
+  std::vector<bool> taken(map.names_.size(), true);
+  for (const int i : free) taken[static_cast<std::size_t>(i)] = false;
+  for (const Alike& alike : find_alike(inputs, left, taken)) {
+    map.by_name_[alike.host] = alike.node;
+    map.notes_.push_back(fmt::format("'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
+                                     "--map {}=NODE if that is wrong",
+                                     alike.host, map.name(alike.node), alike.share * 100,
+                                     alike.any ? std::string("that node and its like") : "'" + map.name(alike.node) + "'", alike.host));
+    std::erase(left, alike.host);
+    std::erase(free, alike.node);
   }
   if (!left.empty()) {
     std::vector<std::string> nodes;

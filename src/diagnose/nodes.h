@@ -1,4 +1,4 @@
-// Which node of the deployment a dump speaks of: by --map, by name, by address, and by elimination.
+// Which node of the deployment a dump speaks of: by --map, by name, by address, by elimination, and by what it does.
 // Production and test deployment seldom use the same names; what can't be matched is said.
 #pragma once
 

@@ -254,6 +254,52 @@ TEST_CASE("production: process ends are compared by rate, however long the windo
   CHECK_FALSE(plan_of(config, more, profile).candidates.empty());
 }
 
+TEST_CASE("production: twelve hosts of other names play three nodes, by what they do; strangers are left out") {
+  const auto config = deployment();
+  // n1 serves, n2 and n3 keep what it says.
+  Dump normal;
+  for (const char* file : {"accept.log", "session", "routes", "limits", "queue"}) normal.sys(1, "n1", "openat", fmt::format("/run/n1/{}", file));
+  for (const char* node : {"n2", "n3"})
+    for (const char* file : {"wal", "snapshot", "manifest", "lock", "index"}) normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
+  const auto profile = profile_of(normal, 2);
+  Dump dump;
+  for (int i = 0; i < 4; ++i)
+    for (const char* file : {"accept.log", "session", "routes", "limits", "queue"})
+      dump.sys(1, fmt::format("front-{}.example", i), "openat", fmt::format("/var/lib/front/{}", file));
+  for (int i = 0; i < 8; ++i)
+    for (const char* file : {"wal", "snapshot", "manifest", "lock", "index"})
+      dump.sys(1, fmt::format("store{}", i), "rename", fmt::format("/srv/kv/{}/{}", i, file));
+  for (const char* file : {"a", "b", "c", "d", "e"}) dump.scf(2, "batch-1", "unlink", EIO, fmt::format("/batch/{}file", file));
+  dump.crashed(9, "front-2.example");
+  dump.crashed(9.5, "store5");
+  dump.scf(12, "store3", "fsync", EIO, "/srv/kv/3/wal");
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump, profile);
+  std::set<std::string> crashed;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::crash) crashed.insert(c.node);
+  CHECK(crashed.size() == 2);
+  CHECK(crashed.contains("n1"));
+  const Candidate* fsync = candidate(plan, "fsync", "wal");
+  REQUIRE(fsync != nullptr);
+  CHECK(fsync->node != "n1");
+  CHECK_FALSE(crashed.contains(fsync->node));  // two hosts that failed are two replicas as long as there are so many
+  CHECK(candidate(plan, "unlink", "file") == nullptr);
+  const auto says = [&](std::string_view part) {
+    return std::any_of(plan.notes.begin(), plan.notes.end(), [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  };
+  CHECK(says("'front-2.example' of the dump was taken for node 'n1'"));
+  CHECK(says("% of what it does"));
+  CHECK(says("'batch-1'"));
+  // --map holds.
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.profile = profile;
+  inputs.host_to_node = {{"store3", "n1"}};
+  const Result<Plan> mapped = make_plan(inputs);
+  REQUIRE(mapped);
+  CHECK(candidate(*mapped, "fsync", "wal")->node == "n1");
+}
+
 namespace {
 
 struct Told {

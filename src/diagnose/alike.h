@@ -1,0 +1,23 @@
+// Which node of the deployment a host of production plays, by what it does: the calls it makes, on what, and the functions
+// it enters, compared with what the profile knows of each node. For hosts that no name and no address tells. Inside this room.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+struct Alike {
+  std::string host;      // as the dumps name it
+  int node = -1;         // index into the configuration's nodes
+  double share = 0;      // of what the host was seen doing, weighed by how few nodes do it, that node does too
+  bool any = false;      // other nodes do as much of it: they are replicas, and which one is meant does not show
+};
+
+// Of `hosts` those that surely play a node; `taken`: nodes that other hosts have already. Replicas are given out one by
+// one, to the hosts with the most failures first; when there are more hosts than replicas, several play one.
+[[nodiscard]] std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& hosts, const std::vector<bool>& taken);
+
+}  // namespace rose::diagnose
