@@ -16,7 +16,7 @@ using schedule::OracleAnswer;
 using schedule::Schedule;
 
 constexpr double kFirstOnes = 0.5;     // of the belief goes to early calls, as 1/n; the rest to all alike
-constexpr int kFewCalls = 3;           // so few are failed one by one
+constexpr int kFewCalls = 3;           // a range of so few is not halved any more
 constexpr double kRangeShows = 0.9;    // a range with the right call in it shows the bug, where ranges work at all
 
 class NthMove final : public Move {
@@ -32,7 +32,7 @@ class NthMove final : public Move {
     }
     for (int n = 1; n <= most_; ++n) chance_[static_cast<std::size_t>(n - 1)] += kFirstOnes / (n * sum);
     if (!world.uses("ranges")) works_ = 0;
-    if (most_ > kFewCalls) ranges_.push_back({1, most_});
+    if (most_ > kFewCalls && quicker({1, most_})) ranges_.push_back({1, most_});
   }
 
   std::optional<Try> peek() override {
@@ -85,8 +85,8 @@ class NthMove final : public Move {
     works_ = works_ * missed / (works_ * missed + (1 - works_));
     if (asked_.last - asked_.first + 1 > 2 * kFewCalls) {
       const int middle = (asked_.first + asked_.last) / 2;
-      ranges_.push_back({asked_.first, middle});
-      ranges_.push_back({middle + 1, asked_.last});
+      for (const Span half : {Span{asked_.first, middle}, Span{middle + 1, asked_.last}})
+        if (quicker(half)) ranges_.push_back(half);
     }
   }
 
@@ -104,6 +104,18 @@ class NthMove final : public Move {
   }
   double value(const Span& span) const {
     return span.last > span.first ? works_ * kRangeShows * sum(span) : kShows * sum(span);
+  }
+
+  // Is the right call, were it one of these, found in fewer runs by the range and its halves than one by one?
+  bool quicker(const Span& span) const {
+    std::vector<double> chances;
+    for (int n = span.first; n <= span.last; ++n) chances.push_back(chance_[static_cast<std::size_t>(n - 1)]);
+    std::sort(chances.rbegin(), chances.rend());
+    double singles = 0;
+    for (std::size_t i = 0; i < chances.size(); ++i) singles += static_cast<double>(i + 1) * chances[i];
+    singles /= std::max(1e-12, sum(span));
+    const double shows = works_ * kRangeShows;
+    return shows * singles > 1 + shows * std::log2(static_cast<double>(span.last - span.first + 1));
   }
 
   // {0, 0}: nothing is left.

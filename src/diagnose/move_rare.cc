@@ -87,16 +87,16 @@ class Rare {
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
     if ((!writes && !sends && !names && !syncs) || c.profiled || !can_fail_calls(*world_.config, c.node)) return;
-    const auto shape = [&](const char* what, auto edit) {
+    const auto shape = [&](const char* what, auto edit, double share = kShareRare) {
       Fault fault = c.fault;
       edit(fault);
-      propose({std::move(fault)}, 1, kShareRare * c.weight, fmt::format("{}: {}", what, c.why));
+      propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    if (writes)  // a full disk takes what still fits
+    if (writes)  // a broken disk may have taken a part; of a full one the kernel tells a short count instead of the error
       shape("a part of it was written before it failed", [](Fault& f) {
         f.effect = schedule::Effect::bytes;
         f.effect_bytes = kPartBytes;
-      });
+      }, c.error == "EIO" ? kShareRare : kShareRare / 4);
     if (sends || names) shape("it was done, and reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
     if (syncs)  // a disk that fails one sync and then says that all is well
       shape("it was reported as done, and was not", [](Fault& f) {

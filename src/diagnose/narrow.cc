@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "diagnose/simplify.h"
 
@@ -112,6 +113,12 @@ void Narrower::plan_parts() {
   }
   parts_.insert(parts_.end(), all_but.begin(), all_but.end());
   pieces_ = pieces_ >= sure_.size() ? sure_.size() + 1 : std::min(sure_.size(), pieces_ * 2);
+}
+
+double narrowing_runs(const Schedule& schedule) {
+  const std::size_t faults = schedule.faults.size();
+  const int calls = faults == 1 && schedule.faults[0].kind == schedule::FaultKind::syscall ? schedule.faults[0].times : 1;
+  return std::log2(static_cast<double>(std::max({std::size_t{1}, faults, static_cast<std::size_t>(std::max(1, calls))})));
 }
 
 }  // namespace rose::diagnose

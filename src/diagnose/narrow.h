@@ -48,4 +48,7 @@ class Narrower {
   int asked_last_ = 0;
 };
 
+// How many runs it takes by halves, when all goes well.
+[[nodiscard]] double narrowing_runs(const schedule::Schedule& schedule);
+
 }  // namespace rose::diagnose

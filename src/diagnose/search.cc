@@ -267,7 +267,9 @@ class Search {
       for (const std::unique_ptr<Move>& move : moves_) {
         const std::optional<Try> t = move->peek();
         if (!t || !world_.level(t->level)) continue;
-        double worth = t->yield / lab_.cost(t->schedule);
+        // A hit of many faults or calls is only the beginning: its narrowing takes runs, too.
+        const double later = t->many && world_.uses("narrowing") ? t->yield * narrowing_runs(t->schedule) : 0;
+        double worth = t->yield / (lab_.cost(t->schedule) * (1 + later));
         if (!world_.uses("turns")) worth += 10.0 * (3 - t->level);  // level after level, as the paper has it
         if (best == nullptr || worth > most_worth) {
           best = move.get();

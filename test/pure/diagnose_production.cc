@@ -117,6 +117,37 @@ TEST_CASE("production: the 25th of one of eight busy calls is found within forty
   CHECK(runs_to_find(d) <= 40);
 }
 
+TEST_CASE("a few calls are failed one by one, and many by ranges that come after the dump's own shapes") {
+  const auto config = deployment();
+  const auto played = [&](double seen, int many, int first, int last) {
+    Dump dump;
+    std::vector<Act> acts;
+    dump.scf(seen, "n1", "pwrite64", ENOSPC, "/data/n1/journal");
+    for (int i = 0; i < many; ++i) acts.push_back(calls(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
+    dump.ends(30);
+    Play play(acts, [&](const std::vector<Hit>& hits, int) {
+      return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return first <= hit.act + 1 && hit.act + 1 <= last; });
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    INFO(d.schedules << " schedules, " << d.runs << " runs");
+    CHECK(d.target_reached);
+    const bool ranges = std::any_of(play.made.begin(), play.made.end(), [](const Schedule& made) {
+      return made.faults.size() == 1 && made.faults[0].kind == FaultKind::syscall && made.faults[0].times > 1;
+    });
+    return std::tuple(d.level, d.schedules, ranges);
+  };
+  // Of eight calls the sixth: halves would need as many runs, and nobody knows whether failing several shows it.
+  const auto [few_level, few, few_ranges] = played(0.1, 8, 6, 6);
+  CHECK(few_level == 2);
+  CHECK(few <= 7);
+  CHECK_FALSE(few_ranges);
+  // Any of the first five of 44: the dump's second shape is one of them, and needs no halving.
+  const auto [level, schedules, ranges] = played(8, 44, 1, 5);
+  CHECK(level == 1);
+  CHECK(schedules <= 3);
+  CHECK_FALSE(ranges);
+}
+
 TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found within forty runs") {
   const auto config = deployment();
   for (const bool alone : {false, true}) {
