@@ -334,6 +334,24 @@ static long visit_pending(__u32 i, void *data)
 	return 0;
 }
 
+/* An element of a place's list: a condition or a role. */
+static __always_inline void visit_listed(struct visit *visit, __u32 id)
+{
+	if (id & ROSE_SITE_ROLE) {
+		__u32 index = id & ~ROSE_SITE_ROLE;
+		struct rose_role *role = bpf_map_lookup_elem(&rose_roles, &index);
+
+		if (!role)
+			return;
+		role->since_ns = visit->now;
+		__sync_fetch_and_add(&role->entries, 1);
+		ROSE_WRITE(role->holder, visit->node + 1);
+		visit->roles = 1;
+		return;
+	}
+	visit_condition(visit, id);
+}
+
 static long visit_site(__u32 i, void *data)
 {
 	struct visit *visit = data;
@@ -342,19 +360,7 @@ static long visit_site(__u32 i, void *data)
 
 	if (!id || i >= ROSE_MAX_LIST)
 		return 1;
-	if (id->value & ROSE_SITE_ROLE) {
-		__u32 index = id->value & ~ROSE_SITE_ROLE;
-		struct rose_role *role = bpf_map_lookup_elem(&rose_roles, &index);
-
-		if (!role)
-			return 0;
-		role->since_ns = visit->now;
-		__sync_fetch_and_add(&role->entries, 1);
-		ROSE_WRITE(role->holder, visit->node + 1);
-		visit->roles = 1;
-		return 0;
-	}
-	visit_condition(visit, id->value);
+	visit_listed(visit, id->value);
 	return 0;
 }
 
@@ -487,4 +493,5 @@ int rose_probe(void *ctx)
 	return 0;
 }
 
+#include "inject/java.h"
 #include "inject/calls.h"

@@ -25,6 +25,7 @@ enum {
 	ROSE_PAYLOAD_BYTES = 64,
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_ROLES = 64,
+	ROSE_MAX_THROWS = 16,		/* at one place */
 	ROSE_ROLE_NODES = 0x10000,	/* from here on a node is "whoever has role n - ROSE_ROLE_NODES" */
 	ROSE_CHAIN_NODES = 0x20000,	/* ... and "which chain n - ROSE_CHAIN_NODES is bound to" */
 	ROSE_ANY_NODE = 0xffffffff,
@@ -39,6 +40,7 @@ enum rose_chain_kind {
 	ROSE_CHAIN_END = 5,		/* `until`: ends the fault `target` */
 	ROSE_CHAIN_NETWORK = 6,
 	ROSE_CHAIN_CLOCK = 7,
+	ROSE_CHAIN_EXCEPTION = 8,	/* once its conditions are met it waits for threads at its place */
 };
 
 /* The kernel writes when it ends: at once in force, and over at its exact time. */
@@ -166,11 +168,23 @@ struct rose_restart {
 	__u32 reserved;
 };
 
-/* What a probed address stands for: a part of rose_site_conds, of conditions and (first) roles. */
+/*
+ * What a probed address stands for: a part of rose_site_conds, of conditions and (first) roles. A place in a JVM's method has such a
+ * list in the agent there, in which exceptions may stand too: indices of rose_throws.
+ */
 #define ROSE_SITE_ROLE 0x80000000u
+#define ROSE_SITE_THROW 0x40000000u
 struct rose_site {
 	__u32 first;
 	__u32 count;
+};
+
+/* An exception to be thrown at a place. */
+struct rose_throw {
+	__u32 chain;
+	__u32 reserved;
+	__u64 count;			/* the nth thread that comes by once the chain is armed */
+	__s64 times;			/* -1: forever */
 };
 
 /* An element of an array of words: the kernel pads values of mmapable arrays to 8 bytes. */
@@ -390,6 +404,7 @@ ROSE_SIZE(rose_node_state, 16);
 ROSE_SIZE(rose_pending, 136);
 ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
+ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 24);
 ROSE_SIZE(rose_settings, 48);

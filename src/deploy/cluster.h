@@ -106,7 +106,9 @@ class Cluster final : public Deployment {
   Result<void> check_commands();
   Variables command_variables(const NodeInfo* node) const;
   Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
-                                                   const CommandLimits& limits, const NodeInfo* node);
+                                                   const CommandLimits& limits, const NodeInfo* node,
+                                                   const Variables& further = {});
+  void add_observers_variables();
   Result<void> run_setup();
   void run_teardown();
 
@@ -154,6 +156,7 @@ class Cluster final : public Deployment {
   NodeObserver* const observer_;
   const std::filesystem::path run_dir_;
   RunFacts facts_;
+  Variables setup_variables_;  // the observer's, for nodes that setup starts
   Identity identity_;
   std::filesystem::path cgroup_;
   std::string client_netns_;

@@ -201,12 +201,14 @@ Variables Cluster::command_variables(const NodeInfo* node) const {
 }
 
 Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command& command, std::string_view log_name,
-                                                          const CommandLimits& limits, const NodeInfo* node) {
+                                                          const CommandLimits& limits, const NodeInfo* node,
+                                                          const Variables& further) {
   if (command.empty()) return fail(ErrorKind::input, fmt::format("{}: the command is empty", log_name));
   LaunchSpec spec;
   spec.what = log_name;
   spec.argv = expand(command, facts_, infos_, node);
   spec.env = command_variables(node);
+  for (const auto& [name, value] : further) spec.env[name] = value;
   ROSE_TRY(spec.file, find_program(spec.argv.front(), config_.directory, spec.env, log_name));
   if (spec.argv.front().find('/') != std::string::npos) spec.argv.front() = spec.file;
   spec.directory = run_dir_.string();
@@ -216,11 +218,24 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   return run_beside(spec, limits);
 }
 
+void Cluster::add_observers_variables() {
+  if (observer_ == nullptr) return;
+  for (const NodeInfo& info : infos_) {
+    NodeState& state = *states_[info.index];
+    for (const auto& [name, value] : observer_->environment(info.index, state.spec.env)) {
+      if (state.config->attach)
+        setup_variables_[fmt::format("ROSE_{}_{}", name, variable_name(info.name))] = value;
+      else
+        state.spec.env[name] = value;
+    }
+  }
+}
+
 Result<void> Cluster::run_setup() {
   if (!config_.deployment.setup) return {};
   ROSE_TRY(const std::unique_ptr<RunningCommand> setup,
            spawn_as(*config_.deployment.setup, "setup", {.timeout_ns = kSetupTimeout, .leave_descendants = true},
-                    nullptr));
+                    nullptr, setup_variables_));
   const CommandResult result = setup->wait();
   if (result.cancelled) return fail(ErrorKind::cancelled, "interrupted during setup");
   if (!result.ok()) {
@@ -252,6 +267,7 @@ Result<void> Cluster::start() {
   ROSE_TRY(control_, ControlServer::create(run_dir_, [this](const std::string& action, const std::string& node) {
              return request(action, node);
            }));
+  add_observers_variables();
   if (config_.deployment.setup) {
     ROSE_CHECK(run_setup());
     ROSE_CHECK(check_commands());

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,9 @@ class NodeObserver {
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
   // Beside them.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
+  // Variables to set in the node's environment, `own` being what it has; asked once, when start() begins. A node that setup starts
+  // gets them from there: setup has each as ROSE_<variable>_<node>.
+  virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) { return {}; }
   // The node's new main process has its filter and waits; after this returns it makes its execve
   // (which is notified too when selected: it is rose's own, not the node's).
   virtual void on_listener(std::size_t, pid_t, Fd) {}

@@ -49,6 +49,7 @@ void Extractor::rank() {
       case FaultKind::partition:
       case FaultKind::network:
       case FaultKind::clock: kind = 2; break;
+      case FaultKind::exception:
       case FaultKind::syscall: kind = 3; break;
     }
     const bool call = c.kind == FaultKind::syscall;
@@ -101,6 +102,7 @@ void Extractor::weigh() {
       case FaultKind::partition:
       case FaultKind::network:
       case FaultKind::clock: c.weight = kOddsNetwork; break;
+      case FaultKind::exception:
       case FaultKind::syscall:
         c.weight = c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;
         break;

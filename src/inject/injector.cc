@@ -24,6 +24,7 @@
 #include "inject/clock.h"
 #include "inject/door.h"
 #include "inject/log_tail.h"
+#include "inject/methods.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
 #include "inject/state.h"
@@ -129,8 +130,12 @@ class ScheduleInjector final : public Injector, private Hands {
     return {};
   }
 
-  Result<void> arm(deploy::Deployment& deployment) override {
+  bool needs_jvms() const override { return plan_->has_methods(); }
+
+  Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms) override {
     ROSE_ASSERT(deployment_ == nullptr);
+    ROSE_ASSERT(jvms != nullptr || !needs_jvms());
+    jvms_ = jvms;
     deployment_ = &deployment;
     ROSE_ASSERT(deployment.nodes().size() == plan_->nodes.size());
     nodes_ = deployment.nodes();
@@ -139,7 +144,8 @@ class ScheduleInjector final : public Injector, private Hands {
       workers_.push_back(std::make_unique<NodeWorker>());
       tails_.emplace_back(std::vector<std::filesystem::path>{nodes_[i].dir / "stdout.log", nodes_[i].dir / "stderr.log"});
     }
-    ROSE_CHECK(programs_->attach(deployment));
+    for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
+    ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(open_door(deployment.run_dir()));
     begin_clocks();
     armed_ = true;
@@ -191,6 +197,7 @@ class ScheduleInjector final : public Injector, private Hands {
       if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) end_pause(i);
     }
     const std::lock_guard lock(mutex_);
+    if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
     final_ = compute();
   }
 
@@ -233,6 +240,7 @@ class ScheduleInjector final : public Injector, private Hands {
       if (state_->state(i) != ROSE_FIRED) return false;
       switch (fault.kind) {
         case schedule::FaultKind::syscall:
+        case schedule::FaultKind::exception:
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
@@ -255,6 +263,10 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
   // ---- deploy::NodeObserver ----
+  std::map<std::string, std::string> environment(std::size_t node, const std::map<std::string, std::string>& own) override {
+    return jvms_ != nullptr ? jvms_->environment(plan_->nodes[node], own) : std::map<std::string, std::string>();
+  }
+
   std::vector<int> notified_syscalls(std::size_t node) override {
     return in_kernel() ? std::vector<int>() : plan_->notified[node];
   }
@@ -811,6 +823,13 @@ class ScheduleInjector final : public Injector, private Hands {
         out.detail = out.injected == 0 ? fmt::format("{}, for all processes that begin", out.node)
                                        : fmt::format("{}, {} that ran and all that begin", out.node, out.injected == 1 ? "1 process" : fmt::format("{} processes", out.injected));
       if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
+      if (out.fired && chain.data.kind == ROSE_CHAIN_EXCEPTION) {
+        const auto entry = entry_of(i);
+        const auto where = methods_.found_in(entry);
+        out.detail = fmt::format("{} thrown in {}", fault.throws, where.empty() ? fault.function : where);
+        // Ordered, and not done.
+        if (!methods_.not_thrown(entry).empty()) out.fired = false, out.injected = 0;
+      }
       if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
       const auto progress = state_->progress(i);
       for (std::uint32_t k = 0; k < chain.data.conditions; ++k) {
@@ -855,6 +874,13 @@ class ScheduleInjector final : public Injector, private Hands {
     return fmt::format("of {} packets {}", carried.link.matched, fmt::join(parts, ", "));
   }
 
+  // Of an exception, as the nodes' agents know it.
+  [[nodiscard]] std::uint32_t entry_of(std::size_t chain) const {
+    const auto& throws = plan_->throws;
+    const auto at = std::find_if(throws.begin(), throws.end(), [chain](const rose_throw& one) { return one.chain == chain; });
+    return ROSE_SITE_THROW | static_cast<std::uint32_t>(at - throws.begin());
+  }
+
   [[nodiscard]] std::string why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {
     const auto& chain = plan_->chains[i];
     const auto& fault = *chain.fault;
@@ -893,11 +919,22 @@ class ScheduleInjector final : public Injector, private Hands {
       if (const auto where = condition.data.node; seen_in_kernel && where < blind_.size() && blind_[where]) {
         how = fmt::format("{} lives in the machine's top cgroup, where its calls and functions are not told from others'; "
                           "start it in a cgroup of its own", plan_->nodes[where]);
+      } else if (condition.data.kind == ROSE_ON_FUNCTION && seen == 0) {
+        const auto why = methods_.unreachable(chain.data.first_condition + position);
+        if (!why.empty()) how += fmt::format(" ({})", why);
       }
       return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
     }
     if (state_->node(i) == 0) {
       return fmt::format("its conditions were met, but no node was {}", plan_->where(chain.data.node));
+    }
+    if (chain.data.kind == ROSE_CHAIN_EXCEPTION) {
+      const auto entry = entry_of(i);
+      if (const auto why = methods_.not_thrown(entry); state_->fired_ns(i) != 0 && !why.empty()) return fmt::format("its time came, but {}", why);
+      const auto seen = state_->seen(i);
+      if (seen > 0) return fmt::format("{} came by {} {} times of the {} asked for", name_of(i), fault.function, seen, chain.call_count);
+      const auto why = methods_.unreachable(entry);
+      return fmt::format("{} never came by {} once it was armed{}", name_of(i), fault.function, why.empty() ? "" : fmt::format(" ({})", why));
     }
     if (chain.call) {
       const auto seen = state_->seen(i);
@@ -919,6 +956,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<State> state_;
   deploy::Deployment* deployment_ = nullptr;
+  jvm::Session* jvms_ = nullptr;
   std::vector<deploy::NodeInfo> nodes_;
   std::atomic<bool> armed_{false}, disarmed_{false};
   std::atomic<std::uint64_t> workload_ns_{0};
@@ -933,6 +971,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::mutex crashing_;
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;
+  MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed

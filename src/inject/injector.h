@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "deploy/deployment.h"
+#include "jvm/session.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -50,8 +51,11 @@ class Injector : public deploy::NodeObserver {
                                                                 const config::Config& config,
                                                                 bool allow_attached = false);
 
-  // Attaches programs to the created, not yet started deployment. Counting begins here.
-  [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment) = 0;
+  // Some of its conditions and faults are about methods of JVMs: arm() needs a session.
+  [[nodiscard]] virtual bool needs_jvms() const = 0;
+  // Attaches programs to the created, not yet started deployment. Counting begins here. What the nodes' JVMs are to do is
+  // added to the session, which the caller then writes, and which outlives the injector.
+  [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
   // Time zero of `elapsed`, by the monotonic clock; faults without conditions on processes and the network fire now.
   virtual void workload_began(std::int64_t zero_ns) = 0;
   // Returns when everything whose time has come by now has been carried out, however busy the machine is. A short workload may be over

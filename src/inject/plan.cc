@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/carry_out.h"
+#include "jvm/node.h"
 #include "symbols/symbols.h"
 
 namespace rose::inject {
@@ -79,9 +80,16 @@ class Planner {
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
   [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
-  Result<void> functions(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset,
-                         const std::vector<std::size_t>& nodes);
-  Result<void> function(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset, std::size_t node);
+  // A place in a function.
+  struct Spot {
+    const std::string& function;
+    std::optional<std::uint64_t> offset{};
+    std::optional<std::uint64_t> line{};
+  };
+  Result<void> functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes);
+  Result<void> function(std::uint32_t entry, const Spot& spot, std::size_t node);
+  void method(std::uint32_t entry, const Spot& spot, std::size_t node, const Fault* thrown = nullptr);
+  Result<void> exception(const Fault& fault, std::size_t index);
   Result<void> edges();
   Result<void> order();
   Result<void> lists();
@@ -145,7 +153,7 @@ Result<std::uint32_t> Planner::role_index(const std::string& name, const std::st
   const auto index = static_cast<std::uint32_t>(plan_.roles.size());
   plan_.roles.push_back(label);
   role_functions_.push_back(function);
-  auto found = functions(ROSE_SITE_ROLE | index, function, std::nullopt, nodes_at(ROSE_ANY_NODE));
+  auto found = functions(ROSE_SITE_ROLE | index, Spot{function}, nodes_at(ROSE_ANY_NODE));
   if (!found) return Unexpected(std::move(found).error().in(fmt::format("role '{}'", label)));
   return index;
 }
@@ -171,6 +179,7 @@ Result<void> Planner::make() {
     plan_.enters.push_back(node.attach && node.attach->exec);
   }
   plan_.chains.resize(faults.size());
+  plan_.methods.resize(config_.nodes.size());
   std::set<std::string> ids;
   for (const auto& one : faults) {
     if (!ids.insert(one.id).second) return refuse(one, ErrorKind::input, "the id is used twice");
@@ -226,6 +235,10 @@ Result<void> Planner::fault(std::size_t index) {
       case FaultKind::clock:
         chain.data.kind = ROSE_CHAIN_CLOCK;
         ROSE_CHECK(clock(fault, chain));
+        break;
+      case FaultKind::exception:
+        chain.data.kind = ROSE_CHAIN_EXCEPTION;
+        ROSE_CHECK(exception(fault, index));
         break;
     }
   }
@@ -528,8 +541,9 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       condition.data.kind = ROSE_ON_FUNCTION;
       condition.words =
           source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
+          : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
                         : fmt::format("entry of {} on {}", source.function, name);
-      if (auto ok = functions(static_cast<std::uint32_t>(id), source.function, source.offset, nodes); !ok) return within(fault, std::move(ok).error().in(where));
+      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{source.function, source.offset, source.line}, nodes); !ok) return within(fault, std::move(ok).error().in(where));
       break;
     case ConditionKind::syscall: {
       condition.data.kind = ROSE_ON_SYSCALL;
@@ -598,7 +612,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
       plan_.conditions[id].words = fmt::format("{} being the {}", anywhere ? "some node" : name,
                                                source.role.empty() ? "last in " + function : source.role);
       // Taking it is met there and then; having it already is seen from userspace.
-      if (auto ok = functions(static_cast<std::uint32_t>(id), function, std::nullopt, nodes); !ok) {
+      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{function}, nodes); !ok) {
         return within(fault, std::move(ok).error().in(where));
       }
       break;
@@ -607,13 +621,12 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   return {};
 }
 
-// In the binaries of any of the nodes.
-Result<void> Planner::functions(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> offset,
-                                const std::vector<std::size_t>& nodes) {
+// In the binaries or JVMs of any of the nodes.
+Result<void> Planner::functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes) {
   std::optional<Error> first;
   bool found = false;
   for (const std::size_t node : nodes) {
-    if (auto ok = function(entry, name, offset, node); ok) {
+    if (auto ok = function(entry, spot, node); ok) {
       found = true;
     } else if (!first) {
       first = std::move(ok).error();
@@ -623,8 +636,47 @@ Result<void> Planner::functions(std::uint32_t entry, const std::string& name, st
   return Unexpected(std::move(*first));
 }
 
-Result<void> Planner::function(std::uint32_t entry, const std::string& name, std::optional<std::uint64_t> place_in,
-                               std::size_t node) {
+// Which methods there are only the JVM knows, once it has loaded their classes.
+void Planner::method(std::uint32_t entry, const Spot& spot, std::size_t node, const Fault* thrown) {
+  jvm::PlaceRequest place{.entry = entry, .pattern = spot.function, .throws = {}, .message = {}};
+  if (spot.offset && *spot.offset > 0) place.at = jvm::At::offset, place.number = *spot.offset;
+  if (spot.line) place.at = jvm::At::line, place.number = *spot.line;
+  if (thrown != nullptr) {
+    place.throws = thrown->throws;
+    place.message = thrown->message.empty() ? "injected by rose" : thrown->message;
+  }
+  plan_.methods[node].push_back(std::move(place));
+}
+
+Result<void> Planner::exception(const Fault& fault, std::size_t index) {
+  auto& chain = plan_.chains[index];
+  chain.data.flags |= ROSE_WAITS_FOR_CALL;
+  chain.call_count = static_cast<std::uint64_t>(fault.count);
+  const auto entry = ROSE_SITE_THROW | static_cast<std::uint32_t>(plan_.throws.size());
+  plan_.throws.push_back({.chain = static_cast<__u32>(index), .reserved = 0, .count = chain.call_count, .times = fault.times});
+  bool found = false;
+  for (const std::size_t node : nodes_at(chain.data.node)) {
+    if (!jvm::may_be_method(config_.nodes[node], fault.function)) continue;
+    found = true;
+    method(entry, Spot{fault.function, fault.offset, fault.at_line}, node, &fault);
+  }
+  if (found) return {};
+  return refuse(fault, ErrorKind::input,
+                fmt::format("'{}' is no method of a JVM that {} is known to run", fault.function, plan_.where(chain.data.node)),
+                "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
+}
+
+Result<void> Planner::function(std::uint32_t entry, const Spot& spot, std::size_t node) {
+  const std::string& name = spot.function;
+  const auto& place_in = spot.offset;
+  if (jvm::is_method(config_.nodes[node], name)) {
+    method(entry, spot, node);
+    return {};
+  }
+  if (spot.line) {
+    return fail(ErrorKind::input, fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
+                "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
+  }
   const auto& config = config_.nodes[node];
   std::vector<std::string> names;
   std::size_t readable = 0, found = 0;
@@ -670,7 +722,9 @@ Result<void> Planner::function(std::uint32_t entry, const std::string& name, std
     return fail(ErrorKind::input,
                 fmt::format("no functions of node '{}' are known{}", config.name,
                             binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
-                "name its executables and shared libraries with `binary = [...]` in its [[node]]");
+                jvm::may_be_method(config, name) ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a method of Java by "
+                                                   "its class with the package"
+                                                 : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
   }
   for (const auto& binary : config.binaries) {
     const auto* functions = binaries_.functions(binary);
@@ -780,6 +834,15 @@ Result<void> Planner::lists() {
                   fmt::format("at most {} on one node", static_cast<int>(ROSE_MAX_LIST)));
     }
   }
+  for (std::size_t i = 0; i < plan_.methods.size(); ++i) {
+    const auto throws = std::count_if(plan_.methods[i].begin(), plan_.methods[i].end(), [](const auto& place) { return !place.throws.empty(); });
+    if (throws > ROSE_MAX_THROWS || plan_.methods[i].size() > ROSE_MAX_LIST) {
+      return fail(ErrorKind::input,
+                  fmt::format("{} exceptions and {} conditions on methods of node '{}'", throws, plan_.methods[i].size() - static_cast<std::size_t>(throws),
+                              config_.nodes[i].name),
+                  fmt::format("at most {} and {} on one node", static_cast<int>(ROSE_MAX_THROWS), static_cast<int>(ROSE_MAX_LIST) - ROSE_MAX_THROWS));
+    }
+  }
   for (const auto& site : plan_.sites) {
     if (site.conditions.size() > ROSE_MAX_LIST) {
       return fail(ErrorKind::input,
@@ -814,6 +877,10 @@ bool Plan::has_links() const {
 
 bool Plan::holds_packets() const {
   return std::any_of(links.begin(), links.end(), [](const rose_link& link) { return link.hold != 0; });
+}
+
+bool Plan::has_methods() const {
+  return std::any_of(methods.begin(), methods.end(), [](const auto& list) { return !list.empty(); });
 }
 
 bool Plan::needs_returns() const {

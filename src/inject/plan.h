@@ -19,6 +19,7 @@
 #include "inject/link.h"
 #include "inject/match.h"
 #include "inject/shared.h"
+#include "jvm/session.h"
 #include "schedule/schedule.h"
 
 namespace rose::inject {
@@ -56,6 +57,8 @@ struct Plan {
   std::vector<rose_rule> rules;  // one a partition or bad link
   std::vector<rose_link> links;  // beside them: what bad links do; zeros for partitions
   std::vector<HoldRule> holds;   // beside them
+  std::vector<std::vector<jvm::PlaceRequest>> methods;  // by node: places in methods of its JVMs
+  std::vector<rose_throw> throws;                       // one an exception
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
   std::vector<std::size_t> cut;  // nodes whose ports must be watched
@@ -82,6 +85,7 @@ struct Plan {
   [[nodiscard]] bool has_links() const;
   // Some packets must wait, or be let through by turns.
   [[nodiscard]] bool holds_packets() const;
+  [[nodiscard]] bool has_methods() const;
   // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.
   [[nodiscard]] bool needs_returns() const;
 };

@@ -22,12 +22,14 @@
 #include "deploy/network.h"
 #include "inject/override.h"
 #include "inject/sockets.h"
+#include "jvm/agent_file.h"
 #include "kernel/attach.h"
 #include "kernel/cgroup2.h"
 #include "kernel/net_attach.h"
 #include "kernel/probe.h"
 #include "skel/inject.skel.h"
 #include "skel/network.skel.h"
+#include "symbols/symbols.h"
 
 namespace rose::inject {
 namespace {
@@ -111,9 +113,12 @@ class LoadedPrograms final : public Programs {
     bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
     // What is not used is not loaded either: a kernel without uprobes can still do the rest.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
+    bpf_program__set_autoload(inject_->progs.rose_java, plan_.has_methods());
+    bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
     prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
+    if (plan_.has_methods()) kernel::prepare_uprobe(inject_->progs.rose_java);
     if (const int err = rose_inject__load(inject_); err != 0) {
       return kernel::bpf_failure("cannot load the injection programs", -err);
     }
@@ -133,6 +138,10 @@ class LoadedPrograms final : public Programs {
       const auto& list = plan_.sites[i].conditions;
       sites_.as<rose_site>()[i] = {first, narrow(list.size())};
       for (const auto id : list) site_conditions_.as<rose_word>()[first++].value = id;
+    }
+    for (std::uint32_t i = 0; i < plan_.throws.size(); ++i) {
+      if (bpf_map_update_elem(bpf_map__fd(inject_->maps.rose_throws), &i, &plan_.throws[i], BPF_ANY) != 0)
+        return kernel::bpf_failure("cannot hand the schedule's exceptions to the kernel", errno);
     }
     ROSE_CHECK(fill_calls());
     if (plan_.rules.empty()) return {};
@@ -171,7 +180,7 @@ class LoadedPrograms final : public Programs {
   int bell_fd() const override { return ring_buffer__epoll_fd(ring_); }
   void drain() override { (void)ring_buffer__consume(ring_); }
 
-  Result<void> attach(deploy::Deployment& deployment) override {
+  Result<void> attach(deploy::Deployment& deployment, const std::filesystem::path& agent) override {
     netns_ = !deployment.client_netns().empty();
     run_id_ = deployment.id();
     if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
@@ -189,6 +198,11 @@ class LoadedPrograms final : public Programs {
     }
     for (const auto& [binary, list] : points) {
       ROSE_TRY(auto link, kernel::attach_functions(inject_->progs.rose_probe, binary, list));
+      probes_.push_back(std::move(link));
+    }
+    if (plan_.has_methods()) {
+      ROSE_TRY(const auto stub, symbols::find_functions(agent, {jvm::kVisitStub}, {}));
+      ROSE_TRY(auto link, kernel::attach_functions(inject_->progs.rose_java, agent, {{.offset = stub.front().offset, .cookie = 0}}));
       probes_.push_back(std::move(link));
     }
     return {};

@@ -25,8 +25,8 @@ class Programs {
   [[nodiscard]] virtual int bell_fd() const = 0;
   virtual void drain() = 0;
 
-  // After the State has been written.
-  [[nodiscard]] virtual Result<void> attach(deploy::Deployment& deployment) = 0;
+  // After the State has been written. `agent`: the file of the nodes' JVM agent, if the plan has methods.
+  [[nodiscard]] virtual Result<void> attach(deploy::Deployment& deployment, const std::filesystem::path& agent) = 0;
   // A node's cgroup may become known only when it starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;

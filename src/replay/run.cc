@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "deploy/ready.h"
 #include "inject/injector.h"
+#include "jvm/session.h"
 #include "replay/injected.h"
 
 namespace rose::replay {
@@ -30,6 +31,11 @@ class Observers final : public deploy::NodeObserver {
 
   void connect(inject::Injector* injector) { injector_ = injector; }
   void connect(observe::Tracer* tracer) { tracer_ = tracer; }
+  void connect(const jvm::Session* jvms) { jvms_ = jvms; }
+
+  std::map<std::string, std::string> environment(std::size_t node, const std::map<std::string, std::string>& own) override {
+    return jvms_ != nullptr ? jvms_->environment(config_.nodes[node].name, own) : std::map<std::string, std::string>{};
+  }
 
   std::vector<int> notified_syscalls(std::size_t node) override {
     return injector_ != nullptr ? injector_->notified_syscalls(node) : std::vector<int>{};
@@ -56,6 +62,7 @@ class Observers final : public deploy::NodeObserver {
   const config::Config& config_;
   inject::Injector* injector_ = nullptr;
   observe::Tracer* tracer_ = nullptr;
+  const jvm::Session* jvms_ = nullptr;
 };
 
 struct Asked {
@@ -157,7 +164,8 @@ class OneRun {
     if (!schedule_.faults.empty()) {
       ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached));
       observers_.connect(injector_.get());
-      ROSE_CHECK(injector_->arm(*deployment_));
+      if (injector_->needs_jvms()) ROSE_CHECK(open_jvms());
+      ROSE_CHECK(injector_->arm(*deployment_, jvms_.get()));
       run_.backend = injector_->backend();
     }
     if (options_.trace) {
@@ -165,9 +173,18 @@ class OneRun {
       ROSE_TRY(tracer_, observe::Tracer::start(options_.tracer, targets));
       observers_.connect(tracer_.get());
     }
+    if (jvms_) ROSE_CHECK(jvms_->write());
     ROSE_CHECK(deployment_->start());
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_);
     return work();
+  }
+
+  // For nodes whose methods are watched, or named by the schedule.
+  Result<void> open_jvms() {
+    if (jvms_) return {};
+    ROSE_TRY(jvms_, jvm::Session::open(deployment_->run_dir()));
+    observers_.connect(jvms_.get());
+    return {};
   }
 
   Result<void> work() {
@@ -291,6 +308,7 @@ class OneRun {
     deployment_.reset();  // its threads call the observers
     observers_.connect(static_cast<observe::Tracer*>(nullptr));
     observers_.connect(static_cast<inject::Injector*>(nullptr));
+    observers_.connect(static_cast<const jvm::Session*>(nullptr));
     injector_.reset();
     tracer_.reset();
   }
@@ -299,6 +317,7 @@ class OneRun {
   const schedule::Schedule& schedule_;
   const RunOptions& options_;
   Observers observers_;
+  std::unique_ptr<jvm::Session> jvms_;
   std::unique_ptr<inject::Injector> injector_;
   std::unique_ptr<observe::Tracer> tracer_;
   std::unique_ptr<deploy::Deployment> deployment_;

@@ -28,7 +28,7 @@ constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
-const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock"};
+const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception"};
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
@@ -86,6 +86,8 @@ class Reader {
   void read_ends(toml::Table& table, Fault& fault);
   void read_lasting(toml::Table& table, Fault& fault);
   void read_partition(toml::Table& table, Fault& fault);
+  void read_exception(toml::Table& table, Fault& fault);
+  void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line);
   void read_effect(toml::Table& table, Fault& fault);
   bool read_name(toml::Table& table, std::string_view key, std::string& into);
   bool read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into);
@@ -126,8 +128,8 @@ const std::vector<Owner>& owners() {
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},
       {"process", {FaultKind::syscall}},
-      {"count", {FaultKind::syscall, network}},
-      {"times", {FaultKind::syscall, network}},
+      {"count", {FaultKind::syscall, network, exception}},
+      {"times", {FaultKind::syscall, network, exception}},
       {"then", {FaultKind::syscall}},
       {"signal", {crash}},
       {"scope", {crash, pause}},
@@ -151,7 +153,12 @@ const std::vector<Owner>& owners() {
       {"shift", {clock}},
       {"drift", {clock}},
       {"freeze", {clock}},
-      {"clocks", {clock}}};
+      {"clocks", {clock}},
+      {"throws", {exception}},
+      {"message", {exception}},
+      {"function", {exception}},
+      {"offset", {exception}},
+      {"line", {exception}}};
   return list;
 }
 
@@ -280,6 +287,7 @@ void Reader::read_fault(toml::Table& table) {
       read_clock(table, fault);
       read_lasting(table, fault);
       break;
+    case FaultKind::exception: read_exception(table, fault); break;
   }
   table.finish();
   places_.push_back(std::move(places));
@@ -294,7 +302,7 @@ void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
     for (std::size_t i = 0; i < owner.kinds.size(); ++i)
       whose += fmt::format("{}{}", i == 0 ? "" : i + 1 == owner.kinds.size() ? " and " : ", ", kind_name(owner.kinds[i]));
     table.get(owner.key);  // known, though not here
-    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is a {} fault", owner.key, whose, kind_name(kind)));
+    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is {} {} fault", owner.key, whose, kind == FaultKind::exception ? "an" : "a", kind_name(kind)));
   }
 }
 
@@ -439,6 +447,41 @@ void Reader::read_lasting(toml::Table& table, Fault& fault) {
     table.wrong("until", "'duration' and 'until' were both found, at most one is accepted");
 }
 
+// "java.io.IOException", "org.x.Outer$Inner".
+bool class_shape(std::string_view name) {
+  bool begins = true;
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+    if (begins ? !letter : !letter && !(c >= '0' && c <= '9') && c != '.') return false;
+    begins = c == '.';
+  }
+  return !begins && name.size() <= 512;
+}
+
+void Reader::read_exception(toml::Table& table, Fault& fault) {
+  table.require("throws", "the exception's class, such as throws = \"java.io.IOException\"");
+  table.require("function", "the method that throws it, such as function = \"org.x.Store.append\"");
+  if (table.string("throws", fault.throws)) {
+    if (!class_shape(fault.throws))
+      table.wrong("throws", fmt::format("{} is not the name of a Java class such as \"java.io.IOException\"", toml::quoted(fault.throws)));
+    else if (fault.throws.find('.') == std::string::npos)
+      table.wrong("throws", fmt::format("'{}' has no package, a full name such as \"java.io.IOException\" is needed", fault.throws));
+  }
+  if (table.string("message", fault.message) && (fault.message.size() > 400 || fault.message.find_first_of("\t\n\r") != std::string::npos))
+    table.wrong("message", "a line of at most 400 characters, without tabs, is needed");
+  table.string("function", fault.function);
+  read_place(table, fault.offset, fault.at_line);
+  table.integer("count", fault.count, 1, kMostCount);
+  read_times(table, fault.times, kMostCount);
+}
+
+void Reader::read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line) {
+  std::uint64_t number = 0;
+  if (table.integer("offset", number, 0, std::int64_t{1} << 30)) offset = number;
+  if (table.integer("line", number, 1, 1'000'000)) line = number;
+  if (offset && line) table.wrong("line", "'offset' and 'line' were both found, at most one is accepted");
+}
+
 void Reader::read_call(toml::Table& table, CallMatch& call) {
   read_syscall_name(table, call);
   table.string("path", call.path);
@@ -553,7 +596,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
   };
   static const std::vector<Form> forms{
       {ConditionKind::elapsed, "elapsed", {}},
-      {ConditionKind::function, "function", {"offset", "count", "same_thread", "node"}},
+      {ConditionKind::function, "function", {"offset", "line", "count", "same_thread", "node"}},
       {ConditionKind::syscall, "syscall",
        {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
       {ConditionKind::log, "log", {"node", "count"}},
@@ -592,12 +635,10 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
   condition.kind = form->kind;
   switch (form->kind) {
     case ConditionKind::elapsed: table.duration("elapsed", condition.elapsed_ns, 0, kDay); break;
-    case ConditionKind::function: {
+    case ConditionKind::function:
       table.string("function", condition.function);
-      std::uint64_t offset = 0;
-      if (table.integer("offset", offset, 0, std::int64_t{1} << 30)) condition.offset = offset;
+      read_place(table, condition.offset, condition.line);
       break;
-    }
     case ConditionKind::syscall:
       read_call(table, condition.call);
       read_result_condition(table, condition);
@@ -767,11 +808,12 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::partition: return "partition";
     case FaultKind::network: return "network";
     case FaultKind::clock: return "clock";
+    case FaultKind::exception: return "exception";
   }
   return "";
 }
 
-bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash; }
+bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash && kind != FaultKind::exception; }
 
 Result<Schedule> read_schedule(const std::filesystem::path& path) {
   ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));

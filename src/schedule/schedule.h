@@ -13,7 +13,7 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition, network, clock };
+enum class FaultKind { syscall, crash, pause, partition, network, clock, exception };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
@@ -63,7 +63,8 @@ struct Condition {
   ConditionKind kind = ConditionKind::elapsed;
   std::int64_t elapsed_ns = 0;              // elapsed
   std::string function;                     // function (also role, inline): demangled name, parameters optional
-  std::optional<std::uint64_t> offset;      // function: bytes from its entry
+  std::optional<std::uint64_t> offset;      // function: bytes from its entry (of a JVM's method: in its bytecode)
+  std::optional<std::uint64_t> line;        // function: a JVM's method, at the first call on this line of its source
   CallMatch call;                           // syscall: met when the call returns
   std::optional<std::string> result;        // syscall: "ok", "error", an errno name or a number
   std::string log;                          // log: regex on the node's output
@@ -120,6 +121,13 @@ struct Fault {
   std::string protocol;                     // "", "tcp", "udp"
   double loss = 1.0;                        // partition: 0 < loss <= 1
   bool reject = false;                      // answer the sender as a closed port does, instead of silence
+
+  // exception; `count` and `times` as for syscalls, of threads that come by
+  std::string throws;                       // "java.io.IOException"
+  std::string message;                      // its text; "": says that rose injected it
+  std::string function;                     // a JVM's method, at its entry ...
+  std::optional<std::uint64_t> offset;      // ... or there, as in Condition
+  std::optional<std::uint64_t> at_line;     // ... or on this line of its source, at the first call
 
   int line = 0;                             // where [[fault]] stands; 0: not from a file
 

@@ -41,6 +41,8 @@ std::string condition_words(const Condition& condition, const std::string& own_n
     case ConditionKind::function:
       if (condition.offset && *condition.offset != 0)
         return fmt::format("{} has reached {}+{:#x}{}{}", node, condition.function, *condition.offset, times, thread);
+      if (condition.line)
+        return fmt::format("{} has reached line {} of {}{}{}", node, *condition.line, condition.function, times, thread);
       return fmt::format("{} has entered {}{}{}", node, condition.function, times, thread);
     case ConditionKind::syscall: {
       std::string result;
@@ -177,6 +179,20 @@ std::string network_words(const Fault& fault) {
   return text + traffic_words(fault) + lasting_words(fault);
 }
 
+std::string exception_words(const Fault& fault) {
+  std::string place = fault.function;
+  if (fault.offset && *fault.offset != 0) place = fmt::format("{}+{:#x}", fault.function, *fault.offset);
+  if (fault.at_line) place = fmt::format("line {} of {}", *fault.at_line, fault.function);
+  std::string which;
+  if (fault.times < 0)
+    which = fault.count == 1 ? "every time" : fmt::format("every time from the {} on", ordinal_text(fault.count));
+  else if (fault.times == 1)
+    which = fmt::format("the {} time", ordinal_text(fault.count));
+  else
+    which = fmt::format("{} times in a row, from the {} on,", fault.times, ordinal_text(fault.count));
+  return fmt::format("throw {} {} that {} comes to {}", fault.throws, which, who(fault.node), place);
+}
+
 // When it happens; starts with its own separator.
 std::string trigger_words(const Fault& fault, const NameFault& name) {
   std::vector<std::string> others;
@@ -186,7 +202,7 @@ std::string trigger_words(const Fault& fault, const NameFault& name) {
 
   if (fault.when.empty()) {
     if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + " has begun");
-    if (fault.kind == FaultKind::syscall || fault.before) return "";
+    if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.before) return "";
     if (fault.kind == FaultKind::clock && !fault.node.starts_with('@')) return ", from its first instruction on";
     return comma + "when the workload begins";
   }
@@ -211,6 +227,7 @@ std::string words(const Fault& fault, const NameFault& name) {
     case FaultKind::partition: text = partition_words(fault); break;
     case FaultKind::network: text = network_words(fault); break;
     case FaultKind::clock: text = clock_words(fault, who(fault.node)) + lasting_words(fault); break;
+    case FaultKind::exception: text = exception_words(fault); break;
   }
   text += trigger_words(fault, name);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);

@@ -47,6 +47,7 @@ std::string condition_text(const Condition& condition) {
     case ConditionKind::function:
       parts.emplace_back("function", literal(condition.function));
       if (condition.offset) parts.emplace_back("offset", fmt::format("{:#x}", *condition.offset));
+      if (condition.line) parts.emplace_back("line", std::to_string(*condition.line));
       break;
     case ConditionKind::syscall:
       add_call(parts, condition.call);
@@ -119,6 +120,16 @@ void add_partition(Parts& parts, const Fault& fault) {
   add_lasting(parts, fault);
 }
 
+void add_exception(Parts& parts, const Fault& fault) {
+  parts.emplace_back("throws", literal(fault.throws));
+  if (!fault.message.empty()) parts.emplace_back("message", literal(fault.message));
+  parts.emplace_back("function", literal(fault.function));
+  if (fault.offset) parts.emplace_back("offset", fmt::format("{:#x}", *fault.offset));
+  if (fault.at_line) parts.emplace_back("line", std::to_string(*fault.at_line));
+  if (fault.count != 1) parts.emplace_back("count", std::to_string(fault.count));
+  if (fault.times != 1) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
+}
+
 }  // namespace
 
 std::string to_toml(const Schedule& schedule, std::string_view comment) {
@@ -161,6 +172,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
         add_clock(parts, fault);
         add_lasting(parts, fault);
         break;
+      case FaultKind::exception: add_exception(parts, fault); break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
     if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));

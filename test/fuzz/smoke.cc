@@ -20,6 +20,7 @@
 #include "../pure/symbols_go_table.h"
 #include "../pure/trace_random.h"
 #include "base/log.h"
+#include "jvm/state_layout.h"
 #include "profile/profile.h"
 #include "recipe.h"
 #include "trace/dump.h"
@@ -33,6 +34,7 @@ int fuzz_draft(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
 int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
+int fuzz_jvm(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
@@ -148,6 +150,24 @@ Seeds go_seeds() {
   return seeds;
 }
 
+Seeds jvm_seeds() {
+  rose::jvm::StateHead head;
+  head.record_bytes = sizeof(rose::jvm::StateRecord);
+  std::string state(reinterpret_cast<const char*>(&head), sizeof head);
+  for (const auto kind : {rose::jvm::RecordKind::note, rose::jvm::RecordKind::place}) {
+    rose::jvm::StateRecord record;
+    record.kind = static_cast<std::uint32_t>(kind);
+    record.length = 10;
+    std::strcpy(record.text, "org.x.Ab.m");
+    state.append(reinterpret_cast<const char*>(&record), sizeof record);
+    ++head.used;
+  }
+  std::memcpy(state.data(), &head, sizeof head);
+  // A table of jumps, and two names.
+  const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
+  return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A", "A.<init>(List<String> x)org.x.Outer$A"};
+}
+
 // The logs of test/logs: real ones, of servers.
 Seeds logs_seeds() {
   Seeds seeds;
@@ -182,6 +202,7 @@ constexpr Target kTargets[] = {
     {"dump", fuzz_dump, dump_seeds, 1500},
     {"gopclntab", fuzz_gopclntab, go_seeds, 20000},
     {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},
+    {"jvm", fuzz_jvm, jvm_seeds, 6000},
     {"logs", fuzz_logs, logs_seeds, 1500},
     {"profile", fuzz_profile, profile_seeds, 3000},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},

@@ -101,7 +101,11 @@ class Rig {
              schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml"));
     ROSE_TRY(injector, inject::Injector::create(schedule, config, allow_attached));
     ROSE_TRY(deployment, deploy::Deployment::create(config, folder.path, 1, injector.get()));
-    ROSE_CHECK(injector->arm(*deployment));
+    if (injector->needs_jvms()) {
+      ROSE_TRY(jvms, jvm::Session::open(deployment->run_dir()));
+    }
+    ROSE_CHECK(injector->arm(*deployment, jvms.get()));
+    if (jvms) ROSE_CHECK(jvms->write());
     return deployment->start();
   }
   void begin() { injector->workload_began(monotonic_ns()); }
@@ -139,6 +143,7 @@ class Rig {
   }
 
   Folder folder;
+  std::unique_ptr<jvm::Session> jvms;
   std::unique_ptr<inject::Injector> injector;  // outlives the deployment
   std::unique_ptr<deploy::Deployment> deployment;
 };

@@ -17,6 +17,7 @@ struct Row {
 const std::string kVersion = "version = 1\n";
 const std::string kSyscall = kVersion + "[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\n";
 const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\nnode = \"n1\"\n";
+const std::string kThrow = kVersion + "[[fault]]\nid = \"f\"\nkind = \"exception\"\nnode = \"n1\"\n";
 const std::string kClock = kVersion + "[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\n";
 const std::string kNetwork = kVersion + "[[fault]]\nid = \"f\"\nkind = \"network\"\nnode = \"n1\"\n";
 const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
@@ -60,7 +61,7 @@ id = "f"
 kind = "crsh"
 node = "n1"
 )",
-     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\"",
+     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -71,7 +72,7 @@ node = "n1"
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
      "before, duration, until, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
-     "counts, seed, shift, drift, freeze, clocks"},
+     "counts, seed, shift, drift, freeze, clocks, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "crash"
@@ -362,6 +363,20 @@ until = [ { elapsed = "1s" } ]
     {kClock + "drift = 2\nfreeze = true\n",
      "6:9: fault.drift: 'freeze' and 'drift' were both found, at most one is accepted",
      ""},
+    {kThrow + "function = \"A.m\"\n", "2:1: fault: 'throws' is missing", "the exception's class, such as throws = \"java.io.IOException\""},
+    {kThrow + "throws = \"java.io.IOException\"\n", "2:1: fault: 'function' is missing",
+     "the method that throws it, such as function = \"org.x.Store.append\""},
+    {kThrow + "function = \"A.m\"\nthrows = \"IOException\"\n",
+     "7:10: fault.throws: 'IOException' has no package, a full name such as \"java.io.IOException\" is needed", ""},
+    {kThrow + "function = \"A.m\"\nthrows = \"java.io.\"\n",
+     "7:10: fault.throws: 'java.io.' is not the name of a Java class such as \"java.io.IOException\"", ""},
+    {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 3\noffset = 4\n",
+     "8:8: fault.line: 'offset' and 'line' were both found, at most one is accepted", ""},
+    {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 0\n", "8:8: fault.line: '0' is out of range, an integer from 1 to 1000000 is needed", ""},
+    {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nduration = \"1s\"\n",
+     "8:12: fault.duration: 'duration' belongs to pause, partition, network and clock faults, this is an exception fault", ""},
+    {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nmessage = \"a\\tb\"\n",
+     "8:11: fault.message: a line of at most 400 characters, without tabs, is needed", ""},
     {kClock + "freeze = true\nclocks = [\"wall\"]\n",
      "7:11: fault.clocks: 'wall' is not one of \"realtime\", \"monotonic\"",
      ""},
@@ -451,7 +466,7 @@ until = [ { elapsed = "1s" } ]
      ""},
     {kCrash + "when = [ { elapsd = \"5s\" } ]\n",
      "6:12: fault.when: unknown key 'elapsd'",
-     "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, role, offset, "
+     "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, role, offset, line, "
      "count, same_thread, node, path, peer, local, args, process, result"},
     {kCrash + "when = [ { elapsed = \"5s\", count = 2 } ]\n",
      "6:36: fault.when.count: 'count' does not belong to a condition on 'elapsed'",
@@ -462,7 +477,7 @@ until = [ { elapsed = "1s" } ]
      ""},
     {kCrash + "when = [ { function = \"f\", path = \"*\" } ]\n",
      "6:35: fault.when.path: 'path' does not belong to a condition on 'function'",
-     "accepted beside it: offset, count, same_thread, node"},
+     "accepted beside it: offset, line, count, same_thread, node"},
     {kCrash + "when = [ { function = \"f\", offset = -1 } ]\n",
      "6:37: fault.when.offset: '-1' is out of range, an integer from 0 to 1073741824 is needed",
      ""},

@@ -81,7 +81,7 @@ class Generator {
         case ConditionKind::elapsed: one.elapsed_ns = span(); break;
         case ConditionKind::function:
           one.function = text();
-          if (chance()) one.offset = static_cast<std::uint64_t>(number(0, 5000));
+          if (chance()) (chance() ? one.offset : one.line) = static_cast<std::uint64_t>(number(1, 5000));
           break;
         case ConditionKind::syscall:
           one.call = call();
@@ -136,7 +136,7 @@ class Generator {
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 5));
+    made.kind = static_cast<FaultKind>(number(0, 6));
     const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
     made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
@@ -192,6 +192,14 @@ class Generator {
         made.clock.monotonic = chance();
         made.clock.realtime = !made.clock.monotonic || chance();
         lasting(made);
+        break;
+      case FaultKind::exception:
+        made.throws = pick<const char*>({"java.io.IOException", "org.x.Outer$Inner"});
+        if (chance()) made.message = "No \"space\" left";
+        made.function = "org.x.Store.append(long)";
+        if (chance()) (chance() ? made.offset : made.at_line) = static_cast<std::uint64_t>(number(1, 5000));
+        made.count = number(1, 5);
+        made.times = pick<std::int64_t>({-1, 1, 7});
         break;
     }
     return made;
@@ -280,7 +288,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 14);
+  REQUIRE(read->faults.size() == 15);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -319,6 +327,14 @@ TEST_CASE("the reference schedule says everything") {
   CHECK_FALSE(ahead.clock.monotonic);
   CHECK(ahead.duration_ns == 30 * kSecond);
   CHECK(read->find("time-stands-still")->clock.freeze);
+  const Fault& append = *read->find("append-fails");
+  CHECK(append.kind == FaultKind::exception);
+  CHECK(append.throws == "java.io.IOException");
+  CHECK(append.message == "No space left on device");
+  CHECK(append.function == "org.x.Store.append");
+  CHECK(append.at_line == 120);
+  CHECK(append.count == 3);
+  CHECK(append.when.at(0).line == 64);
   const Fault& crash = *read->find("crash-in-log-create");
   CHECK(crash.group == "g");
   CHECK(crash.signal == 9);
@@ -431,6 +447,14 @@ TEST_CASE("faults in words") {
   CHECK(link("corrupt = 0.125\ncount = 3\ntimes = 2\ncounts = \"connections\"\npayload = { hex = \"00ff\" }\n") ==
         "corrupt 12.5% of the packets (only 2 connections from the 3rd on and packets that hold bytes 00ff) between n1 and all other nodes, in "
         "both directions to the end of the run, when the workload begins");
+  const auto thrown = [](const std::string& body) {
+    return fault_words("kind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = \"org.x.Store.append\"\n" + body);
+  };
+  CHECK(thrown("") == "throw java.io.IOException the 1st time that n1 comes to org.x.Store.append");
+  CHECK(thrown("line = 120\ncount = 3\ntimes = 2\n") ==
+        "throw java.io.IOException 2 times in a row, from the 3rd on, that n1 comes to line 120 of org.x.Store.append");
+  CHECK(thrown("offset = 17\ntimes = \"forever\"\nwhen = [ { function = \"A.b\", line = 7 } ]\n") ==
+        "throw java.io.IOException every time that n1 comes to org.x.Store.append+0x11, once n1 has reached line 7 of A.b");
   const auto clock = [](const std::string& body) { return fault_words("kind = \"clock\"\nnode = \"n1\"\n" + body); };
   CHECK(clock("shift = \"-90m\"\nduration = \"4s\"\n") == "set the clock of n1 back by 90m for 4s, from its first instruction on");
   CHECK(clock("shift = \"+1h\"\nfreeze = true\nwhen = [ { elapsed = \"5s\" } ]\n") ==

@@ -1,0 +1,112 @@
+/* Methods of a JVM: the agent in it (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread comes by a place
+ * that the schedule is about. `entries` are conditions, roles and exceptions. An exception is ordered by sending the thread `signal`
+ * as often as says which of the place's exceptions it is: it has them before it leaves the function.
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_INJECT_JAVA_H
+#define ROSE_INJECT_JAVA_H
+
+/* Sized to the schedule before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_throw);
+} rose_throws SEC(".maps");
+
+struct java_visit {
+	struct visit visit;
+	__u64 entries;
+	__u32 throws;		/* exceptions of this place, so far */
+	__u32 ordered;		/* which of them, + 1; 0: none */
+};
+
+static __always_inline void visit_throw(struct java_visit *java, __u32 index)
+{
+	struct rose_throw *thrown = bpf_map_lookup_elem(&rose_throws, &index);
+	__u64 now = java->visit.now, seen;
+	struct rose_chain *chain;
+	__u32 key, state;
+
+	java->throws++;
+	/* One exception a visit: another's turn comes with the next thread. */
+	if (!thrown || java->ordered)
+		return;
+	key = thrown->chain;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain || rose_chain_node(chain) != java->visit.node + 1)
+		return;
+	state = ROSE_READ(chain->state);
+	if (state == ROSE_WAITING || state == ROSE_WITHDRAWN)
+		return;
+	/* What made it ready is not what it waits for. */
+	if (ROSE_READ(chain->armed_ns) == now || ROSE_READ(chain->opened_ns) == now)
+		return;
+	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
+	if (seen < thrown->count || (thrown->times >= 0 && seen >= thrown->count + thrown->times))
+		return;
+	if (seen == thrown->count) {
+		if (!fire(chain, thrown->chain, now)) {
+			ring(thrown->chain, 1, now);
+			return;
+		}
+		ring(thrown->chain, 3, now);
+	} else if (chain->group && ROSE_READ(chain->state) != ROSE_FIRED) {
+		/* Another of the group may just be winning. */
+		return;
+	}
+	__sync_fetch_and_add(&chain->injected, 1);
+	java->ordered = java->throws;
+}
+
+static long visit_entry(__u32 i, struct java_visit *java)
+{
+	__u32 id;
+
+	if (bpf_probe_read_user(&id, sizeof(id), (void *)(java->entries + sizeof(id) * i))) {
+		struct rose_settings *set = settings();
+
+		if (set)
+			__sync_fetch_and_add(&set->unread, 1);
+		return 1;
+	}
+	if (!(id & ROSE_SITE_ROLE) && id & ROSE_SITE_THROW)
+		visit_throw(java, id & ~ROSE_SITE_THROW);
+	else
+		visit_listed(&java->visit, id);
+	return 0;
+}
+
+SEC("uprobe")
+int rose_java(void *ctx)
+{
+	struct rose_settings *set = settings();
+	struct pt_regs *regs = ctx;
+	struct java_visit java = {};
+	__u32 count, number;
+	long node;
+
+	if (!set)
+		return 0;
+	node = current_node(set);
+	if (node < 0)
+		return 0;
+	java.entries = BPF_CORE_READ(regs, di);
+	count = BPF_CORE_READ(regs, si);
+	number = BPF_CORE_READ(regs, dx);
+	if (count > ROSE_MAX_LIST)
+		count = ROSE_MAX_LIST;
+	java.visit.tid = (__u32)bpf_get_current_pid_tgid();
+	java.visit.node = node;
+	java.visit.now = bpf_ktime_get_ns();
+	bpf_loop(count, visit_entry, &java, 0);
+	if (java.visit.roles)
+		ring(0, 4, java.visit.now);
+	for (__u32 i = 0; i < ROSE_MAX_THROWS; i++) {
+		if (i >= java.ordered)
+			break;
+		bpf_send_signal_thread(number);
+	}
+	return 0;
+}
+
+#endif

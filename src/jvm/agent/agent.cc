@@ -1,0 +1,335 @@
+#include "jvm/agent/agent.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "jvm/agent/stubs.h"
+
+namespace rose::jvm {
+namespace {
+
+constexpr std::size_t kMostSpec = std::size_t{64} << 20;
+
+std::string read_whole(const char* path) {
+  std::string text;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n <= 0 || text.size() > kMostSpec) break;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(fd);
+  return text;
+}
+
+int thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
+
+// ---- exceptions: what the kernel's program orders by signals ----
+
+// A thread that is inside rose_jvm_visit, and how many signals it got there. Not thread-local: a signal handler looks at it.
+struct Ordered {
+  int tid;
+  int signals;
+};
+constexpr std::size_t kOrdered = 1024;
+Ordered g_ordered[kOrdered];
+
+void on_signal(int, siginfo_t* info, void*) {
+  // The kernel's own, not somebody's kill().
+  if (info->si_code != SI_KERNEL) return;
+  const int tid = thread_id();
+  for (std::size_t i = 0; i < kOrdered; ++i) {
+    auto& slot = g_ordered[(static_cast<std::size_t>(tid) + i) % kOrdered];
+    const int owner = __atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE);
+    if (owner != tid) continue;
+    ++slot.signals;
+    return;
+  }
+}
+
+Ordered* take_slot() {
+  const int tid = thread_id();
+  for (std::size_t i = 0; i < kOrdered; ++i) {
+    auto& slot = g_ordered[(static_cast<std::size_t>(tid) + i) % kOrdered];
+    int nobody = 0;
+    if (!__atomic_compare_exchange_n(&slot.tid, &nobody, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+    slot.signals = 0;
+    return &slot;
+  }
+  return nullptr;
+}
+
+// The entry of a method that this thread is about to come by through a jump, not by a call.
+__thread const Place* t_jumping = nullptr;
+
+Agent* g_agent = nullptr;
+
+// As people write it.
+std::string dotted(std::string_view class_name) {
+  return class_of_signature("L" + std::string(class_name) + ";");
+}
+
+void vm_init(void*, void* jni, Object) { g_agent->on_start(Jni(jni)); }
+void vm_death(void*, void*) { g_agent->on_end(); }
+void class_prepare(void*, void* jni, Object, Object klass) { g_agent->on_class(Jni(jni), klass); }
+void breakpoint(void*, void* jni, Object, MethodId method, Location location) { g_agent->on_breakpoint(Jni(jni), method, location); }
+void class_file(void*, void* jni, Object redefined, Object, const char*, Object, std::int32_t, const unsigned char*, std::int32_t*,
+                unsigned char**) {
+  if (redefined != nullptr) g_agent->on_class_file(Jni(jni), redefined);
+}
+void agent_thread(void*, void* jni, void*) { g_agent->watch(Jni(jni)); }
+
+// The JVM's own arguments: those of its command and of the variables that it reads.
+std::string jvm_arguments() {
+  std::string all = read_whole("/proc/self/cmdline");
+  // java @file: the file's words are arguments.
+  std::string files;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = all.find('\0', begin);
+    if (all[begin] == '@' && end != std::string::npos) files += read_whole(all.c_str() + begin + 1) + '\0';
+    if (end == std::string::npos) break;
+    begin = end + 1;
+  }
+  all += files;
+  for (const char* name : {"JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) all += value;
+    all += '\0';
+  }
+  return all;
+}
+
+}  // namespace
+
+// ---- life ----
+
+void Agent::load(Vm vm, std::string_view specification) {
+  const std::string text = read_whole(std::string(specification).c_str());
+  spec_ = parse_spec(text);
+  state_.open(spec_.state);
+  if (text.empty()) return state_.note("the agent's instructions cannot be read");
+  if (spec_.damaged) state_.note("the agent and rose are of different versions: some instructions were not understood");
+  void* environment = nullptr;
+  if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
+  jvmti_ = Jvmti(environment);
+  breakpoints_ = may_set_breakpoints();
+  state_.head().breakpoints = breakpoints_ ? 1 : 0;
+  char* version = nullptr;
+  if (jvmti_.system_property("java.vm.version", &version) == kNone && version != nullptr) {
+    std::strncpy(state_.head().version, version, sizeof state_.head().version - 1);
+    jvmti_.deallocate(version);
+  }
+  if (!breakpoints_) return;
+  g_agent = this;
+  EventCallbacks callbacks;
+  callbacks.set(Event::vm_init, vm_init);
+  callbacks.set(Event::vm_death, vm_death);
+  callbacks.set(Event::class_prepare, class_prepare);
+  callbacks.set(Event::breakpoint, breakpoint);
+  callbacks.set(Event::class_file_load_hook, class_file);
+  if (jvmti_.set_callbacks(&callbacks) != kNone) return state_.note("this JVM's tool interface refuses callbacks");
+  for (const Event event : {Event::vm_init, Event::vm_death, Event::class_prepare, Event::breakpoint}) {
+    if (jvmti_.set_event(true, event) != kNone) state_.note("this JVM's tool interface refuses an event that the agent needs");
+  }
+}
+
+bool Agent::may_set_breakpoints() {
+  // Only one tool has them. Taking them from a debugger that comes after us would end the JVM, which the debugger asked for.
+  const std::string arguments = jvm_arguments();
+  for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
+    if (arguments.find(debugger) == std::string::npos) continue;
+    state_.note("a debugger (jdwp) is attached to this JVM, and only one tool can set breakpoints: start it without the debugger");
+    return false;
+  }
+  Capabilities wanted;
+  wanted.add(kCanGenerateBreakpointEvents);
+  if (jvmti_.add_capabilities(&wanted) != kNone) {
+    state_.note("another tool in this JVM has its breakpoints, and only one can: start it without that agent");
+    return false;
+  }
+  wanted = {};
+  wanted.add(kCanGetBytecodes);
+  wanted.add(kCanGetSourceFileName);
+  wanted.add(kCanGetLineNumbers);
+  if (jvmti_.add_capabilities(&wanted) != kNone) {
+    state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
+    return false;
+  }
+  // Absent before JDK 21.
+  Capabilities possible;
+  if (jvmti_.potential_capabilities(&possible) == kNone && possible.has(kCanSupportVirtualThreads)) {
+    wanted = {};
+    wanted.add(kCanSupportVirtualThreads);
+    (void)jvmti_.add_capabilities(&wanted);
+  }
+  for (const PlaceSpec* place : spec_.places) {
+    if (place->thrown == nullptr || signal_ != 0) continue;
+    if (!choose_signal()) state_.note("all real-time signals of this JVM are taken: no exception can be injected");
+  }
+  return true;
+}
+
+// A real-time signal that nobody handles, from the top: the C library's own are at the bottom.
+bool Agent::choose_signal() {
+  for (int number = 63; number > 40; --number) {
+    struct sigaction old;
+    if (::sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL) continue;
+    struct sigaction ours;
+    std::memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = on_signal;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    if (::sigaction(number, &ours, nullptr) != 0) continue;
+    signal_ = static_cast<std::uint32_t>(number);
+    return true;
+  }
+  return false;
+}
+
+void Agent::on_start(Jni jni) {
+  __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
+  // Those of the JVM's own that came before.
+  std::int32_t count = 0;
+  Object* classes = nullptr;
+  if (jvmti_.loaded_classes(&count, &classes) == kNone) {
+    for (std::int32_t i = 0; i < count; ++i) {
+      std::int32_t status = 0;
+      constexpr std::int32_t kPrepared = 2, kArray = 16, kPrimitive = 32;
+      if (jvmti_.class_status(classes[i], &status) == kNone && (status & kPrepared) != 0 && (status & (kArray | kPrimitive)) == 0)
+        on_class(jni, classes[i]);
+      jni.delete_local(classes[i]);
+    }
+    jvmti_.deallocate(classes);
+  }
+  // From now on only: at the start it would have the JVM read its own classes anew.
+  (void)jvmti_.set_event(true, Event::class_file_load_hook);
+  const Object klass = jni.find_class("java/lang/Thread");
+  const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;
+  Value name;
+  name.l = jni.new_string("rose");
+  const Object thread = constructor != nullptr ? jni.new_object(klass, constructor, &name) : nullptr;
+  if (jni.exception() != nullptr) jni.clear_exception();
+  if (thread == nullptr || jvmti_.run_agent_thread(thread, agent_thread, nullptr, 5) != kNone) {
+    const Lock lock(mutex_);
+    state_.note("the agent cannot start its thread in this JVM: classes that other tools change lose their places");
+  }
+}
+
+void Agent::on_class(Jni jni, Object klass) {
+  if (!__atomic_load_n(&live_, __ATOMIC_ACQUIRE)) return;
+  const Lock lock(mutex_);
+  prepare(jni, klass);
+}
+
+void Agent::on_class_file(Jni jni, Object redefined) {
+  const Object weak = jni.new_weak(redefined);
+  if (weak == nullptr) return;
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const Lock lock(mutex_);
+  redefined_.push_back({weak, (now.tv_sec + 10) * 1'000'000'000LL + now.tv_nsec});
+}
+
+void Agent::on_end() { __atomic_store_n(&ending_, true, __ATOMIC_RELEASE); }
+
+// ---- hits ----
+
+void Agent::on_breakpoint(Jni jni, MethodId method, Location location) {
+  const Place* place = places_.find(method, location);
+  if (place == nullptr) return;
+  const bool entered = t_jumping != place || location != 0;
+  t_jumping = nullptr;
+  const Visit& told = location == 0 && entered ? place->entered : place->passed;
+  const bool thrown = !told.entries.empty() && visit(jni, told);
+  // Last: what visit() runs in this thread comes by other places.
+  t_jumping = thrown ? nullptr : place->jumps_to;
+}
+
+// True: an exception is on its way.
+bool Agent::visit(Jni jni, const Visit& visit) {
+  // Read here, so that the kernel's program finds them in memory.
+  std::uint32_t sum = 0;
+  for (const std::uint32_t entry : visit.entries) sum |= entry;
+  __asm__ volatile("" ::"r"(sum));
+  const auto count = static_cast<std::uint32_t>(visit.entries.size());
+  if (visit.throws.empty() || signal_ == 0) {
+    rose_jvm_visit(visit.entries.data(), count, 0);
+    return false;
+  }
+  // Threads may have been started with every signal blocked.
+  sigset_t ours;
+  sigemptyset(&ours);
+  sigaddset(&ours, static_cast<int>(signal_));
+  ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+  Ordered* slot = take_slot();
+  if (slot == nullptr) {
+    const Lock lock(mutex_);
+    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one came by without");
+    return false;
+  }
+  rose_jvm_visit(visit.entries.data(), count, signal_);
+  const auto ordered = static_cast<std::size_t>(__atomic_load_n(&slot->signals, __ATOMIC_ACQUIRE));
+  __atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+  return ordered > 0 && ordered <= visit.throws.size() && throw_exception(jni, *visit.throws[ordered - 1]);
+}
+
+bool Agent::throw_exception(Jni jni, const Throw& thrown) {
+  const Object klass = find_exception(jni, thrown);
+  if (klass == nullptr) return false;
+  if (jni.throw_new(klass, thrown.message.c_str()) == 0) return true;
+  // No constructor that takes a text.
+  jni.clear_exception();
+  const MethodId plain = jni.method(klass, "<init>", "()V");
+  if (plain == nullptr) jni.clear_exception();
+  Object exception = plain != nullptr ? jni.new_object(klass, plain, nullptr) : jni.allocate(klass);
+  if (exception != nullptr && jni.throw_object(exception) == 0) return true;
+  jni.clear_exception();
+  const Lock lock(mutex_);
+  state_.note("an exception of class " + dotted(thrown.class_name) + " could not be made", thrown.entry);
+  return false;
+}
+
+// As the code that is to throw it would see it, else wherever it is loaded.
+Object Agent::find_exception(Jni jni, const Throw& thrown) {
+  Object klass = jni.find_class(thrown.class_name.c_str());
+  if (klass == nullptr) {
+    jni.clear_exception();
+    std::int32_t count = 0;
+    Object* classes = nullptr;
+    const std::string wanted = 'L' + thrown.class_name + ';';
+    if (jvmti_.loaded_classes(&count, &classes) == kNone) {
+      for (std::int32_t i = 0; i < count; ++i) {
+        char* signature = nullptr;
+        const bool same = klass == nullptr && jvmti_.class_signature(classes[i], &signature) == kNone && wanted == signature;
+        if (signature != nullptr) jvmti_.deallocate(signature);
+        if (same)
+          klass = classes[i];
+        else
+          jni.delete_local(classes[i]);
+      }
+      jvmti_.deallocate(classes);
+    }
+  }
+  const Object throwable = klass != nullptr ? jni.find_class("java/lang/Throwable") : nullptr;
+  if (throwable != nullptr && jni.is_assignable(klass, throwable)) return klass;
+  const Lock lock(mutex_);
+  state_.note((klass == nullptr ? "this JVM has no class " : "not an exception: class ") + dotted(thrown.class_name), thrown.entry);
+  return nullptr;
+}
+
+}  // namespace rose::jvm
+
+extern "C" __attribute__((visibility("default"))) std::int32_t Agent_OnLoad(void* vm, char* options, void*) {
+  static rose::jvm::Agent* agent = nullptr;
+  // Given twice.
+  if (agent != nullptr) return 0;
+  agent = new rose::jvm::Agent;
+  agent->load(rose::jvm::Vm(vm), options != nullptr ? options : "");
+  return 0;
+}

@@ -1,0 +1,78 @@
+// The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by calling a function
+// that they are attached to, and throws what they order. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and
+// rose is told.
+#pragma once
+
+#include <pthread.h>
+
+#include <string>
+#include <vector>
+
+#include "jvm/agent/interface.h"
+#include "jvm/agent/places.h"
+#include "jvm/agent/spec.h"
+#include "jvm/agent/state.h"
+
+namespace rose::jvm {
+
+class Lock {
+ public:
+  explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { ::pthread_mutex_lock(&mutex_); }
+  ~Lock() { ::pthread_mutex_unlock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+class Agent {
+ public:
+  // Before the JVM runs anything. `specification` is the file's path.
+  void load(Vm vm, std::string_view specification);
+
+  // Events, by the threads that they happen to.
+  void on_start(Jni jni);
+  void on_class(Jni jni, Object klass);
+  void on_class_file(Jni jni, Object redefined);
+  void on_breakpoint(Jni jni, MethodId method, Location location);
+  void on_end();
+  // The agent's own thread.
+  void watch(Jni jni);
+
+ private:
+  struct Class;   // what prepare() knows of one
+  struct Wanted;  // one method's places, before they are set
+
+  bool may_set_breakpoints();
+  void prepare(Jni jni, Object klass);
+  void prepare_method(Class& klass, std::size_t index);
+  void places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted);
+  void guard(const Class& klass, std::size_t index, Wanted& wanted);
+  void publish(Class& klass, std::size_t index, Wanted& wanted);
+  void hold(Jni jni, Place& place);
+  void follow_redefined(Jni jni);
+  [[nodiscard]] bool is_class(Jni jni, Object weak, Object klass) const;
+
+  bool visit(Jni jni, const Visit& visit);
+  bool throw_exception(Jni jni, const Throw& thrown);
+  [[nodiscard]] Object find_exception(Jni jni, const Throw& thrown);
+  [[nodiscard]] bool choose_signal();
+
+  Jvmti jvmti_;
+  Spec spec_;
+  State state_;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below but what is atomic
+  Places places_;
+  std::uint32_t signal_ = 0;
+  bool breakpoints_ = false;
+  bool live_ = false;    // atomic: breakpoints can be set
+  bool ending_ = false;  // atomic
+  struct Redefined {
+    Object klass = nullptr;  // weak
+    std::int64_t until_ns = 0;
+  };
+  std::vector<Redefined> redefined_;
+};
+
+}  // namespace rose::jvm

@@ -1,0 +1,271 @@
+// From a class that was loaded to the places in its methods that are wanted.
+#include <cstring>
+#include <utility>
+
+#include "jvm/agent/agent.h"
+#include "jvm/bytecode.h"
+
+namespace rose::jvm {
+namespace {
+
+std::string decimal(std::int64_t number) {
+  std::string text;
+  do {
+    text.insert(text.begin(), static_cast<char>('0' + number % 10));
+    number /= 10;
+  } while (number > 0);
+  return text;
+}
+
+// "lambda$run$0" is code that stands in "run"; "" when it is no lambda's.
+std::string_view method_of_lambda(std::string_view name) {
+  constexpr std::string_view kBegin = "lambda$";
+  if (name.substr(0, kBegin.size()) != kBegin) return {};
+  name.remove_prefix(kBegin.size());
+  return name.substr(0, name.rfind('$'));
+}
+
+}  // namespace
+
+struct Agent::Class {
+  struct Own {
+    MethodId id = nullptr;
+    std::string name, descriptor;
+    std::uint32_t flags = 0;
+    std::vector<unsigned char> code;
+    bool has_code = false;  // it was asked for
+  };
+  Jni jni;
+  Object klass = nullptr;
+  Object weak = nullptr;
+  std::string name, source;
+  std::vector<Own> methods;
+  std::vector<PlaceSpec*> places;  // that may be in it
+
+  [[nodiscard]] Method method(std::size_t index) const {
+    const Own& own = methods[index];
+    return {name, own.name, own.descriptor, source, own.flags};
+  }
+  // Parameters where another method has the same name.
+  [[nodiscard]] std::string display(std::size_t index) const {
+    std::string text = name + '.' + methods[index].name;
+    std::size_t same = 0;
+    for (const Own& one : methods) same += one.name == methods[index].name && (one.flags & kBridge) == 0 ? 1 : 0;
+    if (same > 1) text += parameters_of(methods[index].descriptor);
+    return text;
+  }
+};
+
+// What a method's places are told; then they become places.
+struct Agent::Wanted {
+  struct One {
+    Location location = 0;
+    std::vector<const PlaceSpec*> entered, passed;
+    bool guard = false, jumps = false;
+  };
+  std::vector<One> places;
+
+  One& at(Location location) {
+    for (One& one : places) {
+      if (one.location == location) return one;
+    }
+    places.push_back({.location = location, .entered = {}, .passed = {}});
+    return places.back();
+  }
+};
+
+// Under the lock.
+void Agent::prepare(Jni jni, Object klass) {
+  char* signature = nullptr;
+  if (jvmti_.class_signature(klass, &signature) != kNone) return;
+  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}};
+  jvmti_.deallocate(signature);
+  // Made for a lambda or a method handle: its code is elsewhere.
+  if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
+  for (PlaceSpec* place : spec_.places) {
+    if (place->pattern.may_be_in(one.name)) one.places.push_back(place);
+  }
+  if (one.places.empty()) return;
+  char* source = nullptr;
+  if (jvmti_.source_file(klass, &source) == kNone) {
+    one.source = source;
+    jvmti_.deallocate(source);
+  }
+
+  std::int32_t count = 0;
+  MethodId* methods = nullptr;
+  if (jvmti_.class_methods(klass, &count, &methods) != kNone) return;
+  for (std::int32_t i = 0; i < count; ++i) {
+    char *name = nullptr, *descriptor = nullptr;
+    std::int32_t flags = 0;
+    if (jvmti_.method_name(methods[i], &name, &descriptor) != kNone) continue;
+    (void)jvmti_.modifiers(methods[i], &flags);
+    one.methods.push_back({methods[i], name, descriptor, static_cast<std::uint32_t>(flags), {}});
+    jvmti_.deallocate(name);
+    jvmti_.deallocate(descriptor);
+  }
+  jvmti_.deallocate(methods);
+  for (PlaceSpec* place : one.places) place->method_seen = place->placed = false;
+  for (std::size_t i = 0; i < one.methods.size(); ++i) prepare_method(one, i);
+  for (const PlaceSpec* place : one.places) {
+    if (!place->method_seen || place->placed) continue;
+    std::string text = one.name + " has '" + place->pattern.text() + "', but ";
+    if (place->where == Where::line)
+      text += "no code of line " + decimal(place->number) + " in it";
+    else if (place->where == Where::offset)
+      text += "no instruction begins at offset " + decimal(place->number) + " of it";
+    else
+      text += "it has no code to stop in: it is native or abstract";
+    state_.note(text, place->entry);
+  }
+}
+
+void Agent::prepare_method(Class& klass, std::size_t index) {
+  auto& own = klass.methods[index];
+  const Method method = klass.method(index);
+  Wanted wanted;
+  const auto code = [&] {
+    if (std::exchange(own.has_code, true)) return;
+    std::int32_t count = 0;
+    unsigned char* bytes = nullptr;
+    if ((own.flags & (kNative | kAbstract)) != 0 || jvmti_.bytecodes(own.id, &count, &bytes) != kNone) return;
+    own.code.assign(bytes, bytes + count);
+    jvmti_.deallocate(bytes);
+  };
+  for (PlaceSpec* place : klass.places) {
+    bool here = place->pattern.matches(method);
+    if (!here && place->where == Where::line) {
+      // The lines of a lambda stand in the method that people see.
+      Method outer = method;
+      outer.name = method_of_lambda(own.name);
+      outer.flags = 0;
+      here = !outer.name.empty() && place->pattern.matches(outer);
+    }
+    if (!here) continue;
+    code();
+    place->method_seen = true;
+    places_of(klass, index, *place, wanted);
+  }
+  if (wanted.places.empty()) return;
+  guard(klass, index, wanted);
+  publish(klass, index, wanted);
+}
+
+void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted) {
+  const auto& own = klass.methods[index];
+  const Code code(own.code);
+  if (code.empty()) return;
+  std::vector<Location> found;
+  switch (spec.where) {
+    case Where::entry: found.push_back(0); break;
+    case Where::offset:
+      if (begins_at(code, static_cast<std::size_t>(spec.number))) found.push_back(spec.number);
+      break;
+    case Where::line: {
+      std::int32_t count = 0;
+      LineEntry* table = nullptr;
+      if (jvmti_.line_table(own.id, &count, &table) != kNone) break;
+      // Each stretch of code that the line has (a compiler copies `finally`): its first call, else its beginning.
+      std::size_t at = 0;
+      bool inside = false, called = false;
+      Location first = -1;
+      const auto line_at = [&](std::size_t place) {
+        std::int32_t line = -1;
+        Location best = -1;
+        for (std::int32_t i = 0; i < count; ++i) {
+          if (table[i].start > static_cast<Location>(place) || table[i].start < best) continue;
+          best = table[i].start;
+          line = table[i].line;
+        }
+        return line;
+      };
+      while (at < code.size()) {
+        const std::size_t size = instruction_size(code, at);
+        if (size == 0) break;
+        const bool mine = line_at(at) == spec.number;
+        if (mine && !inside) first = static_cast<Location>(at), called = false;
+        if (mine && !called && is_call(code[at])) first = static_cast<Location>(at), called = true;
+        if (!mine && inside) found.push_back(first);
+        inside = mine;
+        at += size;
+      }
+      if (inside) found.push_back(first);
+      jvmti_.deallocate(table);
+      break;
+    }
+  }
+  for (const Location location : found) {
+    auto& one = wanted.at(location);
+    one.entered.push_back(&spec);
+    if (spec.where != Where::entry) one.passed.push_back(&spec);
+    spec.placed = true;
+  }
+  if (found.empty() || std::exchange(spec.told, true)) return;
+  if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = spec.entry;
+}
+
+// See Place::jumps_to.
+void Agent::guard(const Class& klass, std::size_t index, Wanted& wanted) {
+  bool at_entry = false;
+  for (const auto& one : wanted.places) at_entry = at_entry || one.location == 0;
+  if (!at_entry) return;
+  const Code code(klass.methods[index].code);
+  for (std::size_t at = 0; at < code.size();) {
+    const std::size_t size = instruction_size(code, at);
+    if (size == 0) return;
+    const Jumps jumps = jumps_of(code, at);
+    bool back = false;
+    for (std::size_t i = 0; i < jumps.targets; ++i) back = back || jump_target(code, at, i) == 0;
+    if (back) {
+      auto& jump = wanted.at(static_cast<Location>(at));
+      jump.jumps = jump.guard = true;
+      if (jumps.goes_on) wanted.at(static_cast<Location>(at + size)).guard = true;
+      for (std::size_t i = 0; i < jumps.targets; ++i) {
+        const std::int64_t target = jump_target(code, at, i);
+        if (target != 0) wanted.at(target).guard = true;
+      }
+    }
+    at += size;
+  }
+}
+
+void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
+  if (klass.weak == nullptr) klass.weak = klass.jni.new_weak(klass.klass);
+  const MethodId method = klass.methods[index].id;
+  const auto fill = [](Visit& visit, const std::vector<const PlaceSpec*>& specs) {
+    // Roles are taken before conditions ask who has them.
+    constexpr std::uint32_t kRole = 0x80000000U;
+    for (const bool roles : {true, false}) {
+      for (const PlaceSpec* spec : specs) {
+        if (((spec->entry & kRole) != 0) != roles) continue;
+        bool known = false;
+        for (const std::uint32_t entry : visit.entries) known = known || entry == spec->entry;
+        if (known) continue;
+        visit.entries.push_back(spec->entry);
+        if (spec->thrown != nullptr) visit.throws.push_back(spec->thrown);
+      }
+    }
+  };
+  std::vector<Place*> made;
+  Place* entry = nullptr;
+  for (const auto& one : wanted.places) {
+    auto* place = new Place;
+    place->method = method;
+    place->location = one.location;
+    place->klass = klass.weak;
+    fill(place->entered, one.entered);
+    fill(place->passed, one.passed);
+    if (one.location == 0) entry = place;
+    made.push_back(place);
+  }
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (wanted.places[i].jumps) made[i]->jumps_to = entry;
+    if (wanted.places[i].guard && entry != nullptr && made[i] != entry) entry->guards.push_back(made[i]);
+  }
+  for (Place* place : made) places_.publish(place);
+  for (Place* place : made) {
+    if (!place->entered.entries.empty() || !place->passed.entries.empty()) hold(klass.jni, *place);
+  }
+}
+
+}  // namespace rose::jvm

@@ -1,0 +1,81 @@
+#include "jvm/agent/spec.h"
+
+namespace rose::jvm {
+namespace {
+
+std::string_view take_field(std::string_view& line) {
+  const auto tab = line.find('\t');
+  const std::string_view field = line.substr(0, tab);
+  line = tab == std::string_view::npos ? std::string_view() : line.substr(tab + 1);
+  return field;
+}
+
+bool number_of(std::string_view text, std::int64_t& into) {
+  if (text.empty() || text.size() > 18) return false;
+  into = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    into = into * 10 + (c - '0');
+  }
+  return true;
+}
+
+bool take_place(std::string_view line, Spec& spec) {
+  std::int64_t entry = 0, number = 0;
+  if (!number_of(take_field(line), entry)) return false;
+  const std::string_view where = take_field(line);
+  if (!number_of(take_field(line), number)) return false;
+  const std::string_view pattern = take_field(line);
+  if (pattern.empty()) return false;
+  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(pattern)};
+  place->number = number;
+  if (where == "entry") {
+    place->where = Where::entry;
+  } else if (where == "offset") {
+    place->where = Where::offset;
+  } else if (where == "line") {
+    place->where = Where::line;
+  } else {
+    return false;
+  }
+  if (!line.empty()) {
+    auto* thrown = new Throw;
+    thrown->entry = place->entry;
+    thrown->class_name = std::string(take_field(line));
+    thrown->message = std::string(line);
+    place->thrown = thrown;
+  }
+  spec.places.push_back(place);
+  return true;
+}
+
+bool take_line(std::string_view line, Spec& spec) {
+  const std::string_view what = take_field(line);
+  if (what == "state") {
+    spec.state = std::string(line);
+    return true;
+  }
+  return what == "place" && take_place(line, spec);
+}
+
+}  // namespace
+
+Spec parse_spec(std::string_view text) {
+  Spec spec;
+  bool first = true;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (first) {
+      first = false;
+      if (line == "rose-jvm\t1") continue;
+      spec.damaged = true;
+      return spec;
+    }
+    if (!line.empty() && !take_line(line, spec)) spec.damaged = true;
+  }
+  return spec;
+}
+
+}  // namespace rose::jvm

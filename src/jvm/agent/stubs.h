@@ -1,0 +1,11 @@
+// What rose's kernel programs are attached to (uprobes on this function in the agent's file). It does nothing itself; its arguments are
+// the message.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+// A thread comes by a place that a schedule is about: `count` entries of its condition list. The kernel's program may end or stop
+// the process here, or send this thread `signal` n times: the nth exception of the list is to be thrown. 0: there is none.
+__attribute__((visibility("default"))) void rose_jvm_visit(const std::uint32_t* entries, std::uint32_t count, std::uint32_t signal);
+}

@@ -1,0 +1,75 @@
+// Setting breakpoints; the agent's own thread, which sets those anew that other tools take away.
+#include <time.h>
+
+#include "jvm/agent/agent.h"
+
+namespace rose::jvm {
+namespace {
+
+constexpr std::int64_t kLookNs = 100'000'000;
+
+std::int64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+}  // namespace
+
+void Agent::hold(Jni jni, Place& place) {
+  if (place.users++ > 0) return;
+  // Keeps the class from being unloaded meanwhile.
+  const Object klass = jni.new_local(place.klass);
+  if (klass == nullptr) return;
+  const std::int32_t error = jvmti_.set_breakpoint(place.method, place.location);
+  jni.delete_local(klass);
+  if (error != kNone && error != kDuplicate) {
+    for (const std::uint32_t entry : place.entered.entries) state_.note("this JVM refuses a breakpoint there", entry);
+  }
+  for (Place* guard : place.guards) hold(jni, *guard);
+}
+
+void Agent::watch(Jni jni) {
+  while (!__atomic_load_n(&ending_, __ATOMIC_ACQUIRE)) {
+    {
+      const Lock lock(mutex_);
+      if (!redefined_.empty()) follow_redefined(jni);
+    }
+    const timespec pause{0, kLookNs};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+bool Agent::is_class(Jni jni, Object weak, Object klass) const {
+  const Object own = jni.new_local(weak);
+  const bool same = own != nullptr && jni.same(own, klass);
+  if (own != nullptr) jni.delete_local(own);
+  return same;
+}
+
+// A class that another tool changes loses its breakpoints when the change takes effect, a moment after it was announced. Under the
+// lock.
+void Agent::follow_redefined(Jni jni) {
+  const std::int64_t now = now_ns();
+  std::vector<Redefined> waiting;
+  for (const Redefined& one : redefined_) {
+    const Object klass = jni.new_local(one.klass);
+    const Place* probe = nullptr;
+    for (const Place* place : places_.all()) {
+      if (klass != nullptr && place->users > 0 && probe == nullptr && is_class(jni, place->klass, klass)) probe = place;
+    }
+    const std::int32_t error = probe != nullptr ? jvmti_.set_breakpoint(probe->method, probe->location) : kNotFound;
+    if (error == kDuplicate && now < one.until_ns) {
+      waiting.push_back(one);
+    } else {
+      jni.delete_weak(one.klass);
+      if (error == kNone) {
+        prepare(jni, klass);
+      }
+    }
+    if (klass != nullptr) jni.delete_local(klass);
+  }
+  redefined_.swap(waiting);
+}
+
+}  // namespace rose::jvm

@@ -1,0 +1,14 @@
+// The agent that rose carries inside itself.
+#pragma once
+
+#include <string_view>
+
+namespace rose::jvm {
+
+// A shared library (src/jvm/agent), as it is to stand in a file.
+[[nodiscard]] std::string_view agent_bytes();
+
+// The function of it that kernel programs are attached to.
+inline constexpr const char* kVisitStub = "rose_jvm_visit";
+
+}  // namespace rose::jvm

@@ -1,0 +1,59 @@
+#include "jvm/node.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "jvm/names.h"
+
+namespace rose::jvm {
+namespace {
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool names_java(std::string_view word) {
+  const std::string_view base = base_name(word);
+  return base == "java" || word.ends_with(".jar") || word == "-cp" || word == "-classpath" || word == "--class-path";
+}
+
+// What starts something else, nobody can tell what.
+bool is_launcher(const config::Node& node) {
+  if (node.command.empty()) return true;
+  static const std::set<std::string_view> known = {"sh",   "bash", "dash",    "ksh",     "zsh",   "busybox",   "env",     "setsid", "nohup", "nice", "ionice",
+                                                   "taskset", "chrt", "su", "sudo", "runuser", "setpriv", "chpst", "tini", "dumb-init", "timeout", "stdbuf", "numactl"};
+  if (known.contains(base_name(node.command.front()))) return true;
+  return std::any_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
+    std::ifstream file(binary, std::ios::binary);
+    char begin[2] = {};
+    return file.read(begin, 2) && begin[0] == '#' && begin[1] == '!';
+  });
+}
+
+bool has_package(std::string_view name) {
+  return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
+}
+
+}  // namespace
+
+bool runs_java(const config::Node& node, std::string_view name) {
+  if (std::any_of(node.command.begin(), node.command.end(), names_java)) return true;
+  if (std::any_of(node.sources.begin(), node.sources.end(), is_jvm_source)) return true;
+  const auto of_java = [](const std::string& binary) {
+    std::error_code error;
+    return base_name(binary) == "java" || binary.ends_with(".jar") || binary.ends_with(".class") || std::filesystem::is_directory(binary, error);
+  };
+  if (std::any_of(node.binaries.begin(), node.binaries.end(), of_java)) return true;
+  // A program that was named is where functions are.
+  if (node.binaries.size() > 1) return false;
+  if (!node.binaries.empty() && (node.command.empty() || base_name(node.binaries.front()) != base_name(node.command.front()))) return false;
+  return is_launcher(node) && (has_package(name) || std::any_of(node.functions.begin(), node.functions.end(), has_package));
+}
+
+bool is_method(const config::Node& node, std::string_view name) { return looks_like_java(name) && runs_java(node, name); }
+
+bool may_be_method(const config::Node& node, std::string_view name) {
+  return looks_like_java(name) && (runs_java(node, name) || runs_java(node, "a.package." + std::string(name)));
+}
+
+}  // namespace rose::jvm

@@ -1,0 +1,19 @@
+// Which nodes run a JVM, and which of their functions are its methods: told from the configuration alone, before anything runs.
+#pragma once
+
+#include <string_view>
+
+#include "config/config.h"
+
+namespace rose::jvm {
+
+// The node's command, binaries and sources say so. `name`: of a function that is asked for; where the command is a
+// script or the like, which can't tell, its shape decides.
+[[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
+// Is it a method of the node's JVM?
+[[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
+
+// The same where only a method can be meant: a script may start a JVM, so its short name will do too.
+[[nodiscard]] bool may_be_method(const config::Node& node, std::string_view name);
+
+}  // namespace rose::jvm

@@ -1,0 +1,92 @@
+#include "jvm/session.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "jvm/agent_file.h"
+
+namespace rose::jvm {
+namespace {
+
+Result<void> make_folder(const std::filesystem::path& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) {
+    ::chmod(path.c_str(), mode);
+    return {};
+  }
+  return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", path.string()), errno);
+}
+
+// The class as the JVM names it, with '/'.
+std::string internal_name(std::string name) {
+  for (char& c : name) c = c == '.' ? '/' : c;
+  return name;
+}
+
+// A line's fields are separated by tabs.
+std::string field(std::string text) {
+  for (char& c : text) c = c == '\t' || c == '\n' ? ' ' : c;
+  return text;
+}
+
+std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At::offset ? "offset" : "line"; }
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {
+  auto session = std::make_unique<Session>();
+  session->run_dir_ = run_dir;
+  session->folder_ = run_dir / "rose.jvm";
+  session->agent_ = session->folder_ / "rose-jvm.so";
+  struct statvfs info {};
+  if (::statvfs(run_dir.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0) {
+    return fail(ErrorKind::environment, fmt::format("JVMs cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
+                "set TMPDIR to a folder on another file system");
+  }
+  // Nodes may run as users of their own.
+  ROSE_CHECK(make_folder(session->folder_, 0755));
+  ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
+  return session;
+}
+
+void Session::add_places(const std::string& node, const std::vector<PlaceRequest>& places) {
+  if (places.empty()) return;
+  auto& asked = asked_[node];
+  asked.insert(asked.end(), places.begin(), places.end());
+}
+
+Result<void> Session::write() {
+  for (const auto& [node, places] : asked_) {
+    const std::filesystem::path state_folder = state(node);
+    struct stat owner {};
+    const bool known = ::stat((run_dir_ / node).c_str(), &owner) == 0 && owner.st_uid != 0;
+    ROSE_CHECK(make_folder(state_folder, 0700));
+    if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()), errno);
+    std::string text = fmt::format("rose-jvm\t1\nstate\t{}\n", state_folder.string());
+    for (const PlaceRequest& place : places) {
+      text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
+      if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
+      text += '\n';
+    }
+    ROSE_CHECK(write_file(folder_ / (node + ".spec"), text, 0644));
+  }
+  return {};
+}
+
+Session::Variables Session::environment(const std::string& node, const Variables& own) const {
+  constexpr const char* kName = "JAVA_TOOL_OPTIONS";
+  if (!asked_.contains(node)) return {};
+  const auto before = own.find(kName);
+  std::string value = before != own.end() ? before->second + " " : std::string();
+  // The JVM splits at spaces and takes quotes away.
+  value += fmt::format("\"-agentpath:{}={}\"", agent_.string(), (folder_ / (node + ".spec")).string());
+  return {{kName, value}};
+}
+
+std::filesystem::path Session::state(const std::string& node) const { return folder_ / node; }
+
+}  // namespace rose::jvm

@@ -1,0 +1,59 @@
+#include "jvm/state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/file.h"
+#include "jvm/state_layout.h"
+
+namespace rose::jvm {
+namespace {
+
+constexpr std::size_t kMostBytes = sizeof(StateHead) + std::size_t{kStateRecords} * sizeof(StateRecord);
+
+// As the node wrote it, without what would disturb a terminal.
+std::string text_of(const char* bytes, std::size_t size) {
+  std::string text(bytes, size);
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+}  // namespace
+
+bool parse_state(std::string_view bytes, JvmState& into) {
+  StateHead head;
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.magic != kStateMagic || head.record_bytes != sizeof(StateRecord)) return false;
+  into.pid = head.pid;
+  into.breakpoints = head.breakpoints == 1;
+  into.version = text_of(head.version, ::strnlen(head.version, sizeof head.version));
+  const std::size_t there = (bytes.size() - sizeof head) / sizeof(StateRecord);
+  const std::size_t count = std::min<std::size_t>({head.used, there, kStateRecords});
+  for (std::size_t i = 0; i < count; ++i) {
+    StateRecord record;
+    std::memcpy(&record, bytes.data() + sizeof head + i * sizeof record, sizeof record);
+    if (record.length > kStateText) continue;
+    std::string text = text_of(record.text, record.length);
+    switch (static_cast<RecordKind>(record.kind)) {
+      case RecordKind::note: into.notes.push_back({record.entry, std::move(text)}); break;
+      case RecordKind::place: into.places.push_back({record.entry, std::move(text)}); break;
+    }
+  }
+  return true;
+}
+
+std::vector<JvmState> read_states(const std::filesystem::path& folder) {
+  std::vector<JvmState> all;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".jvm" || !entry.is_regular_file(error) || entry.is_symlink(error)) continue;
+    const auto bytes = read_file(entry.path(), kMostBytes);
+    JvmState one;
+    if (bytes && parse_state(*bytes, one)) all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(), [](const JvmState& a, const JvmState& b) { return a.pid < b.pid; });
+  return all;
+}
+
+}  // namespace rose::jvm

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Methods of Java in schedules: conditions and exceptions on a node whose command is a script that starts a JVM.
+. "$(dirname "$0")/common.bash"
+classes=$build/test/programs/java
+[ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
+java -version >/dev/null 2>&1 || skip "no \`java\`: apt-get install default-jdk-headless"
+cd "$work"
+
+# The server holds a lock as long as it lives: the workload waits for that.
+cat > server.sh <<SH
+#!/bin/sh
+exec 9> "\$ROSE_RUN_DIR/n1/lock"
+flock 9
+touch "\$ROSE_RUN_DIR/n1/held"
+exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim "\$@"
+SH
+chmod +x server.sh
+# config FILE PART ORACLE: one server that does a part 40 times. The bug is what the oracle's command finds in its output.
+config() {
+  cat > "$1" <<TOML
+name = "jvm"
+[[node]]
+name = "n1"
+command = ["./server.sh", "$2", "40", "1"]
+env = { JAVA_TOOL_OPTIONS = "-Dof=theirs" }
+user = "nobody"
+[workload]
+command = ["sh", "-c", "until [ -e n1/held ]; do sleep 0.02; done; flock n1/lock true"]
+timeout = "60s"
+[oracle]
+command = ["sh", "-c", '$3']
+TOML
+}
+
+# A crash at the 23rd entry: exactly 22 steps were done, in every run.
+config crash.toml step '[ "$(tail -n 1 n1/stdout.log)" = "step 22" ]'
+cat > crash_schedule.toml <<'TOML'
+version = 1
+name = "jvm"
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+when = [ { function = "org.rose.test.Victim.step", count = 23 } ]
+TOML
+expect 0 "$rose" replay crash_schedule.toml -c crash.toml --runs 4 --json
+json_is 'j["verdict"]' reproduced
+json_is 'j["faults"][0]["requested"], j["faults"][0]["fired"]' "(4, 4)"
+nothing_left "by crashes at a method"
+
+# An exception at a call site, behind a condition. The node's own options stay.
+line=$(grep -n 'behind the step' "$here/../programs/java/org/rose/test/Victim.java" | cut -d: -f1)
+config throw.toml store 'grep -qx "caught 12 java.io.IOException: disk on fire" n1/stdout.log && grep -q Dof=theirs n1/stderr.log'
+cat > throw_schedule.toml <<TOML
+version = 1
+name = "jvm"
+[[fault]]
+id = "fire"
+kind = "exception"
+node = "n1"
+throws = "java.io.IOException"
+message = "disk on fire"
+function = "Victim.store"
+line = $line
+count = 2
+when = [ { function = "org.rose.test.Victim.store", count = 11 } ]
+TOML
+expect 0 "$rose" replay throw_schedule.toml -c throw.toml --runs 2
+says out 'fault fire: fired in 2 of 2 runs'
+says out 'thrown in org.rose.test.Victim.store'
+nothing_left "by exceptions"
+
+# A method that no class has: the fault did not fire, and the reason is told.
+sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml
+expect 4 "$rose" replay never.toml -c crash.toml --runs 1
+says out 'no class that n1 loaded has it'
+# A node that runs no JVM has no methods: refused at once.
+sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
+expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
+says err 'no method of a JVM'

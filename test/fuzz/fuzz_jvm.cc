@@ -1,0 +1,36 @@
+// What comes out of other people's JVMs: the agent's state file, a method's code, names. No input may crash their readers.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "jvm/bytecode.h"
+#include "jvm/names.h"
+#include "jvm/state.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  rose::jvm::JvmState state;
+  (void)rose::jvm::parse_state(text, state);
+
+  const rose::jvm::Code code(data, size);
+  std::size_t steps = 0;
+  for (std::size_t at = 0; at < size;) {
+    const std::size_t bytes = rose::jvm::instruction_size(code, at);
+    if (bytes == 0) break;
+    if (at + bytes > size) std::abort();
+    const auto jumps = rose::jvm::jumps_of(code, at);
+    for (std::size_t i = 0; i < jumps.targets && ++steps < 100'000; ++i) (void)rose::jvm::jump_target(code, at, i);
+    at += bytes;
+  }
+  (void)rose::jvm::begins_at(code, size / 2);
+
+  const std::string_view part = text.substr(0, 256);
+  const std::size_t half = part.size() / 2;
+  const rose::jvm::NamePattern pattern(part.substr(0, half));
+  const rose::jvm::Method method{part.substr(half), "m", part.substr(half), "X.java", 0};
+  // The quick look may never hide what the long one finds.
+  if (pattern.matches(method) && !pattern.may_be_in(method.class_name)) std::abort();
+  (void)rose::jvm::looks_like_java(part);
+  (void)rose::jvm::parameters_of(part);
+  return 0;
+}

@@ -1,0 +1,279 @@
+// Places in the methods of a real JVM: conditions and faults there happen exactly where and when they are said to.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "inject_rig.h"
+#include "skip.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
+const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/java/org/rose/test/Victim.java";
+
+std::string java() {
+  const char* chosen = std::getenv("ROSE_TEST_JAVA");
+  return chosen != nullptr ? chosen : "java";
+}
+
+void need_java() {
+  if (!std::filesystem::exists(kClasses + "/compiled"))
+    skip_case("no Java compiler when this was built: apt-get install default-jdk-headless, then build again");
+  const std::string tried = fmt::format("{} -version >/dev/null 2>&1", java());
+  if (std::system(tried.c_str()) != 0) skip_case("no `java`: apt-get install default-jdk-headless");
+}
+
+// One node: a JVM that does a part so many times, on so many threads.
+config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 1, std::vector<std::string> options = {}) {
+  need_java();
+  config::Node node;
+  node.name = fmt::format("n{}", rig.config.nodes.size() + 1);
+  node.command = {java(), "-XX:+UseSerialGC"};
+  node.command.insert(node.command.end(), options.begin(), options.end());
+  for (const std::string& word : {std::string("-cp"), kClasses, std::string("org.rose.test.Victim"), part, std::to_string(times), std::to_string(threads)})
+    node.command.push_back(word);
+  node.binaries = {java()};
+  rig.config.nodes.push_back(std::move(node));
+  return rig.config.nodes.back();
+}
+
+std::string crash(const std::string& when) {
+  return fmt::format("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {} ]\n", when);
+}
+
+std::string exception(const std::string& rest) {
+  return "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\n" + rest;
+}
+
+std::string last_line(const Rig& rig) {
+  std::string last;
+  for (const auto& line : split(rig.out(), '\n'))
+    if (!line.empty()) last = line;
+  return last;
+}
+
+// The line of the source with this comment.
+int line_of(const std::string& comment) {
+  int number = 0;
+  const std::string source = read_file(kSource).value();
+  for (const auto& line : split(source, '\n')) {
+    ++number;
+    if (line.find(comment) != std::string::npos) return number;
+  }
+  FAIL("no line with " << comment);
+  return 0;
+}
+
+// "caught 12 java.io.IOException: injected by rose" -> 12
+std::vector<int> caught(const Rig& rig) {
+  std::vector<int> all;
+  for (const auto& line : split(rig.out(), '\n'))
+    if (line.starts_with("caught ")) all.push_back(std::stoi(std::string(line.substr(7))));
+  return all;
+}
+
+const std::vector<std::vector<std::string>> kModes{{"-Xint"}, {"-XX:TieredStopAtLevel=1"}, {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.*"}, {}};
+
+}  // namespace
+
+TEST_CASE("a JVM dies at the nth entry of a method, interpreted or compiled", "[java]") {
+  const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
+  INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
+  for (const int n : {1, 2, 37}) {
+    Rig rig;
+    add_jvm(rig, "step", 100, 1, kModes[mode]);
+    rig.start(crash(fmt::format("{{ function = \"org.rose.test.Victim.step\", count = {} }}", n)));
+    rig.wait_end();
+    const auto outcomes = rig.finish();
+    INFO(outcomes.at(0).why_not);
+    CHECK(outcomes.at(0).fired);
+    CHECK(last_line(rig) == (n == 1 ? "" : fmt::format("step {}", n - 1)));
+    CHECK_FALSE(rig.said(fmt::format("step {}\n", n)));
+  }
+}
+
+TEST_CASE("a method that is called so often that its callers are compiled is counted exactly", "[java]") {
+  Rig rig;
+  add_jvm(rig, "quiet", 60'000);
+  rig.start(crash("{ function = \"Victim.step\", count = 50001 }"));
+  rig.wait_end();
+  CHECK(rig.finish().at(0).fired);
+  CHECK(last_line(rig) == "step 50000");
+}
+
+TEST_CASE("calls from several threads are counted for the node as a whole", "[java]") {
+  Rig rig;
+  add_jvm(rig, "step", 100, 8);
+  rig.start("[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\n"
+            "function = \"Victim.step\"\ncount = 800\n");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(rig.out());
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(0).injected == 1);
+}
+
+TEST_CASE("a condition is met at a method's call site, and a JVM dies between two calls of one method", "[java]") {
+  const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
+  INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
+  Rig rig;
+  add_jvm(rig, "twice", 30, 1, kModes[mode]);
+  rig.start(crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}", line_of("the second call"))));
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).fired);
+  CHECK(last_line(rig) == "between 7");
+}
+
+TEST_CASE("a jump back to a method's first instruction is no entry", "[java]") {
+  Rig rig;
+  add_jvm(rig, "loop", 20);
+  rig.start(crash("{ function = \"Victim.loop\", count = 12 }"));
+  rig.wait_end();
+  CHECK(rig.finish().at(0).fired);
+  CHECK(last_line(rig) == "loop 11");
+}
+
+TEST_CASE("parameters choose among methods of one name", "[java]") {
+  Rig rig;
+  add_jvm(rig, "long", 5);
+  rig.start(crash("{ function = \"Victim.step(int)\" }"));
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK_FALSE(outcomes.at(0).fired);
+  CHECK(rig.said("done"));
+
+  Rig other;
+  add_jvm(other, "long", 5);
+  other.start(crash("{ function = \"Victim.step(long)\", count = 4 }"));
+  other.wait_end();
+  CHECK(other.finish().at(0).fired);
+  CHECK(last_line(other) == "long 3");
+}
+
+TEST_CASE("constructors, inner classes, defaults of interfaces and lambdas are found by their names", "[java]") {
+  Rig rig;
+  add_jvm(rig, "names", 10);
+  rig.start(crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { function = \"Victim.Shape.area\" }, "
+                  "{ function = \"Victim.lambda$part$*\", count = 2 }"));
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).fired);
+  CHECK(last_line(rig) == "names 9 6");
+}
+
+TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
+  Rig rig;
+  add_jvm(rig, "step", 50);
+  rig.start("[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"200ms\"\nwhen = [ { function = \"Victim.step\", count = 20 } ]\n");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(0).ended_ns - outcomes.at(0).fired_ns >= 200'000'000);
+  CHECK(rig.said("done"));
+}
+
+TEST_CASE("who entered a method last has a role", "[java]") {
+  Rig rig;
+  add_jvm(rig, "twice", 50);
+  rig.start("[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
+            "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", node = \"n1\", count = 3 } ]\n");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).fired);
+  CHECK(last_line(rig) == "between 3");
+}
+
+TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times of 200 where it should be", "[java]") {
+  const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
+  INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
+  std::vector<int> wanted;
+  for (int i = 101; i <= 300; ++i) wanted.push_back(i);
+  const bool at_entry = GENERATE(true, false);
+  Rig rig;
+  add_jvm(rig, "store", 400, 1, kModes[mode]);
+  rig.start(exception(at_entry ? "function = \"Victim.store\"\ncount = 101\ntimes = 200\n"
+                               : fmt::format("function = \"Victim.store\"\nline = {}\ncount = 101\ntimes = 200\n", line_of("behind the step"))));
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(0).injected == 200);
+  CHECK(caught(rig) == wanted);
+  CHECK(rig.lines("caught 101 java.io.IOException: injected by rose") == 1);
+  CHECK(rig.lines("stored 100") == 1);
+  CHECK(rig.lines("stored 101") == 0);
+  CHECK(rig.said("stored 301"));
+}
+
+TEST_CASE("exceptions wait for their conditions, say what they are told to, and end with their times", "[java]") {
+  Rig rig;
+  add_jvm(rig, "store", 40);
+  rig.start(exception("function = \"Victim.store\"\nmessage = \"No space left\"\ncount = 2\nwhen = [ { function = \"Victim.step\", count = 10 } ]\n"));
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(caught(rig) == std::vector<int>{12});
+  CHECK(rig.lines("caught 12 java.io.IOException: No space left") == 1);
+  CHECK(outcomes.at(0).detail.find("org.rose.test.Victim.store") != std::string::npos);
+}
+
+TEST_CASE("several exceptions at one place: each has its turn", "[java]") {
+  Rig rig;
+  add_jvm(rig, "store", 20);
+  rig.start("[[fault]]\nid = \"a\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = \"Victim.store\"\ncount = 5\n"
+            "[[fault]]\nid = \"b\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\nfunction = \"Victim.store\"\ncount = 9\n");
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  INFO(rig.out());
+  CHECK(rig.lines("caught 5 java.io.IOException: injected by rose") == 1);
+  CHECK(caught(rig).size() == 2);
+  CHECK(rig.said("java.lang.IllegalStateException"));
+}
+
+TEST_CASE("what a JVM cannot do is said", "[java]") {
+  struct Case {
+    std::string part;
+    std::vector<std::string> options, before;
+    std::string schedule, word;
+  };
+  const std::vector<Case> cases{
+      {"step", {"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}, {}, crash("{ function = \"Victim.step\" }"), "debugger"},
+      {"step", {}, {"env", "-u", "JAVA_TOOL_OPTIONS"}, crash("{ function = \"Victim.step\" }"), "JAVA_TOOL_OPTIONS must reach it"},
+      {"step", {}, {}, crash("{ function = \"Victim.nowhere\" }"), "no class that n1 loaded has it"},
+      {"step", {}, {}, crash("{ function = \"Victim.missing\" }"), "native or abstract"},
+      {"step", {}, {}, crash("{ function = \"Victim.step\", line = 1 }"), "no code of line 1"},
+      {"step", {}, {}, crash("{ function = \"Victim.step(int)\", offset = 1 }"), "no instruction begins at offset 1"},
+      {"store", {}, {}, "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"org.x.Nowhere\"\nfunction = \"Victim.store\"\n", "org.x.Nowhere"},
+      {"store", {}, {}, "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.String\"\nfunction = \"Victim.store\"\n", "not an exception"},
+  };
+  for (const Case& one : cases) {
+    Rig rig;
+    auto& node = add_jvm(rig, one.part, 3, 1, one.options);
+    node.command.insert(node.command.begin(), one.before.begin(), one.before.end());
+    rig.start(one.schedule);
+    rig.wait_end();
+    const auto outcomes = rig.finish();
+    INFO(one.schedule << rig.out());
+    CHECK(rig.said("done"));
+    CHECK_FALSE(outcomes.at(0).fired);
+    INFO(outcomes.at(0).why_not);
+    CHECK(outcomes.at(0).why_not.find(one.word) != std::string::npos);
+  }
+}
+
+TEST_CASE("methods of nodes that run no JVM are refused before anything starts", "[java]") {
+  Rig rig;
+  rig.add({"print", "up"});
+  const auto wrong = rig.try_prepare(exception("function = \"org.x.Store.append\"\n"));
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("no method of a JVM") != std::string::npos);
+}

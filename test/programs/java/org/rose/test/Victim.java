@@ -1,0 +1,125 @@
+package org.rose.test;
+
+import java.io.IOException;
+import java.util.function.IntUnaryOperator;
+
+/** Does the named part so often, and says what it does: one line a step, written before the next step begins. */
+public final class Victim {
+  static long sum;
+
+  static void say(String what) {
+    System.out.println(what);
+    System.out.flush();
+  }
+
+  static void step(int i) {
+    sum += i;
+  }
+
+  static void step(long i) {
+    sum -= i;
+  }
+
+  static void first(int i) {
+    sum ^= i;
+  }
+
+  static void second(int i) {
+    sum += 2L * i;
+  }
+
+  static void twice(int i) {
+    first(i);
+    say("between " + i);
+    second(i);  // the second call
+  }
+
+  static int store(int i) throws IOException {
+    step(i);
+    say("stored " + i);  // behind the step
+    return i;
+  }
+
+  /** Its loop jumps back to its first instruction, which is no call of it. */
+  static void loop(int[] left) {
+    do {
+      --left[0];
+    } while (left[0] > 0);
+  }
+
+  static native void missing(int i);
+
+  interface Shape {
+    default int area(int side) {
+      return side * side;
+    }
+  }
+
+  static final class Inner implements Shape {
+    final int side;
+
+    Inner(int side) {
+      this.side = side;
+    }
+
+    int own() {
+      return area(side);
+    }
+  }
+
+  static void part(String name, int i) throws IOException {
+    switch (name) {
+      case "step":
+        step(i);
+        say("step " + i);
+        break;
+      case "quiet":  // says only what was last, now and then: calls enough for the compilers
+        step(i);
+        if (i % 1000 == 0) say("step " + i);
+        break;
+      case "long":
+        step((long) i);
+        say("long " + i);
+        break;
+      case "twice":
+        twice(i);
+        say("twice " + i);
+        break;
+      case "store":
+        try {
+          store(i);
+        } catch (Exception e) {
+          say("caught " + i + " " + e);
+        }
+        break;
+      case "loop":
+        loop(new int[] {5});
+        say("loop " + i);
+        break;
+      case "names":
+        IntUnaryOperator doubled = x -> x + x;
+        say("names " + new Inner(i).own() + " " + doubled.applyAsInt(i));
+        break;
+      default:
+        throw new IllegalArgumentException(name);
+    }
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    int threads = Integer.parseInt(arguments[2]);
+    int times = Integer.parseInt(arguments[1]);
+    Thread[] all = new Thread[threads];
+    for (int t = 0; t < threads; ++t) {
+      all[t] = new Thread(() -> {
+        try {
+          for (int i = 1; i <= times; ++i) part(arguments[0], i);
+        } catch (IOException e) {
+          say("died " + e);
+        }
+      });
+    }
+    for (Thread one : all) one.start();
+    for (Thread one : all) one.join();
+    say("done");
+  }
+}

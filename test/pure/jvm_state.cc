@@ -1,0 +1,64 @@
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+
+#include "jvm/state.h"
+
+using namespace rose::jvm;
+
+namespace {
+
+std::string head(std::uint32_t used) {
+  StateHead one;
+  one.record_bytes = sizeof(StateRecord);
+  one.used = used;
+  one.pid = 42;
+  one.breakpoints = 1;
+  std::strcpy(one.version, "17.0.15+6");
+  return {reinterpret_cast<const char*>(&one), sizeof one};
+}
+
+std::string record(RecordKind kind, std::string_view text, std::uint32_t entry = 0) {
+  StateRecord one;
+  one.kind = static_cast<std::uint32_t>(kind);
+  one.entry = entry;
+  one.length = static_cast<std::uint32_t>(text.size());
+  std::memcpy(one.text, text.data(), text.size());
+  return {reinterpret_cast<const char*>(&one), sizeof one};
+}
+
+}  // namespace
+
+TEST_CASE("what a JVM told is read back") {
+  JvmState state;
+  REQUIRE(parse_state(head(2) + record(RecordKind::note, "no\x1b", 7) + record(RecordKind::place, "x.A.m", 3), state));
+  CHECK(state.pid == 42);
+  CHECK(state.breakpoints);
+  CHECK(state.version == "17.0.15+6");
+  REQUIRE(state.notes.size() == 1);
+  CHECK(state.notes[0].entry == 7);
+  CHECK(state.notes[0].text == "no?");  // nothing reaches a terminal
+  REQUIRE(state.places.size() == 1);
+  CHECK(state.places[0].entry == 3);
+  CHECK(state.places[0].text == "x.A.m");
+}
+
+TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a foreign one not at all") {
+  JvmState state;
+  CHECK_FALSE(parse_state("", state));
+  CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));
+  // More records are promised than there are.
+  REQUIRE(parse_state(head(1000) + record(RecordKind::note, "a") + record(RecordKind::note, "b").substr(0, 100), state));
+  CHECK(state.notes.size() == 1);
+  // Lengths beyond the record, and kinds of a later version, are left out.
+  StateRecord one;
+  one.kind = static_cast<std::uint32_t>(RecordKind::note);
+  one.length = kStateText + 1;
+  JvmState none;
+  REQUIRE(parse_state(head(1) + std::string(reinterpret_cast<const char*>(&one), sizeof one), none));
+  one.length = 1;
+  one.kind = 99;
+  REQUIRE(parse_state(head(1) + std::string(reinterpret_cast<const char*>(&one), sizeof one), none));
+  CHECK(none.notes.empty());
+  CHECK(none.places.empty());
+}
