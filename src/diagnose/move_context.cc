@@ -34,6 +34,9 @@ constexpr double kFirstStep = 0.5;          // of the belief goes to the first c
 constexpr double kOtherOrder = 0.5;         // times this, for what follows: what came before was not production's
 constexpr double kNextPlace = 0.6;          // of the belief in one context's places has the next one's
 
+// A cut or a bad link concerns the whole deployment, whatever role the node plays.
+bool of_network(FaultKind kind) { return kind == FaultKind::partition || kind == FaultKind::network; }
+
 bool of_node(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
   if (event.type != trace::EventType::af && event.type != trace::EventType::sys) return false;
   return (event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node)) == node;
@@ -350,7 +353,7 @@ class ContextMove final : public Move {
         copy.id = fmt::format("{}-on-{}", original.id, other);
         for (std::string& id : copy.after)
           if (moved.contains(id)) id = fmt::format("{}-on-{}", id, other);
-        if (copy.kind != FaultKind::partition)
+        if (!of_network(copy.kind))
           copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
         all.push_back(std::move(copy));
       }
@@ -421,10 +424,9 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   if (c.kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c.last_ts - c.first_ts) / 4);
   setup.events = events_before(world, c.node, since, until);
   if (setup.events.empty()) return std::nullopt;
-  // A cut concerns the whole deployment, whatever role the node plays.
   const config::Node* home = world.config->find(c.node);
   for (const config::Node& node : world.config->nodes)
-    if (c.kind != FaultKind::partition && node.name != c.node && (!node.attach || (home != nullptr && home->attach)))
+    if (!of_network(c.kind) && node.name != c.node && (!node.attach || (home != nullptr && home->attach)))
       setup.others.push_back(node.name);
   setup.belief = belief;
   setup.why = std::move(why);

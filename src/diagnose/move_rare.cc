@@ -1,6 +1,7 @@
 // Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a link
-// that lost packets, a cut that healed when something happened, whoever had a role.
+// that lost packets or held them up, a cut that healed when something happened, whoever had a role.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/units.h"
@@ -16,9 +17,10 @@ using schedule::ConditionKind;
 using schedule::Fault;
 using schedule::FaultKind;
 
-constexpr std::int64_t kLongestDelay = 20 * kSecond;   // a call that is held longer is a pause
+constexpr std::int64_t kLongestDelay = 20 * kSecond;   // a call that is held longer is a pause, a packet a cut
 constexpr std::int64_t kHealsWith = kSecond;           // what happens so shortly before a cut ends may be why
-constexpr std::size_t kFlapping = 3;                   // silences of one pair at one time: a link that loses packets
+constexpr std::size_t kComeAndGo = 3;                  // silences of one pair at one time: a bad link, not a cut
+constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;    // less makes no silence, more is a cut
 constexpr std::int64_t kPartBytes = 512;               // of a write that is done in part
 constexpr std::size_t kMostRoles = 2;                  // functions that may say who has a role, for one fault
 
@@ -37,7 +39,7 @@ class Rare {
       if (c.kind == FaultKind::partition) healed_by(c);
       if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
     }
-    flapping();
+    bad_links();
     return std::move(tries_);
   }
 
@@ -130,33 +132,52 @@ class Rare {
     }
   }
 
-  // Many short silences at one time: packets were lost, not all of them.
-  void flapping() {
+  // Silences that come and go at one time: a link that loses most of its packets, or holds them up, rather than several cuts.
+  void bad_links() {
     std::set<std::string> done;
     for (const Candidate& first : world_.plan.candidates) {
       if (first.kind != FaultKind::partition || first.symptom || !done.insert(first.node + "/" + first.peer).second) continue;
-      std::size_t gaps = 0;
+      std::vector<std::int64_t> gaps;
       std::int64_t from = first.first_ts;
       std::int64_t to = first.last_ts;
       double weight = 0;
       for (const Candidate& c : world_.plan.candidates) {
         if (c.kind != FaultKind::partition || c.node != first.node || c.peer != first.peer || c.symptom) continue;
         if (c.first_ts > to + limit_ || c.last_ts < from - limit_) continue;
-        ++gaps;
+        gaps.push_back(c.last_ts - c.first_ts);
         weight += c.weight;
         from = std::min(from, c.first_ts);
         to = std::max(to, c.last_ts);
       }
-      if (gaps < kFlapping) continue;
-      Fault fault = first.fault;
-      fault.id = fmt::format("loss-{}", first.node);
-      fault.loss = 0.5;
-      fault.duration_ns = std::min(rounded(to - from), limit_ / 2);
-      fault.after.clear();
-      fault.when = when_seen(first);
-      propose({std::move(fault)}, 1, kShareCallShape * weight,
-              fmt::format("a link that loses packets: {} silences of {} within {}", gaps, first.node, format_duration(rounded(to - from))));
+      if (gaps.size() < kComeAndGo || to <= from) continue;
+      bad_link(first, gaps, from, to, weight);
     }
+  }
+
+  void bad_link(const Candidate& first, std::vector<std::int64_t> gaps, std::int64_t from, std::int64_t to, double weight) {
+    Fault fault = first.fault;
+    fault.kind = FaultKind::network;
+    fault.loss = 1;   // a cut's
+    fault.times = -1;
+    fault.duration_ns = std::min(std::max(kTimeStep, rounded(to - from)), limit_ / 2);
+    fault.after.clear();
+    Candidate began = first;
+    began.first_ts = from;
+    fault.when = when_seen(began);
+    const std::string seen = fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
+    std::int64_t silent = 0;
+    for (const std::int64_t gap : gaps) silent += gap;
+    Fault loss = fault;
+    loss.id = fmt::format("loss-{}", first.node);
+    loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10, kLeastLoss, kMostLoss);
+    propose({std::move(loss)}, 1, kShareCallShape * weight, fmt::format("a link that loses packets: {}", seen));
+    // Held up by nothing to twice this: what is between two packets is then as long as the silences were.
+    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
+    Fault slow = std::move(fault);
+    slow.id = fmt::format("delay-{}", first.node);
+    slow.link.delay_ns = std::clamp(rounded(gaps[gaps.size() / 2] / 2), kTimeStep, kLongestDelay);
+    slow.link.jitter_ns = slow.link.delay_ns;
+    propose({std::move(slow)}, 1, kShareCallShape * kNextStep * weight, fmt::format("a link that holds packets up: {}", seen));
   }
 
   // A function that in the test deployment one node alone enters says who has a role; the dump's node had it.

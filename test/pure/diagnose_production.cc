@@ -148,6 +148,38 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
   CHECK_FALSE(ranges);
 }
 
+TEST_CASE("silences of one pair that come and go are tried as a bad link, one silence is not") {
+  const auto config = deployment();
+  const auto played = [&](int silences, bool delay) {
+    Dump dump;
+    for (int i = 0; i < silences; ++i) dump.cut(3 + 5 * i, 6 + 5 * i, 1, {2});
+    dump.ends(40);
+    Play play({}, [&](const std::vector<Hit>& hits, int) {
+      return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
+        if (hit.fault->kind != FaultKind::network || hit.fault->node != "n1" || hit.fault->peers != std::vector<std::string>{"n2"}) return false;
+        return delay ? hit.fault->link.delay_ns >= 1000 * kMs : hit.fault->link.loss >= 0.4 && hit.fault->link.loss <= 0.9;
+      });
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    // What is proposed can be written and read.
+    for (const Schedule& made : play.made) {
+      const auto back = schedule::parse_schedule(schedule::to_toml(made), "made");
+      INFO(schedule::to_toml(made));
+      REQUIRE(back.has_value());
+    }
+    INFO(d.schedules << " schedules, " << d.runs << " runs");
+    if (d.target_reached) {
+      CHECK(d.level == 1);
+      CHECK(d.schedules <= 12);
+      CHECK(d.found->faults.size() == 1);
+    }
+    return d.target_reached;
+  };
+  CHECK(played(5, false));
+  CHECK(played(5, true));
+  CHECK_FALSE(played(1, false));
+}
+
 TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found within forty runs") {
   const auto config = deployment();
   for (const bool alone : {false, true}) {
