@@ -1,10 +1,13 @@
 // rose dump: asks a running tracer for its window; shows, merges and imports dumps.
+#include <cstdlib>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/page.h"
 #include "observe/control.h"
+#include "replay/runs_folder.h"
 #include "report/perfetto.h"
 #include "report/show.h"
 #include "report/summary.h"
@@ -53,13 +56,33 @@ void print_written(const Common& common, const std::string& out, const trace::Tr
     print(fmt::format("{}: {} events\n", out, trace.events.size()));
 }
 
+// Inside a run that is traced, its tracer; else the one at the usual place; else a `rose trace -c` that runs, if there is but one.
+Result<std::filesystem::path> tracer_to_ask() {
+  if (const char* run = std::getenv("ROSE_RUN_DIR"); run != nullptr && *run != '\0') {
+    std::filesystem::path socket = std::filesystem::path(run) / observe::kRunSocket;
+    if (observe::answers(socket)) return socket;
+  }
+  std::filesystem::path usual = observe::default_control_socket();
+  if (observe::answers(usual)) return usual;
+  const char* base = std::getenv("TMPDIR");
+  auto sockets = replay::in_runs_folders(base != nullptr && *base != '\0' ? base : "/tmp", observe::kRunSocket);
+  std::erase_if(sockets, [](const std::filesystem::path& socket) { return !observe::answers(socket); });
+  if (sockets.size() == 1) return sockets[0];
+  if (sockets.empty()) return usual;  // asking it says what is wrong
+  std::string list;
+  for (const auto& socket : sockets) list += (list.empty() ? "" : ", ") + socket.string();
+  return fail(ErrorKind::usage, fmt::format("{} tracers run: {}", sockets.size(), list), "choose one with --control");
+}
+
 Result<int> dump(const DumpOptions& options, const Common& common) {
   std::int64_t after_ns = 0;
   if (!options.after.empty()) {
     ROSE_TRY(after_ns, duration_option("--after", options.after));
   }
-  const std::filesystem::path socket =
-      options.control.empty() ? observe::default_control_socket() : std::filesystem::path(options.control);
+  std::filesystem::path socket = options.control;
+  if (options.control.empty()) {
+    ROSE_TRY(socket, tracer_to_ask());
+  }
   ROSE_TRY(const std::string said, observe::request_dump(socket, options.out, after_ns));
   if (common.json)
     print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}}.dump() + "\n");
@@ -254,7 +277,8 @@ Command dump_command() {
                .help = "Wait this long first, so the window holds what comes after the trigger"},
           },
       .commands = {show_command(), merge_command(), import_command()},
-      .files = {{"/run/rose/trace.sock", "The tracer's control socket, unless --control names another."}},
+      .environment = {{"ROSE_RUN_DIR", "Inside a run of 'rose trace -c': the tracer of this run is asked."}},
+      .files = {{"/run/rose/trace.sock", "The tracer's control socket, unless --control names another. If nobody answers there, a 'rose trace -c' that runs is asked."}},
       .run = [options](const Common& common) { return dump(*options, common); },
   };
 }

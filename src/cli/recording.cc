@@ -83,12 +83,12 @@ Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options) {
   return observe::DumpFiles::open(options.out, options.keep, host_name());
 }
 
-Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options,
+Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options, const std::filesystem::path& own_socket,
                                                     const observe::TriggerOptions& triggers, observe::Tracer& tracer,
                                                     observe::DumpFiles files) {
   std::unique_ptr<Recording> recording(new Recording(tracer, std::move(files)));
   const std::filesystem::path socket =
-      options.control.empty() ? observe::default_control_socket() : std::filesystem::path(options.control);
+      options.control.empty() ? own_socket : std::filesystem::path(options.control);
   Result<std::unique_ptr<observe::ControlServer>> control =
       observe::ControlServer::start(socket, [&tracer](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
         ROSE_TRY(const observe::DumpTotals totals, tracer.write_dump(sink, [](trace::Meta& meta) {

@@ -43,8 +43,8 @@ struct RecordingOptions {
 // SIGUSR1, the control socket and the triggers, for as long as a tracer runs.
 class Recording {
  public:
-  // Without --control, it gives way when the default socket is taken.
-  [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options,
+  // Without --control the socket is `own_socket`; it does without one when that is taken.
+  [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options, const std::filesystem::path& own_socket,
                                                                 const observe::TriggerOptions& triggers,
                                                                 observe::Tracer& tracer, observe::DumpFiles files);
   Recording(const Recording&) = delete;

@@ -167,7 +167,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   ROSE_TRY(const std::unique_ptr<observe::Tracer> tracer, observe::Tracer::start(tracer_options, targets));
   ROSE_CHECK(give_up_privileges(*tracer, options.recording, command.has_value()));
   ROSE_TRY(const std::unique_ptr<Recording> recording,
-           Recording::start(options.recording, triggers, *tracer, std::move(files)));
+           Recording::start(options.recording, observe::default_control_socket(), triggers, *tracer, std::move(files)));
   log::info("tracing {} {}; ready: SIGUSR1 or 'rose dump' writes the window, Ctrl-C writes {} and ends", targets.size(),
             targets.size() == 1 ? "node" : "nodes", options.recording.out);
   if (command) ROSE_CHECK(command->let_go());
@@ -253,13 +253,16 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   if (!options.incident.empty()) run_options.incident = from_here(options.incident);
   std::unique_ptr<Recording> recording;
   std::optional<Error> recording_error;
-  run_options.tracer_ready = [&](observe::Tracer& tracer) {
-    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, triggers, tracer, files);
+  run_options.tracer_ready = [&](observe::Tracer& tracer, const std::filesystem::path& run_dir) {
+    // In the run's folder, so that any number of them go side by side.
+    const std::filesystem::path socket = run_dir / observe::kRunSocket;
+    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, files);
     if (started)
       recording = std::move(*started);
     else
       recording_error = std::move(started).error();
     log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes", config.name);
+    if (recording && options.recording.control.empty()) log::debug("'rose dump --control {}' writes what this tracer has", socket.string());
   };
   run_options.tracer_gone = [&] {
     if (recording) recording->stop();
@@ -405,7 +408,7 @@ Command trace_command() {
                .one_each = true},
           },
       .environment = {{"XDG_RUNTIME_DIR", "Where the control socket of a user other than root is made."}},
-      .files = {{"/run/rose/trace.sock", "The control socket that 'rose dump' talks to, unless --control names another."}},
+      .files = {{"/run/rose/trace.sock", "The control socket that 'rose dump' talks to, unless --control names another. With -c it is trace.sock in the run's folder."}},
       .run = [options](const Common& common) { return run_trace(*options, common); },
   };
   for (Option& option : recording_options(options->recording)) command.options.push_back(std::move(option));

@@ -299,6 +299,12 @@ std::filesystem::path default_control_socket() {
   return std::filesystem::path(fmt::format("/run/user/{}", ::geteuid())) / "rose-trace.sock";
 }
 
+bool answers(const std::filesystem::path& socket) {
+  const auto address = socket_address(socket);
+  int error = 0;
+  return address && (connect_to(*address, error) || error == EACCES || error == EAGAIN);
+}
+
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket,
                                                             Source source) {
   auto server = std::make_unique<SocketServer>(socket, std::move(source));

@@ -16,6 +16,12 @@ namespace rose::observe {
 // /run/rose/trace.sock for root, $XDG_RUNTIME_DIR/rose-trace.sock otherwise.
 [[nodiscard]] std::filesystem::path default_control_socket();
 
+// The name of a tracer's socket in the folder of the run that it watches (rose trace -c).
+inline constexpr const char* kRunSocket = "trace.sock";
+
+// Whether a tracer listens there, who may be another user's.
+[[nodiscard]] bool answers(const std::filesystem::path& socket);
+
 class ControlServer {
  public:
   // Writes a dump to the sink, piece by piece; says in a line what it holds ("12345 events, 0 lost").

@@ -79,6 +79,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   kernel_.settings->tick_ns = static_cast<std::uint64_t>(tick.tv_nsec);
   for (const auto& target : targets) {
     addresses_.push_back(target.addresses);
+    own_network_.push_back(target.own_network);
     if (!target.addresses.empty()) kernel_.settings->has_addresses = 1;
   }
   pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 2560, 1024, 65536));
@@ -282,6 +283,7 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     if (told == 0) return;
     decoded.event = {};
     describe_pair(pair, decoded);
+    if (own_network_[pair.node] && decoded.src == decoded.dst) return;
     auto& event = decoded.event;
     event.type = trace::EventType::nd;
     event.ts_ns = now + offset;

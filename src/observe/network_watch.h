@@ -72,6 +72,7 @@ class NetworkWatch {
   const rose_network_counts* counts_ = nullptr;
   std::vector<std::string> interfaces_;
   std::vector<std::vector<std::string>> addresses_;  // by node
+  std::vector<bool> own_network_;                    // by node
   std::mutex mutex_;  // spots, once they are being attached: by the one that starts, and the reader
   std::vector<Spot> spots_;
   bool by_socket_ = false;

@@ -491,6 +491,7 @@ void KernelTracer::take(std::span<const std::byte> record) {
     if (!functions_.wanted(decoded_.function, decoded_.node)) return;
     if (!functions_.entered(decoded_.function, decoded_.link, static_cast<std::uint32_t>(decoded_.event.tid))) return;
   }
+  if (decoded_.event.type == trace::EventType::nd && targets_[decoded_.node].own_network && decoded_.src == decoded_.dst) return;
   if (decoded_.event.type == trace::EventType::ps) note_end(decoded_);
   recorded_ += decoded_.event.count;
   window_->add(decoded_);

@@ -34,6 +34,7 @@ struct Target {
   std::vector<pid_t> pids;
   std::vector<std::filesystem::path> cgroups;  // v2 folders; descendants included
   std::vector<std::string> addresses;          // for the dump's meta; may be empty
+  bool own_network = false;  // no other node shares its network namespace: who sends to itself is never told to be silent
   // Functions to watch in these files, by name or glob, or by source file.
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;

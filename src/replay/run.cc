@@ -175,7 +175,7 @@ class OneRun {
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
     ROSE_CHECK(deployment_->start());
-    if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_);
+    if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
   }
 
@@ -349,6 +349,7 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
     target.node = info.name;
     if (!info.cgroup.empty()) target.cgroups = {info.cgroup};
     if (!info.ip.empty()) target.addresses = {info.ip};
+    target.own_network = !info.netns.empty();
     if (!node.functions.empty() || !node.sources.empty()) {
       for (const std::string& binary : node.binaries) target.binaries.emplace_back(binary);
       target.functions = node.functions;

@@ -27,7 +27,7 @@ struct RunOptions {
   bool needs_work = false;                     // a workload that fails at once says nothing: inconclusive (trace -c)
   std::optional<std::string> incident;         // a /bin/sh command beside the workload (trace -c)
   // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
-  std::function<void(observe::Tracer&)> tracer_ready;
+  std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;
 };
 

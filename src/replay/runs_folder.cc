@@ -44,6 +44,10 @@ void clear_old(const fs::path& parent) {
   }
 }
 
+fs::path parent_in(const fs::path& temporary) {
+  return temporary / (::geteuid() == 0 ? std::string("rose-runs") : fmt::format("rose-runs-{}", ::geteuid()));
+}
+
 Result<RunsFolder> fresh(const fs::path& parent, const char* form) {
   std::string name = (parent / form).string();
   if (::mkdtemp(name.data()) == nullptr)
@@ -55,8 +59,22 @@ Result<RunsFolder> fresh(const fs::path& parent, const char* form) {
 
 }  // namespace
 
+std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::string& name) {
+  std::vector<fs::path> found;
+  const fs::path parent = parent_in(temporary);
+  if (!is_ours_alone(parent)) return found;
+  std::error_code gone;  // folders come and go meanwhile
+  for (const auto& folder : fs::directory_iterator(parent, gone)) {
+    for (const auto& run : fs::directory_iterator(folder.path(), gone)) {
+      if (fs::exists(fs::symlink_status(run.path() / name, gone))) found.push_back(run.path() / name);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
-  const fs::path parent = temporary / (::geteuid() == 0 ? std::string("rose-runs") : fmt::format("rose-runs-{}", ::geteuid()));
+  const fs::path parent = parent_in(temporary);
   if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
   if (!is_ours_alone(parent)) return fresh(temporary, "rose-XXXXXX");
   auto made = fresh(parent, "XXXXXX");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -19,5 +21,8 @@ struct RunsFolder {
 // A folder below `temporary`/rose-runs (with the user's number, unless it is root). Should that be somebody else's, who may write
 // there could exchange it under rose: then a folder of its own in `temporary`. Clears old ones away.
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary);
+
+// The files called `name` in the folders of runs below `temporary`/rose-runs: what runs that are under way show of themselves.
+[[nodiscard]] std::vector<std::filesystem::path> in_runs_folders(const std::filesystem::path& temporary, const std::string& name);
 
 }  // namespace rose::replay

@@ -43,6 +43,15 @@ void append_call(std::string& out, const Event& e) {
     out += fmt::format(" = {}", e.result);
 }
 
+// Who will be accepted is not known when the call fails, and whoever binds or listens has no peer yet: what the event names is
+// the node's own address.
+static bool names_own_address(const Event& e) {
+  if (e.syscall < 0) return false;
+  const std::string_view call = kernel::syscall_name(e.syscall);
+  if (call == "bind" || call == "listen") return true;
+  return (call == "accept" || call == "accept4") && e.type == EventType::scf;
+}
+
 void append_place(std::string& out, const Trace& trace, const Event& e) {
   if (e.path != 0) {
     out += ' ';
@@ -51,7 +60,7 @@ void append_place(std::string& out, const Trace& trace, const Event& e) {
     if ((e.flags & trace::kUnlinked) != 0) out += " (unlinked)";
   }
   if (e.path2 != 0) out += " -> " + printable(trace.str(e.path2));
-  if (e.peer != 0) out += " peer " + printable(trace.str(e.peer));
+  if (e.peer != 0) out += (names_own_address(e) ? " local " : " peer ") + printable(trace.str(e.peer));
 }
 
 void append_state(std::string& out, const Event& e) {

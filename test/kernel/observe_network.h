@@ -133,4 +133,18 @@ inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   return trace;
 }
 
+// Waits until the speaker, who has spoken again, is missed no more: packets are seen where they are received, which on a busy
+// machine is later than where they are sent.
+inline trace::Trace until_heard(Tracer& tracer, const Speaker& speaker) {
+  trace::Trace trace;
+  const bool heard = eventually([&] {
+    trace = snapshot(tracer);
+    const auto found = silences(trace, speaker);
+    return !found.empty() && std::none_of(found.begin(), found.end(), is_open);
+  });
+  INFO(describe(trace));
+  REQUIRE(heard);
+  return trace;
+}
+
 }  // namespace rose::observe::test

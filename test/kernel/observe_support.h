@@ -29,7 +29,7 @@ namespace rose::observe::test {
 using namespace std::chrono_literals;
 
 // Waits for an event, not for a time: the limit is only there so that a test that fails ends.
-inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 60s) {
+inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 300s) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -150,7 +150,7 @@ class Victim {
         continue;
       }
       pollfd wait{out_.get(), POLLIN, 0};
-      if (::poll(&wait, 1, 10'000) != 1) return -1;
+      if (::poll(&wait, 1, 300'000) != 1) return -1;
       char bytes[256];
       const ssize_t n = ::read(out_.get(), bytes, sizeof bytes);
       if (n <= 0) return -1;
@@ -160,7 +160,7 @@ class Victim {
   // The rest of its output, up to its end.
   std::string rest() {
     pollfd wait{out_.get(), POLLIN, 0};
-    while (::poll(&wait, 1, 60'000) == 1) {
+    while (::poll(&wait, 1, 300'000) == 1) {
       char bytes[4096];
       const ssize_t n = ::read(out_.get(), bytes, sizeof bytes);
       if (n <= 0) break;

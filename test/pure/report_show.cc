@@ -69,6 +69,26 @@ TEST_CASE("what tells kinds of ends, pauses and opens apart is said", "[show]") 
   CHECK(describe(trace, open) == "openat = 7 /x O_RDWR|O_CREAT|O_APPEND");
 }
 
+TEST_CASE("the node's own address is not called a peer", "[show]") {
+  Trace trace;
+  trace::Event e;
+  e.type = EventType::scf;
+  e.syscall = 288;
+  e.err = 24;
+  e.fd = 3;
+  e.peer = trace.strings.intern("10.0.0.1:7000");
+  CHECK(describe(trace, e) == "accept4 EMFILE local 10.0.0.1:7000 fd 3");
+  e.syscall = 49;
+  e.err = 98;
+  CHECK(describe(trace, e) == "bind EADDRINUSE local 10.0.0.1:7000 fd 3");
+  e.type = EventType::sys;  // somebody was accepted
+  e.syscall = 288;
+  e.result = 5;
+  CHECK(describe(trace, e) == "accept4 = 5 peer 10.0.0.1:7000 fd 3");
+  e.syscall = 42;
+  CHECK(describe(trace, e) == "connect = 5 peer 10.0.0.1:7000 fd 3");
+}
+
 TEST_CASE("filters", "[show]") {
   const Trace trace = sample();
   const auto lines = [&](const ShowFilter& filter) {
