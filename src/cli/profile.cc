@@ -2,6 +2,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "jvm/node.h"
 #include "profile/profile.h"
 #include "replay/repeat.h"
 
@@ -55,6 +56,10 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   log::end_progress();
   if (shown > 0) log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
   ROSE_CHECK(profile::write_profile(profile, options.out));
+  for (const config::Node& node : config.nodes) {
+    if (jvm::runs_java(node))
+      log::info("{} runs a JVM: its methods are not profiled; rare system calls are its context, and schedules may name its methods", node.name);
+  }
 
   std::uint64_t calls = 0;
   for (const auto& [node, counts] : profile.syscalls)

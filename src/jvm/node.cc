@@ -56,4 +56,14 @@ bool may_be_method(const config::Node& node, std::string_view name) {
   return looks_like_java(name) && (runs_java(node, name) || runs_java(node, "a.package." + std::string(name)));
 }
 
+Names native_of(const config::Node& node) {
+  const bool java = runs_java(node);
+  Names names;
+  std::copy_if(node.functions.begin(), node.functions.end(), std::back_inserter(names.functions),
+               [java](const std::string& function) { return !java || !looks_like_java(function); });
+  std::copy_if(node.sources.begin(), node.sources.end(), std::back_inserter(names.sources),
+               [java](const std::string& source) { return !java || !is_jvm_source(source); });
+  return names;
+}
+
 }  // namespace rose::jvm

@@ -1,7 +1,9 @@
 // Which nodes run a JVM, and which of their functions are its methods: told from the configuration alone, before anything runs.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.h"
 
@@ -15,5 +17,11 @@ namespace rose::jvm {
 
 // The same where only a method can be meant: a script may start a JVM, so its short name will do too.
 [[nodiscard]] bool may_be_method(const config::Node& node, std::string_view name);
+
+// The node's `functions` and `sources` without those of its JVM.
+struct Names {
+  std::vector<std::string> functions, sources;
+};
+[[nodiscard]] Names native_of(const config::Node& node);
 
 }  // namespace rose::jvm

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "deploy/ready.h"
 #include "inject/injector.h"
+#include "jvm/node.h"
 #include "jvm/session.h"
 #include "replay/injected.h"
 
@@ -350,10 +351,10 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
     if (!info.cgroup.empty()) target.cgroups = {info.cgroup};
     if (!info.ip.empty()) target.addresses = {info.ip};
     target.own_network = !info.netns.empty();
-    if (!node.functions.empty() || !node.sources.empty()) {
+    if (auto native = jvm::native_of(node); !native.functions.empty() || !native.sources.empty()) {
       for (const std::string& binary : node.binaries) target.binaries.emplace_back(binary);
-      target.functions = node.functions;
-      target.sources = node.sources;
+      target.functions = std::move(native.functions);
+      target.sources = std::move(native.sources);
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
       // The profile has measured them: watch the rare ones by name, forget the patterns.

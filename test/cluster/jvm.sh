@@ -70,6 +70,11 @@ says out 'fault fire: fired in 2 of 2 runs'
 says out 'thrown in org.rose.test.Victim.store'
 nothing_left "by exceptions"
 
+# Methods are for schedules; that the profile does not count them is told.
+sed 's/^user = .*/functions = ["org.rose.test.*"]\nsources = ["Victim.java"]/; s/\["sh", "-c", .\[.*/["false"]/' crash.toml > profiled.toml
+expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
+says err 'n1 runs a JVM: its methods are not profiled'
+
 # A method that no class has: the fault did not fire, and the reason is told.
 sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml
 expect 4 "$rose" replay never.toml -c crash.toml --runs 1

@@ -75,7 +75,7 @@ std::vector<int> caught(const Rig& rig) {
   return all;
 }
 
-const std::vector<std::vector<std::string>> kModes{{"-Xint"}, {"-XX:TieredStopAtLevel=1"}, {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.*"}, {}};
+const std::vector<std::vector<std::string>> kModes{{"-Xint"}, {"-XX:TieredStopAtLevel=1"}, {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.Victim::*"}, {}};
 
 }  // namespace
 
@@ -237,6 +237,18 @@ TEST_CASE("several exceptions at one place: each has its turn", "[java]") {
   CHECK(rig.lines("caught 5 java.io.IOException: injected by rose") == 1);
   CHECK(caught(rig).size() == 2);
   CHECK(rig.said("java.lang.IllegalStateException"));
+}
+
+TEST_CASE("a class that another tool changes keeps its places", "[java]") {
+  Rig rig;
+  add_jvm(rig, "changed", 1, 1, {"-javaagent:" + kClasses + "/changer.jar"});
+  rig.start(exception("function = \"Victim.store\"\ntimes = \"forever\"\n"));
+  rig.wait_end();
+  CHECK(rig.finish().at(0).fired);
+  INFO(rig.out());
+  CHECK(rig.lines("before true") == 1);
+  CHECK(rig.lines("changes 1") == 1);
+  CHECK(rig.lines("after true") == 1);
 }
 
 TEST_CASE("what a JVM cannot do is said", "[java]") {

@@ -94,6 +94,13 @@ TEST_CASE("which nodes run a JVM is told from their configuration") {
   CHECK(is_method(node({"env", "A=b", "java", "org.x.Main"}), "C.m"));
   CHECK(is_method(node({"./kv"}, {}, {"Store.java"}), "C.m"));
   CHECK(is_method(node({"./start"}, {"lib/kv.jar"}), "C.m"));
+  rose::config::Node both = node({"java", "-jar", "kv.jar"}, {"java", "libkv.so"}, {"Store.java", "native.c"});
+  both.functions = {"org.x.Store.*", "flush_all"};
+  CHECK(native_of(both).functions == std::vector<std::string>{"flush_all"});
+  CHECK(native_of(both).sources == std::vector<std::string>{"native.c"});
+  rose::config::Node go = node({"./kv"});
+  go.functions = {"raft.step"};
+  CHECK(native_of(go).functions == go.functions);
   // A shell may start anything: the name decides.
   CHECK(is_method(node({"sh", "-c", "exec $JAVA org.x.Main"}), "org.x.Main.run"));
   CHECK_FALSE(is_method(node({"sh", "-c", "exec ./kv"}), "raft.step"));

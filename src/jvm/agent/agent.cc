@@ -162,11 +162,13 @@ bool Agent::may_set_breakpoints() {
     state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
     return false;
   }
-  // Absent before JDK 21.
+  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change.
   Capabilities possible;
-  if (jvmti_.potential_capabilities(&possible) == kNone && possible.has(kCanSupportVirtualThreads)) {
+  if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
-    wanted.add(kCanSupportVirtualThreads);
+    for (const int one : {kCanSupportVirtualThreads, kCanRetransformClasses}) {
+      if (possible.has(one)) wanted.add(one);
+    }
     (void)jvmti_.add_capabilities(&wanted);
   }
   for (const PlaceSpec* place : spec_.places) {

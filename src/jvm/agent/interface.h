@@ -48,6 +48,7 @@ inline constexpr int kCanGetBytecodes = 3;
 inline constexpr int kCanGetSourceFileName = 11;
 inline constexpr int kCanGetLineNumbers = 12;
 inline constexpr int kCanGenerateBreakpointEvents = 19;
+inline constexpr int kCanRetransformClasses = 37;
 inline constexpr int kCanSupportVirtualThreads = 44;
 
 struct LineEntry {

@@ -67,6 +67,27 @@ public final class Victim {
     }
   }
 
+  static boolean throwing(int i) {
+    try {
+      store(i);
+      return false;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
+  /** Before and after its class is changed; afterwards the agent has its time. */
+  static void changed() throws IOException {
+    say("before " + throwing(1));
+    try {
+      say("changes " + Changer.change());
+      for (int i = 0; i < 2000 && !throwing(2); ++i) Thread.sleep(5);
+      say("after " + throwing(3));
+    } catch (Exception e) {
+      say("died " + e);
+    }
+  }
+
   static void part(String name, int i) throws IOException {
     switch (name) {
       case "step":
@@ -95,6 +116,9 @@ public final class Victim {
       case "loop":
         loop(new int[] {5});
         say("loop " + i);
+        break;
+      case "changed":
+        changed();
         break;
       case "names":
         IntUnaryOperator doubled = x -> x + x;
