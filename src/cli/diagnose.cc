@@ -1,4 +1,4 @@
-// rose diagnose: from the dump of a failure to the schedule that reproduces it.
+// rose diagnose: from the dump or the logs of a failure to the schedule that reproduces it.
 #include <algorithm>
 #include <deque>
 
@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/code_map.h"
 #include "cli/command.h"
+#include "cli/log_evidence.h"
 #include "cli/page.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
@@ -21,6 +22,7 @@ namespace {
 
 struct DiagnoseOptions {
   std::vector<std::string> traces;
+  std::vector<std::string> logs;
   std::string config = "rose.toml";
   std::string profile;
   std::string out = "schedule.toml";
@@ -88,6 +90,13 @@ class ClusterRunner final : public diagnose::Runner {
     return all;
   }
 
+  // Each run's logs are looked at from now on.
+  void look_with(LogEvidence& logs) {
+    options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.look(run_dir, result); };
+  }
+  // The next run of this schedule is this one, which was made ahead.
+  void give(const schedule::Schedule& schedule, schedule::RunResult result) { ahead_[schedule::fingerprint(schedule)].push_back(std::move(result)); }
+
   // Recorded runs that the search did not ask for.
   [[nodiscard]] std::size_t unused() const {
     std::size_t runs = 0;
@@ -115,6 +124,11 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
+    if (const auto ahead = ahead_.find(schedule::fingerprint(schedule)); ahead != ahead_.end() && !ahead->second.empty()) {
+      schedule::RunResult result = std::move(ahead->second.front());
+      ahead->second.pop_front();
+      return result;
+    }
     const auto found = recorded_.find(schedule::fingerprint(schedule));
     if (found == recorded_.end() || found->second.empty()) return std::nullopt;
     schedule::RunResult result = std::move(found->second.front());
@@ -130,6 +144,7 @@ class ClusterRunner final : public diagnose::Runner {
   replay::RunOptions options_;
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
+  std::map<std::string, std::deque<schedule::RunResult>> ahead_;     // by fingerprint
   std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
   std::string backend_;
   double recorded_seconds_ = 0;
@@ -198,8 +213,9 @@ int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
 Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const diagnose::Inputs& inputs, const ClusterRunner& runner,
                             const replay::RunStore& store, const DiagnoseOptions& options, const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
-  for (std::size_t i = 0; i < inputs.traces.size(); ++i)
+  for (std::size_t i = 0; i < options.traces.size(); ++i)
     context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.traces[i]));
+  for (std::size_t i = 0; i < options.logs.size(); ++i) context.environment.emplace_back(i == 0 ? "Log" : "", options.logs[i]);
   context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
   add_deployment(context, config, options.config);
   context.environment.emplace_back("Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} side by side",
@@ -219,6 +235,17 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
                                 context);
 }
 
+// What is normal in the logs, and which calls the nodes make when, a run without faults tells; it is the search's control run, too.
+Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, const config::Config& config, diagnose::Inputs& inputs) {
+  schedule::Schedule none;
+  none.name = config.name;
+  log::info("a run without faults, to see what its logs say");
+  ROSE_TRY(schedule::RunResult control, runner.run(none));
+  logs.add_to(inputs, &control.trace);
+  runner.give(none, std::move(control));
+  return {};
+}
+
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   if (options.jobs) config.diagnose.jobs = *options.jobs;
@@ -227,13 +254,21 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   inputs.simplify = config.diagnose.simplify;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
   ROSE_TRY(inputs.profile, load_profile(options.profile));
+  if (options.traces.empty() && options.logs.empty())
+    return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose from",
+                "give a dump of the failure (--trace dump.bin), its logs (--log n1=server.log), or both");
   for (const std::string& file : options.traces) {
     ROSE_TRY(inputs.traces.emplace_back(), load_trace(file));
+  }
+  std::unique_ptr<LogEvidence> logs;
+  if (!options.logs.empty()) {
+    ROSE_TRY(logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
   if (!inputs.profile)
     log::warning("no --profile: failures that are normal for this system cannot be told from the others");
 
   if (options.plan) {
+    if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
     print(common.json ? report::plan_json(plan) : report::plan_text(plan));
     return 0;
@@ -264,6 +299,10 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   NodeCode code(config);
   inputs.code = &code;
   ClusterRunner runner(config, inputs.profile, store, options.allow_attached, std::move(recorded));
+  if (logs) {
+    runner.look_with(*logs);
+    ROSE_CHECK(compare_with_a_run(*logs, runner, config, inputs));
+  }
   bool kept = false;  // what was found, before it is made simpler: that may take as long again
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
     if (p.found != nullptr && !kept) {
@@ -320,7 +359,7 @@ Command diagnose_command() {
   auto options = std::make_shared<DiagnoseOptions>();
   return {
       .name = "diagnose",
-      .summary = "Find the fault schedule that reproduces the failure in a dump",
+      .summary = "Find the fault schedule that reproduces the failure in a dump or in logs",
       .description =
           "It compares the dump with the profile, drops what is normal, ranks what is left, and tries schedules of faults against the test "
           "deployment, from the simplest on. Each run tells it which conditions were met and which faults fired. A schedule that "
@@ -328,13 +367,18 @@ Command diagnose_command() {
           "reproduces as often.\n\n"
           "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches the wanted rate, the "
           "best schedule is written all the same, with its rate, and the exit code is 1.\n\n"
+          "Without a dump, --log does: messages that a run without faults does not write are what a right schedule brings back, errors, "
+          "restarts and lost peers that they name are the first candidates, then the calls that come shortly before them. Logs are read "
+          "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or not.\n\n"
           "--report keeps every run; after Ctrl-C the same command with --resume goes on from there.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
-                   "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan"},
+                   "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
+                   "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml"},
       .options =
           {
-              {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .required = true,
-               .completes = Completes::file},
+              {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .completes = Completes::file},
+              {.names = "--log", .slot = &options->logs, .value = "[NODE=]FILE",
+               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path names the node", .completes = Completes::file},
               {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The test deployment, its workload and oracle",
                .completes = Completes::file},
               {.names = "--profile", .slot = &options->profile, .value = "FILE", .help = "What is normal, from 'rose profile'",

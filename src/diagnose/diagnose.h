@@ -25,6 +25,23 @@
 
 namespace rose::diagnose {
 
+// Something that the evidence has and fault-free runs have not: a right schedule brings it back.
+struct Observable {
+  std::string key;              // as signs_of() names what a run shows; of logs, as RunResult::shown does
+  std::string node;
+  std::int64_t first_ts = 0;
+};
+
+// What is known of events that stand for messages of logs.
+struct Said {
+  struct Of {
+    double weight = 0;          // 0..1: how plainly the logs say it
+    std::string words;          // which message
+  };
+  std::size_t trace = 0;        // index into Inputs::traces
+  std::map<std::size_t, Of> events;  // by index
+};
+
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
@@ -32,6 +49,9 @@ struct Inputs {
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
+  std::vector<Said> said;                               // these three come from logs: from_logs.h
+  std::vector<Observable> log_observables;
+  std::vector<std::string> log_notes;
   std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth
 };
 
@@ -61,14 +81,8 @@ struct Candidate {
   bool own_end = false;         // PS: the process ended itself
   bool blocked = false;         // PS: it waited for a disk
   bool first = false;           // a disk error before all other faults
+  double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
   double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one
-};
-
-// Something that the evidence has and fault-free runs have not: a right schedule brings it back.
-struct Observable {
-  std::string key;              // as signs_of() names what a run shows
-  std::string node;
-  std::int64_t first_ts = 0;
 };
 
 struct Discarded {

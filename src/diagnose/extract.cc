@@ -51,6 +51,23 @@ std::string Extractor::at(std::int64_t ts) const {
   return fmt::format("{} into the dump", format_duration(std::max<std::int64_t>(0, ts - plan_.begin_ts)));
 }
 
+const Said::Of* Extractor::said(const Event& event) const {
+  for (const Said& one : inputs_.said) {
+    const std::vector<Event>& events = inputs_.traces[one.trace].events;
+    if (events.empty() || &event < &events.front() || &event > &events.back()) continue;
+    const auto found = one.events.find(static_cast<std::size_t>(&event - &events.front()));
+    if (found != one.events.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+void Extractor::from_log(Candidate& candidate, const Event& event) const {
+  const Said::Of* of = said(event);
+  if (of == nullptr) return;
+  candidate.said = of->weight;
+  candidate.why = of->words;
+}
+
 void Extractor::discard(std::string_view why, std::uint64_t events) {
   if (events == 0) return;
   const auto it = discarded_.find(why);

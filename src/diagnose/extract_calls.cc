@@ -496,7 +496,9 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   c.ordinariness = failure.ordinariness;
   const std::string times = group.count == 1 ? "once" : fmt::format("{} times", group.count);
   c.why = fmt::format("failed {}, first {}; ", times, at(group.first_ts));
-  if (failure.far_more)
+  if (said(*group.first) != nullptr)
+    from_log(c, *group.first);
+  else if (failure.far_more)
     c.why += fmt::format("the profile has it too, but only {:.1f} times a run", failure.normal);
   else if (inputs_.profile)
     c.why += "the profile never shows it";

@@ -274,6 +274,7 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
       Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
       c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
                           at(ts), processes);
+      from_log(c, *p.event);
       causes_.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name(node), at(ts))});
       if (back < kNever && !config_.nodes[static_cast<std::size_t>(node)].restart)
         came_back_.insert(node);
@@ -298,6 +299,7 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
     c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at(ts))
             : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at(ts))
                                : fmt::format("{} ended {}, its status is not known", who, at(ts));
+    from_log(c, *p.event);
   }
   for (const auto& [kind, candidates] : killed) fold_usual_ends(candidates);
 }
@@ -324,6 +326,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     bool counts = false;
     bool open = false;
     bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
+    const Event* event = nullptr;
   };
   std::vector<Pause> found;
   std::vector<Pause> each;
@@ -335,7 +338,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
     const bool frozen = !blocked && p.event->pid == 0;
     Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0 || frozen,
-                open, blocked};
+                open, blocked, p.event};
     if (open) pause.end = std::max(pause.end, plan_.end_ts);
     each.push_back(pause);
   }
@@ -368,6 +371,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     c.why = fmt::format("{} {} for {}, from {}{}", name(node),
                         pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
                         at(pause.start), pause.open ? ", and still was when the dump was written" : "");
+    from_log(c, *pause.event);
     causes_.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
                        fmt::format("the pause of {} ({})", name(node), at(pause.start))});
   }

@@ -174,6 +174,15 @@ Candidate& Extractor::add_cut(const Cut& cut) {
   c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), name(cut.node), others.empty() ? "all others" : others),
                       format_duration(rounded(cut.duration)), at(cut.start));
   c.peer = others;
+  for (const auto& [s, event] : silences_) {
+    const trace::Trace& trace = inputs_.traces[s];
+    if (said(*event) == nullptr) continue;
+    if (nodes_.of_address(trace.str(event->src)) != cut.node && nodes_.of_address(trace.str(event->dst)) != cut.node) continue;
+    const std::string seen = c.why;
+    from_log(c, *event);
+    c.why = fmt::format("{}; {}", c.why, seen);
+    break;
+  }
   // Only pairs that talk fall silent: the cut may have gone further than the dump can show.
   if (cut.direction != schedule::Direction::both) {
     Fault both = base;

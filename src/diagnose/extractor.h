@@ -87,6 +87,10 @@ class Extractor {
   void times();
 
   std::string at(std::int64_t ts) const;
+  // What a log says of the event; nullptr when it comes from a dump.
+  const Said::Of* said(const Event& event) const;
+  // Tells of the message behind a candidate, and believes it as far as the message goes.
+  void from_log(Candidate& candidate, const Event& event) const;
 
   // --- bookkeeping
 

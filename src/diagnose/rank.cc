@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
 constexpr std::int64_t kPromote = 30 * kSecond;
+constexpr double kHalfSaid = 0.3;                      // below it a log does not say it, it only fits
 
 }  // namespace
 
@@ -53,7 +54,8 @@ void Extractor::rank() {
       case FaultKind::syscall: kind = 3; break;
     }
     const bool call = c.kind == FaultKind::syscall;
-    return std::tuple(c.symptom ? 1 : 0, kind, call && c.profiled ? 1 : 0, call ? c.ordinariness : 0, c.first_ts);
+    if (!call && c.said < kHalfSaid) kind = 4;  // a guess of what logs do not say
+    return std::tuple(c.symptom ? 1 : 0, kind, call && c.profiled ? 1 : 0, call ? -c.said : 0, call ? c.ordinariness : 0, c.first_ts);
   };
   std::vector<std::pair<decltype(order(plan_.candidates[0])), std::size_t>> sorted;
   sorted.reserve(plan_.candidates.size());
@@ -76,7 +78,7 @@ void Extractor::promote() {
   auto best = plan_.candidates.end();
   for (auto it = first_call; it != plan_.candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || !strict_resource_error(err)) continue;
+    if (it->profiled || it->said < kHalfSaid || !strict_resource_error(err)) continue;
     const bool before_all = std::all_of(plan_.candidates.begin(), first_call,
                                         [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(plan_.candidates.begin(), first_call, [&](const Candidate& c) {
@@ -111,6 +113,7 @@ void Extractor::weigh() {
     if (usual_.contains(c.fault.id)) c.weight *= kOddsUsual;
     if (c.symptom) c.weight *= kOddsSymptom;
     if (c.first) c.weight *= kOddsFirst;
+    c.weight *= c.said;
     all += c.weight;
   }
   for (Candidate& c : plan_.candidates) c.weight /= all;
@@ -119,6 +122,8 @@ void Extractor::weigh() {
 // Whatever may be a consequence tells, when it comes back, that a run was on the right way.
 void Extractor::observe() {
   constexpr std::size_t kMost = 256;
+  for (const Observable& one : inputs_.log_observables)
+    if (plan_.observables.size() < kMost) plan_.observables.push_back(one);
   for (const Candidate& c : plan_.candidates) {
     if (plan_.observables.size() >= kMost) break;
     if (c.kind == FaultKind::crash && c.own_end)
@@ -129,6 +134,7 @@ void Extractor::observe() {
 }
 
 void Extractor::finish() {
+  for (const std::string& one : inputs_.log_notes) note(one);
   weigh();
   observe();
   for (const int node : came_back_)

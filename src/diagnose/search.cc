@@ -130,7 +130,9 @@ class Search {
   Diagnosis nothing_to_try() {
     d_.verdict = Verdict::inconclusive;
     d_.reason = d_.plan.failures == 0
-                    ? std::string("the dump holds no failure: nothing failed, fell silent or ended in its window")
+                    ? std::string(inputs_.said.empty() ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
+                                                       : "neither the logs nor the run without faults hold anything to try: no message names a "
+                                                         "failure, and no call of the nodes comes before one")
                     : fmt::format("nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
                                   "'rose diagnose --plan'", d_.plan.failures);
     return std::move(d_);
@@ -352,7 +354,8 @@ class Search {
     if (trial.runs) {
       shown.result = &trial.result;
       if (feedback_ && world_.uses("feedback") && !trial.what.look && trial.result.oracle != OracleAnswer::unknown) {
-        const std::set<std::string> signs = signs_of(trial.result.trace);
+        std::set<std::string> signs = signs_of(trial.result.trace);
+        signs.insert(trial.result.shown.begin(), trial.result.shown.end());
         shown.observables = feedback_->share(signs);
         if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(trial.what.schedule, signs);
         world_.belief = feedback_->belief();

@@ -16,6 +16,7 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
     store.abandoned(options.run_dir);
     return run;
   }
+  if (options.look) options.look(options.run_dir, run->result);
   ROSE_CHECK(store.done(*run, schedule));
   return run;
 }

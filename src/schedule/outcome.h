@@ -57,6 +57,7 @@ struct RunResult {
   double seconds = 0;
   int number = 0;
   std::filesystem::path directory;  // empty when it was not kept
+  std::vector<std::string> shown;   // keys of the evidence's messages that the run's logs have, too
 };
 
 // The verdict of a run. A hit is `reproduced` if at least one fault fired (or none was planned); a miss is

@@ -1,0 +1,115 @@
+#include "cli/log_evidence.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "diagnose/from_logs.h"
+
+namespace rose::cli {
+namespace {
+
+constexpr std::size_t kToldObservables = 12;
+
+Result<logs::Input> input_of(const std::string& entry, const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
+  const std::size_t equals = entry.find('=');
+  std::error_code ignored;
+  if (equals != std::string::npos && equals != 0 && entry.find('/') > equals && !std::filesystem::exists(entry, ignored)) {
+    std::string node = entry.substr(0, equals);
+    if (const auto mapped = host_to_node.find(node); mapped != host_to_node.end()) node = mapped->second;
+    if (config.find(node) == nullptr)
+      return fail(ErrorKind::usage, fmt::format("--log: there is no node '{}' in {}", node, config.file.string()),
+                  fmt::format("its nodes are {}; --map HOST=NODE tells other names", fmt::join(config.node_names(), ", ")));
+    return logs::Input{entry.substr(equals + 1), node};
+  }
+  logs::Input input{entry, ""};
+  if (config.nodes.size() == 1) {
+    input.node = config.nodes[0].name;
+    return input;
+  }
+  // "n1.log", "logs/n1/stderr.log": a part of the path that is a node's name.
+  for (const std::filesystem::path& part : input.path) {
+    std::string name = part.string();
+    name = name.substr(0, name.find('.'));
+    if (const auto mapped = host_to_node.find(name); mapped != host_to_node.end()) name = mapped->second;
+    if (config.find(name) != nullptr) input.node = name;
+  }
+  return input;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::string>& entries, const config::Config& config,
+                                                       const std::map<std::string, std::string>& host_to_node) {
+  std::unique_ptr<LogEvidence> made(new LogEvidence(config, host_to_node));
+  std::vector<logs::Input> inputs;
+  for (const std::string& entry : entries) {
+    ROSE_TRY(inputs.emplace_back(), input_of(entry, config, host_to_node));
+  }
+  ROSE_TRY(made->evidence_.failure, logs::read_logs(inputs, {}, made->kinds_));
+  std::uint64_t messages = 0;
+  for (const logs::Source& source : made->evidence_.failure.sources) {
+    messages += source.messages;
+    log::info("{}", logs::words(source));
+    if (source.node.empty())
+      log::warning("{}: no node is named for it, and its path has none: say which with --log NODE={}", source.path.string(), source.path.string());
+  }
+  if (messages == 0)
+    return fail(ErrorKind::input, fmt::format("the logs hold no message: {}", logs::words(made->evidence_.failure.sources.front())),
+                "a log is text, one message a line or a JSON object a line; gzip, xz, zstd and bzip2 are unpacked");
+  return made;
+}
+
+std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_dir) const {
+  std::vector<logs::Input> found;
+  for (const config::Node& node : config_.nodes) {
+    std::vector<std::filesystem::path> files;
+    std::error_code error;
+    for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
+      if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (std::filesystem::path& file : files) found.push_back({std::move(file), node.name});
+  }
+  return found;
+}
+
+void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult& result) {
+  if (judge_ != nullptr) {
+    const std::set<std::string> shown = judge_->shown(logs_of(run_dir));
+    result.shown.assign(shown.begin(), shown.end());
+    return;
+  }
+  Result<logs::Logs> normal = logs::read_logs(logs_of(run_dir), {}, kinds_);
+  if (!normal) {
+    log::warning("the logs of the run without faults can't be read: {}", normal.error().message);
+    return;
+  }
+  evidence_.normal = *std::move(normal);
+}
+
+void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) {
+  evidence_.difference = logs::compare(evidence_.failure, evidence_.normal, kinds_);
+  evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference, diagnose::node_names_in_logs(config_, host_to_node_));
+  judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, logs::ReadOptions{});
+  diagnose::add_logs(inputs, evidence_, control);
+  for (std::string& one : notes()) inputs.log_notes.push_back(std::move(one));
+}
+
+std::vector<std::string> LogEvidence::notes() const {
+  std::vector<std::string> out;
+  std::vector<const logs::Observed*> heaviest;
+  for (const logs::Observed& one : evidence_.difference.observed) heaviest.push_back(&one);
+  std::stable_sort(heaviest.begin(), heaviest.end(), [](const logs::Observed* a, const logs::Observed* b) { return a->weight > b->weight; });
+  const bool compared = !evidence_.normal.nodes.empty();
+  for (std::size_t i = 0; i < std::min(heaviest.size(), kToldObservables); ++i) {
+    const logs::Observed& one = *heaviest[i];
+    const std::string message = quote(evidence_.failure, one.node, evidence_.failure.nodes[one.node].messages[one.first]);
+    out.push_back(fmt::format("{}: {}{}", !compared ? "the log says" : one.normal == 0 ? "only the failure says" : "the failure says far more often", message,
+                              one.count > 1 ? fmt::format(", {} times", one.count) : ""));
+  }
+  if (heaviest.size() > kToldObservables) out.push_back(fmt::format("{} more kinds of messages that only the failure's logs have", heaviest.size() - kToldObservables));
+  if (heaviest.empty() && compared) out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");
+  return out;
+}
+
+}  // namespace rose::cli

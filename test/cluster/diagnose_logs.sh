@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Only logs are left: the planted failure scf-on-socket happens as it does in production, its dump is thrown away, and what its
+# server wrote to standard error is all that the diagnosis is given.
+. "$(dirname "$0")/common.bash"
+for need in ip gcc prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
+rose=$(realpath "$rose")
+export ROSE=$rose TMPDIR=$work
+cp -r "$here/../planted" "$work/planted"
+cd "$work/planted/scf-on-socket"
+rm -rf build
+./install > "$work/out" 2>&1 || skip "the case cannot be built here: $(tail -1 "$work/out")"
+if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\nsimplify = false\n' >> rose.toml; fi
+
+expect 0 "$rose" trace -c rose.toml --incident ./incident -o "$work/dump.bin" --keep --json
+json_is 'j["verdict"]' reproduced
+rm "$work/dump.bin"
+cp "$work"/rose-runs/*/run-0001/greeter/stderr.log "$work/server.log"
+gzip -c "$work/server.log" > "$work/server.log.1.gz"
+
+# What is understood without running anything, and without root's rights.
+expect 0 "$rose" diagnose --plan --log "$work/server.log.1.gz" -c rose.toml --json
+json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidates"][0]["error"]' "('syscall', 'accept4', 'EMFILE')"
+json_is '"server.log.1.gz:1 of greeter" in j["candidates"][0]["why"]' True
+says err 'server.log.1.gz: .* lines, .* messages.* \(gzip\)'
+
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 2 --json
+json_is 'j["verdict"], j["schedules"] <= 5, j["rate"] >= 0.8' "('reproduced', True, True)"
+json '"from logs alone: %d schedules, %d runs" % (j["schedules"], j["runs"])'
+expect 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --jobs 2 --json
+json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
+nothing_left "by a diagnosis from logs"
+
+# What cannot be used is refused before anything runs.
+expect 2 "$rose" diagnose -c rose.toml
+says err 'neither --trace nor --log'
+expect 2 "$rose" diagnose --log nobody="$work/server.log" -c rose.toml
+says err "no node 'nobody'.*"
+says err 'its nodes are greeter'
+expect 2 "$rose" diagnose --log "$work/missing.log" -c rose.toml
+says err 'cannot open the log .*missing.log'
+head -c 100000 /dev/urandom > "$work/noise.log"
+expect 2 "$rose" diagnose --log "$work/noise.log" -c rose.toml
+says err 'the logs hold no message: .*binary'
