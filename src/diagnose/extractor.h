@@ -198,6 +198,11 @@ class Extractor {
 
   static schedule::Condition elapsed(std::int64_t ns);
 
+  // --- clocks that were wrong: extract_clocks.cc
+
+  void clocks();
+  void add_wrong_clock(int node, std::int64_t off_ns, bool or_all_others);
+
   // --- causes before consequences: rank.cc
 
   // Processes that end themselves do so for a reason; if the dump holds one, that is tried first.

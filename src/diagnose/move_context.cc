@@ -440,7 +440,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
-      if (c == nullptr || c->kind == FaultKind::syscall) continue;
+      if (c == nullptr || c->kind == FaultKind::syscall || c->kind == FaultKind::clock) continue;
       const bool timed = std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& w) { return w.kind == ConditionKind::elapsed; });
       if (!timed) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it showed the bug, but too rarely"))
@@ -451,7 +451,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   const bool only_symptoms = std::all_of(world.plan.candidates.begin(), world.plan.candidates.end(), [](const Candidate& c) { return c.symptom; });
   std::size_t faults = 0;
   for (const Candidate& c : world.plan.candidates) {
-    if (c.kind == FaultKind::syscall || (c.symptom && !only_symptoms)) continue;
+    if (c.kind == FaultKind::syscall || c.kind == FaultKind::clock || (c.symptom && !only_symptoms)) continue;
     if (++faults > kMostFaults) break;
     const Schedule* base = base_of(world, c.fault.id, false);
     const Schedule* alone = base_of(world, c.fault.id, true);

@@ -60,9 +60,12 @@ class Builder {
   std::vector<Try> build() {
     List timed;  // process and network faults, by time
     List calls;  // by rank
+    List clocks;
     for (const Candidate& c : plan_.candidates) {
       if (call(c)) {
         if (calls.size() < kMostCalls) calls.push_back(&c);
+      } else if (c.kind == FaultKind::clock) {
+        clocks.push_back(&c);
       } else if (c.symptom) {
         propose(sequence({&c}, points().front()), kSharePlain * c.weight,
                 fmt::format("looks like a consequence, but what came before it may not be the cause: {}", c.why));
@@ -86,6 +89,7 @@ class Builder {
     root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
     const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
+    for (const Candidate* c : clocks) wrong_clock(*c, nearest, calls);
     std::size_t mixed_calls = 0;
     for (const Candidate* c : calls) {
       if (nearest.empty() || c->symptom || ++mixed_calls > kMostMixed) break;
@@ -330,6 +334,22 @@ class Builder {
       }
       propose(std::move(faults), kShareOneCause * weight_of(set),
               fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node, head->error));
+    }
+  }
+
+  // A clock that was wrong all the time: alone, and with what happened then.
+  void wrong_clock(const Candidate& c, const List& timed, const List& calls) {
+    for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
+      const Fault& clock = shape == 0 ? c.fault : c.alternatives[shape - 1];
+      const double part = shape == 0 ? 1 : kNextStep;
+      propose({clock}, kSharePlain * part * c.weight, fmt::format("a wrong clock: {}", c.why));
+      if (!timed.empty()) {
+        std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
+        faults.insert(faults.begin(), clock);
+        propose(std::move(faults), kShareMixed * part * (c.weight + weight_of(timed)), "a wrong clock, and the process and network faults");
+      }
+      if (!calls.empty() && !calls.front()->symptom)
+        propose({clock, calls.front()->fault}, kShareMixed * part * c.weight, "a wrong clock, and the likeliest failed call");
     }
   }
 

@@ -102,8 +102,8 @@ void Extractor::weigh() {
       case FaultKind::crash:
       case FaultKind::pause: c.weight = c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess; break;
       case FaultKind::partition:
-      case FaultKind::network:
-      case FaultKind::clock: c.weight = kOddsNetwork; break;
+      case FaultKind::network: c.weight = kOddsNetwork; break;
+      case FaultKind::clock: c.weight = kOddsClock; break;
       case FaultKind::exception:
       case FaultKind::syscall:
         c.weight = c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;

@@ -14,6 +14,7 @@ namespace rose::diagnose {
 inline constexpr double kOddsProcess = 1.0;         // killed or stopped from outside
 inline constexpr double kOddsOwnEnd = 0.9;          // it ended itself, or waited for a disk, and nothing tells why
 inline constexpr double kOddsNetwork = 0.8;
+inline constexpr double kOddsClock = 0.3;           // clocks are wrong for years and harm nobody
 inline constexpr double kOddsResource = 0.5;        // disk and resource errors: EIO, ENOSPC, EMFILE, ...
 inline constexpr double kOddsCall = 0.2;            // errors that are neither those nor everyday ones
 inline constexpr double kOddsEveryday = 0.04;       // ENOENT, EEXIST, EINTR, ...

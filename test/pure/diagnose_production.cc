@@ -5,6 +5,7 @@
 
 #include "diagnose_play.h"
 #include "schedule/rate.h"
+#include "trace/clock.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -178,6 +179,63 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
   CHECK(played(5, false));
   CHECK(played(5, true));
   CHECK_FALSE(played(1, false));
+}
+
+TEST_CASE("a clock that was wrong is told by the handshakes between hosts, and tried alone and with what happened") {
+  const auto config = deployment();
+  // n1 speaks to n2 and n3; the clock of n2 is two hours ahead.
+  constexpr std::int64_t kTwoHours = 7200 * kSecond;
+  const auto dumps = [&](std::int64_t off, bool crash) {
+    std::vector<Dump> all(3);
+    for (int host = 1; host <= 3; ++host) {
+      trace::Meta& meta = all[static_cast<std::size_t>(host - 1)].meta();
+      meta.host = meta.node = fmt::format("n{}", host);
+      meta.boot_id = fmt::format("boot-{}", host);
+      all[static_cast<std::size_t>(host - 1)].sys(1, meta.node, "fsync", "/data/log");
+      all[static_cast<std::size_t>(host - 1)].ends(30);
+    }
+    for (int i = 0; i < 20; ++i)
+      for (const int server : {2, 3}) {
+        const std::int64_t of_server = server == 2 ? off : 0;
+        const std::string client_end = fmt::format("10.77.0.1:{}", 40000 + i);
+        const std::string server_end = fmt::format("10.77.0.{}:7000", server);
+        const std::int64_t syn = at(1 + i);
+        const auto isn = static_cast<std::uint32_t>(1000 * server + i);
+        all[static_cast<std::size_t>(server - 1)].meta().handshakes.push_back(
+            trace::to_text({client_end, server_end, isn, syn + of_server, syn + of_server + 400'000, 0}));
+        all[0].meta().handshakes.push_back(trace::to_text({client_end, server_end, isn, 0, 0, syn + 200'000}));
+      }
+    if (crash) all[2].crashed(9, "n3");
+    return all;
+  };
+  const auto diagnosed = [&](const std::vector<Dump>& from, const Play::Bug& bug) {
+    Play play({}, bug);
+    Inputs inputs = inputs_of(config, from);
+    const Result<Diagnosis> d = rose::diagnose::diagnose(inputs, play, {});
+    REQUIRE(d);
+    return *d;
+  };
+  const auto has_clock = [](const std::vector<Hit>& hits) {
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
+      return hit.fault->kind == FaultKind::clock && hit.fault->node == "n2" && hit.fault->clock.shift_ns == kTwoHours && hit.fault->when.empty();
+    });
+  };
+  const auto killed = [](const std::vector<Hit>& hits) {
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::crash; });
+  };
+  const Diagnosis alone = diagnosed(dumps(kTwoHours, false), [&](const std::vector<Hit>& hits, int) { return has_clock(hits); });
+  INFO(alone.reason);
+  CHECK(alone.target_reached);
+  CHECK(alone.schedules == 1);
+  const Diagnosis both = diagnosed(dumps(kTwoHours, true), [&](const std::vector<Hit>& hits, int) { return has_clock(hits) && killed(hits); });
+  CHECK(both.target_reached);
+  CHECK(both.schedules <= 6);
+  // Right clocks, or nearly so, are no candidates.
+  for (const std::int64_t off : {std::int64_t{0}, 300 * kMs}) {
+    Result<Plan> plan = make_plan(inputs_of(config, dumps(off, true)));
+    REQUIRE(plan);
+    CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));
+  }
 }
 
 TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found within forty runs") {
