@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/context.h"
@@ -99,6 +101,17 @@ using Moves = std::vector<std::unique_ptr<Move>>;
 [[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
 
 // --- helpers
+
+// What promises the same has no order of its own: `seed` gives it one. 1 leaves it as the plan has it.
+template <class T, class Same>
+void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
+  if (seed == 1) return;
+  std::mt19937_64 dice(seed);
+  for (std::size_t from = 0, to = 0; from < all.size(); from = to) {
+    for (to = from + 1; to < all.size() && same(all[from], all[to]);) ++to;
+    for (std::size_t left = to - from; left > 1; --left) std::swap(all[from + left - 1], all[from + dice() % left]);
+  }
+}
 
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 [[nodiscard]] std::string ordinal(std::uint64_t n);

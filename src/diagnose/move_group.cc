@@ -25,6 +25,7 @@ class CallGroupMove final : public Move {
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
       units_.push_back({std::move(fault), c.weight});
     }
+    order_equals(units_, world.config->diagnose.seed, [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
   }
 
   std::optional<Try> peek() override {

@@ -97,6 +97,7 @@ class Builder {
     }
     together(calls);
     std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
+    order_equals(tries_, config_.diagnose.seed, [](const Try& a, const Try& b) { return a.yield == b.yield; });
     const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
     if (tries_.size() > most_tries) tries_.resize(most_tries);
     return std::move(tries_);

@@ -163,6 +163,7 @@ class Search {
         if (t.level == 2) further.push_back(std::move(t));
       moves_.push_back(plain_move(world_, std::move(further)));
     }
+    order_equals(moves_, options_.seed, [](const auto&, const auto&) { return true; });  // their worth decides first
     return {};
   }
 
