@@ -83,3 +83,34 @@ says out 'no class that n1 loaded has it'
 sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
 says err 'no method of a JVM'
+
+# A JVM that setup starts: setup has the variable for it, and hands it on.
+export SERVICE=$cgroups/rosetest-jvm-$$
+mkdir "$SERVICE"
+cat > setup.sh <<SH
+#!/bin/sh
+echo \$\$ > "\$SERVICE/cgroup.procs"
+JAVA_TOOL_OPTIONS=\$ROSE_JAVA_TOOL_OPTIONS_n1 setsid java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim quiet 2000000000 1 > service.out 2>&1 &
+pid=\$!
+until grep -q step service.out; do kill -0 \$pid || exit 1; sleep 0.05; done
+echo \$pid > service.pid
+SH
+chmod +x setup.sh
+cat > attached.toml <<'TOML'
+name = "jvm"
+[deployment]
+network = "host"
+setup = ["./setup.sh"]
+[[node]]
+name = "n1"
+attach = { pid_file = "service.pid" }
+[workload]
+command = ["sh", "-c", 'until grep -q "populated 0" "$SERVICE/cgroup.events"; do sleep 0.05; done']
+timeout = "60s"
+[oracle]
+command = ["sh", "-c", 'grep -q "populated 0" "$SERVICE/cgroup.events"']
+TOML
+expect 0 "$rose" replay crash_schedule.toml -c attached.toml --runs 1 --allow-attached
+says out 'fault die: fired in 1 of 1 run'
+echo 1 > "$SERVICE/cgroup.kill"
+until_true 10 rmdir "$SERVICE"
