@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 
 namespace rose {
 namespace {
@@ -70,6 +71,19 @@ std::string format_size(std::uint64_t bytes) {
   if (bytes >= (1U << 20)) return fmt::format("{:.3g} MiB", static_cast<double>(bytes) / (1 << 20));
   if (bytes >= (1U << 10)) return fmt::format("{:.3g} KiB", static_cast<double>(bytes) / (1 << 10));
   return fmt::format("{} B", bytes);
+}
+
+std::string wall_clock(std::int64_t ns) {
+  std::int64_t rest = ns % 1'000'000'000;
+  auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
+  if (rest < 0) {
+    rest += 1'000'000'000;
+    --seconds;
+  }
+  std::tm time{};
+  ::gmtime_r(&seconds, &time);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:09} UTC", time.tm_year + 1900, time.tm_mon + 1,
+                     time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec, rest);
 }
 
 }  // namespace rose

@@ -17,6 +17,8 @@ inline constexpr std::int64_t kSecond = 1'000'000'000;  // ns
 // The shortest exact form that parse_duration_ns reads back: 12000000000 -> "12s", 1500000000 -> "1.5s".
 // Rounded to whole milliseconds.
 [[nodiscard]] std::string format_duration(std::int64_t ns);
+// A time since 1970: "2025-11-21 20:00:00.123456789 UTC".
+[[nodiscard]] std::string wall_clock(std::int64_t ns);
 
 // "64MiB", "512KiB", "1GiB", "4096B" -> bytes.
 [[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);

@@ -165,7 +165,7 @@ std::string describe_dump(const std::string& file, const trace::Trace& trace) {
   std::string text = fmt::format("{}: {} events", file, trace.events.size());
   if (!trace.meta.host.empty()) text += " of " + trace.meta.host;
   if (!trace.events.empty())
-    text += fmt::format(", {} to {}", report::wall_clock(trace.events.front().ts_ns), report::wall_clock(trace.events.back().ts_ns));
+    text += fmt::format(", {} to {}", wall_clock(trace.events.front().ts_ns), wall_clock(trace.events.back().ts_ns));
   if (trace.meta.lost != 0) text += fmt::format(", {} lost", trace.meta.lost);
   if (!trace.meta.trigger.empty()) text += ", written by " + trace.meta.trigger;
   return text;

@@ -12,7 +12,7 @@ report::PageContext page_context(std::vector<std::string> nodes) {
   report::PageContext context;
   context.nonce = report::fresh_nonce();
   context.nodes = std::move(nodes);
-  context.environment.emplace_back("Made", report::wall_clock(wall_ns()).substr(0, 19) + " UTC");
+  context.environment.emplace_back("Made", wall_clock(wall_ns()).substr(0, 19) + " UTC");
   context.environment.emplace_back("By", std::string("rose ") + ROSE_VERSION);
   utsname machine{};
   if (::uname(&machine) == 0)

@@ -31,6 +31,7 @@
 #include "kernel/lru.h"
 #include "kernel/privilege.h"
 #include "kernel/syscalls.h"
+#include "observe/clock_steps.h"
 #include "observe/decode.h"
 #include "observe/function_watch.h"
 #include "observe/network_watch.h"
@@ -178,7 +179,8 @@ class KernelTracer final : public Tracer {
   // Every pause that counts is seen at least twice.
   const std::int64_t sample_ns_ = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   Waits waits_{options_.pause_ns, sample_ns_};
-  std::int64_t begin_wall_ns_ = 0, begin_ns_ = 0;
+  std::int64_t begin_ns_ = 0;
+  ClockSteps clock_steps_{wall_offset_ns()};
 
   std::mutex ends_mutex_;  // held for moments only: the reader never waits for whoever takes them
   std::vector<ProcessEnd> ends_;
@@ -421,7 +423,6 @@ Result<void> KernelTracer::begin() {
       return fail_errno(ErrorKind::environment, "cannot wait for the ring buffer", errno);
     }
   }
-  begin_wall_ns_ = wall_ns();
   begin_ns_ = monotonic_ns();
   ROSE_TRY(reader_, start_thread([this] { run(); }));
   return attach();
@@ -457,6 +458,7 @@ void KernelTracer::run() {
     if (places_.changed()) network_.follow();
     if (const std::int64_t now = monotonic_ns(); now - sampled_ns >= sample_ns_) {
       sampled_ns = now;
+      clock_steps_.look(now, wall_offset_ns);
       sample_waits();
       forget_pauses_that_were_none();
     }
@@ -791,13 +793,14 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   meta.memory = options_.memory;
   meta.network_delay_ns = options_.network_delay_ns;
   meta.pause_ns = options_.pause_ns;
-  meta.begin_ns = begin_wall_ns_;
+  meta.begin_ns = begin_ns_ + offset;  // as all times of the dump
   meta.end_ns = meta.wall_base_ns;
   for (const auto& target : targets_) {
     meta.nodes.push_back(target.node);
     for (const auto& address : target.addresses) meta.addresses.push_back(target.node + "=" + address);
   }
   meta.handshakes = network_.handshakes(offset);
+  meta.clock = clock_steps_.sentences(meta.host.empty() ? meta.node : meta.host, offset);
   const auto sum = stats();
   meta.lost = sum.lost;
   meta.suppressed = sum.suppressed;

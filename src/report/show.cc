@@ -32,19 +32,6 @@ constexpr std::string_view kTypeNames = "scf, af, nd, ps, sys";
 
 }  // namespace
 
-std::string wall_clock(std::int64_t ns) {
-  std::int64_t rest = ns % 1'000'000'000;
-  auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
-  if (rest < 0) {
-    rest += 1'000'000'000;
-    --seconds;
-  }
-  std::tm time{};
-  ::gmtime_r(&seconds, &time);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:09} UTC", time.tm_year + 1900, time.tm_mon + 1,
-                     time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec, rest);
-}
-
 Result<std::int64_t> parse_moment(std::string_view option, std::string_view text, const Trace& trace) {
   const std::string hint =
       "a time is 2.5s (after the first event), -10s (before the last), or wall-clock nanoseconds since 1970";

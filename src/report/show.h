@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "base/text.h"
 #include "trace/event.h"
 
@@ -37,8 +38,6 @@ struct ShowFilter {
 
 // "openat ENOENT /var/lib/x/snapshot.0", without time, node and process; one line.
 [[nodiscard]] std::string describe(const trace::Trace& trace, const trace::Event& event);
-// "2025-11-21 20:00:00.123456789 UTC"
-[[nodiscard]] std::string wall_clock(std::int64_t ns);
 
 // Each calls `out` with whole lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/units.h"
 #include "trace/limits.h"
 
 namespace rose::trace {
@@ -138,6 +139,11 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
   // point: times of today need more bits than that has.
   const double since = (static_cast<double>(ts_ns - begin_ns) - ahead_begin) / (1 + slope);
   return ts_ns - std::llround(ahead_begin + slope * since);
+}
+
+std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns) {
+  return fmt::format("{}: the clock was set {} by {} at {}; earlier times are told as if it had been right before", host,
+                     change_ns < 0 ? "back" : "forward", format_duration(std::abs(change_ns)), wall_clock(at_ns));
 }
 
 std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts) {

@@ -26,6 +26,9 @@ struct Handshake {
 // Nothing when it is no such line: dumps come from anywhere.
 [[nodiscard]] std::optional<Handshake> to_handshake(std::string_view line);
 
+// A sentence of Meta::clock: the clock of `host` was set at `at_ns` (as it is since) by `change_ns`.
+[[nodiscard]] std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns);
+
 // How far a clock is ahead of another, between these bounds.
 struct ClockBound {
   static constexpr std::int64_t kNone = std::int64_t{1} << 62;  // no bound on this side: -kNone, kNone

@@ -137,7 +137,7 @@ struct Meta {
   std::vector<std::string> addresses;
   std::uint64_t pairs_evicted = 0;      // connections forgotten for lack of memory: their silences are not in the dump
   std::vector<std::string> handshakes;  // lines of trace/clock.h: what ties this host's clock to others'
-  std::vector<std::string> clock;       // sentences: what a merge found of the hosts' clocks
+  std::vector<std::string> clock;       // sentences: when the host's clock was set, what a merge found of the hosts' clocks
 };
 
 struct Trace {

@@ -159,12 +159,46 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   unite(into.clock, meta.clock);
 }
 
+// How much later the clock of this boot was set forward between the dump `meta` and the latest dump, `latest`: 0 when it was not.
+std::int64_t set_since(const Meta& meta, const Meta& latest) {
+  constexpr std::int64_t kLeast = 1'000'000;  // below that it may be the reading
+  if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 || latest.wall_base_ns == 0) return 0;
+  const std::int64_t change = (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
+  if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;  // dumps come from anywhere
+  const std::int64_t wall = meta.wall_base_ns + change;
+  return wall < 1 || wall > kLatestTs ? 0 : change;
+}
+
+// Dumps of one boot between which its clock was set: all on the clock as the latest of them has it. Empty when there are none.
+std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std::vector<Host>& hosts) {
+  std::vector<Trace> set;
+  for (const Host& host : hosts) {
+    const auto latest = *std::max_element(host.traces.begin(), host.traces.end(), [&](std::size_t a, std::size_t b) {
+      return traces[a].meta.monotonic_base_ns < traces[b].meta.monotonic_base_ns;
+    });
+    for (const auto i : host.traces) {
+      const std::int64_t change = set_since(traces[i].meta, traces[latest].meta);
+      if (change == 0) continue;
+      if (set.empty()) set = traces;
+      HostClock clock;
+      clock.known = true;
+      clock.ahead_begin = clock.ahead_end = -static_cast<double>(change);
+      Meta& meta = set[i].meta = moved(traces[i].meta, clock);
+      meta.wall_base_ns = meta.monotonic_base_ns + (traces[latest].meta.wall_base_ns - traces[latest].meta.monotonic_base_ns);
+      if (traces[latest].meta.clock.empty()) meta.clock.push_back(step_text(host.name, traces[latest].meta.wall_base_ns, change));
+      for (Event& event : set[i].events) event.ts_ns = std::clamp<std::int64_t>(event.ts_ns + change, 1, kLatestTs);
+    }
+  }
+  return set;
+}
+
 }  // namespace
 
 Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& options, std::vector<MergedClock>* clocks) {
   Trace merged;
   if (traces.empty()) return merged;
   const auto hosts = hosts_of(traces);
+  if (const std::vector<Trace> set = on_latest_clocks(traces, hosts); !set.empty()) return merge(set, options, clocks);
   std::vector<HostClock> found(hosts.size());
   if (options.estimate_clocks) {
     std::vector<HostHandshakes> seen(hosts.size());

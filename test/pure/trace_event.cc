@@ -76,6 +76,41 @@ TEST_CASE("merging keeps every event, in order of time, stably", "[event]") {
   }
 }
 
+TEST_CASE("dumps of one boot are merged on one clock, though it was set between them", "[event]") {
+  constexpr std::int64_t kWall = 1'763'755'200'000'000'000;
+  const auto dump = [](std::int64_t monotonic, std::int64_t wall_offset, std::int64_t event_monotonic) {
+    Trace trace;
+    trace.meta.node = trace.meta.host = "h1";
+    trace.meta.boot_id = "boot1";
+    trace.meta.monotonic_base_ns = monotonic;
+    trace.meta.wall_base_ns = monotonic + wall_offset;
+    trace.meta.begin_ns = 1'000'000'000 + wall_offset;
+    trace.meta.end_ns = monotonic + wall_offset;
+    Event event;
+    event.ts_ns = event_monotonic + wall_offset;
+    trace.events.push_back(event);
+    return trace;
+  };
+  const int way = GENERATE(1, -1);
+  const std::int64_t change = way * std::int64_t{3'600'000'000'000};
+  const Trace before = dump(10'000'000'000, kWall, 9'000'000'000), after = dump(30'000'000'000, kWall + change, 29'000'000'000);
+  const bool swapped = GENERATE(false, true);
+  const Trace merged = swapped ? merge({after, before}) : merge({before, after});
+  REQUIRE(merged.events.size() == 2);
+  CHECK(merged.events[0].ts_ns == 9'000'000'000 + kWall + change);
+  CHECK(merged.events[1].ts_ns - merged.events[0].ts_ns == 20'000'000'000);
+  CHECK(merged.meta.begin_ns == 1'000'000'000 + kWall + change);
+  CHECK(merged.meta.end_ns == 30'000'000'000 + kWall + change);
+  CHECK(merged.meta.wall_base_ns - merged.meta.monotonic_base_ns == kWall + change);
+  REQUIRE(merged.meta.clock.size() == 1);
+  CHECK(merged.meta.clock[0].find(change < 0 ? "h1: the clock was set back by 1h at 2025-11-21 1" : "h1: the clock was set forward by 1h at 2025-11-21 2") == 0);
+  // A reading is never exact, and another boot has another clock.
+  CHECK(merge({before, dump(30'000'000'000, kWall + 900'000, 1)}).meta.clock.empty());
+  Trace other = after;
+  other.meta.boot_id = "boot2";
+  CHECK(merge({before, other}).events[0].ts_ns == before.events[0].ts_ns + (change < 0 ? change + 20'000'000'000 : 0));
+}
+
 TEST_CASE("merging combines the headers", "[event]") {
   Trace a;
   a.meta.node = "h1";

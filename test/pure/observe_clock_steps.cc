@@ -1,0 +1,51 @@
+// When the wall clock is taken to have been set: scripted readings.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "observe/clock_steps.h"
+
+using rose::observe::ClockSteps;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kOffset = 1'763'755'200 * kSecond;
+
+}  // namespace
+
+TEST_CASE("a step is told with its size and its time on the clock as it is since") {
+  ClockSteps steps(kOffset);
+  std::int64_t offset = kOffset;
+  const auto read = [&] { return offset; };
+  steps.look(1 * kSecond, read);
+  offset += 900'000;  // a reading that is not exact
+  steps.look(2 * kSecond, read);
+  CHECK(steps.sentences("h1", offset).empty());
+  offset = kOffset + 3600 * kSecond;
+  steps.look(3 * kSecond, read);
+  steps.look(4 * kSecond, read);
+  offset -= 2 * kSecond;
+  steps.look(5 * kSecond, read);
+  CHECK(steps.sentences("h1", offset) ==
+        std::vector<std::string>{
+            "h1: the clock was set forward by 1h at 2025-11-21 21:00:01.000000000 UTC; earlier times are told as if it had been right before",
+            "h1: the clock was set back by 2s at 2025-11-21 21:00:03.000000000 UTC; earlier times are told as if it had been right before"});
+}
+
+TEST_CASE("who is interrupted between two clocks makes no step") {
+  ClockSteps steps(kOffset);
+  int reads = 0;
+  steps.look(kSecond, [&] { return ++reads == 1 ? kOffset + 5'000'000 : kOffset; });
+  CHECK(reads == 2);
+  CHECK(steps.sentences("h1", kOffset).empty());
+}
+
+TEST_CASE("of very many steps the latest are told, and how many there were before") {
+  ClockSteps steps(kOffset);
+  for (int i = 1; i <= 40; ++i) steps.look(i * kSecond, [&] { return kOffset + i * kSecond; });
+  const auto told = steps.sentences("h1", kOffset + 40 * kSecond);
+  REQUIRE(told.size() == 33);
+  CHECK(told[0] == "h1: the clock was set 8 times more before");
+}
