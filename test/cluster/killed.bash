@@ -1,0 +1,56 @@
+# Sourced after common.bash by the tests of a rose that is killed (-9) while the network between two nodes is ill: a node `a`
+# that sleeps, a node `b` that serves, and a workload that says where they are.
+
+cat > workload.sh <<'SH'
+#!/bin/sh
+printf 'netns=%s\nip=%s\ncgroup=%s\n' "${ROSE_NETNS_a:-}" "$ROSE_IP_b" "$ROSE_CGROUP_a" > began.new
+mv began.new began
+sleep 60
+SH
+chmod +x workload.sh
+
+# deployment NETWORK: writes rose.toml.
+deployment() {
+  cat > rose.toml <<TOML
+name = "killed"
+[deployment]
+network = "$1"
+$([ "$1" = host ] || echo 'subnet = "10.251.13.0/24"')
+[[node]]
+name = "a"
+command = ["/bin/sleep", "1000"]
+[[node]]
+name = "b"
+command = ["python3", "-m", "http.server", "7811"]
+ready = { tcp = 7811, timeout = "60s" }
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["/bin/true"]
+TOML
+}
+
+# connects: does a reach b in half a second, from its namespace or its cgroup?
+connects() {
+  if [ -n "$netns" ]; then
+    nsenter --net=/run/netns/"$netns" timeout 0.5 bash -c "exec 3<>/dev/tcp/$ip/7811" 2>/dev/null
+  else
+    bash -c "echo \$\$ > $cgroup/cgroup.procs; exec timeout 0.5 bash -c 'exec 3<>/dev/tcp/$ip/7811'" 2>/dev/null
+  fi
+}
+not() { ! "$@"; }
+
+# killed WHAT: replays schedule.toml, kills rose once a no longer reaches b, and b is reached again at once. Then heals.
+killed() {
+  rm -rf report
+  "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &
+  pid=$!
+  until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
+  . ./report/runs/run-0001/began
+  until_true 60 not connects || fail "$1: nothing was cut or held back"
+  kill -9 $pid
+  wait $pid 2>/dev/null || true
+  until_true 30 connects || fail "$1: still cut or held back"
+  expect 0 "$rose" heal
+  if [ -n "$netns" ]; then [ ! -e /run/netns/"$netns" ] || fail "$netns was left"; fi
+}
