@@ -174,6 +174,7 @@ class Case:
         self.profile = commands.work / "profile.json"
         self.dump = commands.work / "incident.dump"
         self.dumps = [self.dump]  # what is diagnosed
+        self.logs = []  # or this: "node=file"
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
@@ -192,8 +193,8 @@ class Case:
                 raise Failed(f"{what}: exit {status}" + (f" ({reason[-1].removeprefix('rose: error: ')})" if reason else ""))
         return status, out
 
-    def rose_json(self, what, *arguments, limit=None, accept=(0, 1, 4)):
-        status, out = self.step(what, [self.rose, *map(str, arguments), "--json"], limit, accept)
+    def rose_json(self, what, *arguments, limit=None, accept=(0, 1, 4), env=None):
+        status, out = self.step(what, [self.rose, *map(str, arguments), "--json"], limit, accept, env)
         try:
             return status, json.loads(out)
         except json.JSONDecodeError as error:
@@ -229,19 +230,32 @@ class Case:
             figures["source"] = "recorded"
             return
         self.learn()
-        figures["source"] = "incident"
+        figures["source"] = "logs" if self.options.logs else "incident"
         tries = self.facts.get("trace_tries", TRACE_TRIES)
         for attempt in range(1, tries + 1):
-            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile,
-                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump)
+            runs = Path(tempfile.mkdtemp(prefix="incident-", dir=self.commands.work))
+            runs.chmod(0o711)
+            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile, "--keep",
+                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump, env={"TMPDIR": str(runs)})
             figures["trace_tries"] = attempt
             if status == 0:
                 figures["events"] = sum(result["events"].values())
+                if self.options.logs:
+                    self.collect_logs(config, runs)
                 if production:
                     self.split_by_host(hosts)
                 return
             say(f"    the bug did not show: {result.get('reason', '')}; incident: {result.get('incident')}")
         raise Failed(f"the bug did not show in {tries} incidents")
+
+    def collect_logs(self, config, runs):
+        """The logs of the incident's run as they are; the same files that the diagnosis reads of its own runs."""
+        for node in tomllib.loads((self.folder / config).read_text())["node"]:
+            folder = next(runs.glob(f"rose-runs/*/run-*/{node['name']}"))
+            files = [folder / name for name in ("stdout.log", "stderr.log", *node.get("logs", []))]
+            self.logs += [f"{node['name']}={file}" for file in files if file.is_file() and file.stat().st_size]
+        if not self.logs:
+            raise Failed("the incident left no logs")
 
     def split_by_host(self, hosts):
         """One dump a host, as tracers beside the system write them: none of them knows of the others, or of a workload."""
@@ -256,14 +270,16 @@ class Case:
             lines.write_text("\n".join([json.dumps({"meta": meta}), *events]) + "\n")
             self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
 
-    def traced(self):
+    def evidence(self):
         hosts = self.facts.get("production", {}).get("map", {})
         mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
+        if self.options.logs:
+            return [*(word for entry in self.logs for word in ("--log", entry)), *mapped, "-c", "rose.toml"]
         return ["--trace", *self.dumps, *mapped, "-c", "rose.toml", "--profile", self.profile]
 
     def plan(self, figures, found):
         """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
-        _, plan = self.rose_json("plan", "diagnose", "--plan", *self.traced(), accept=(0,))
+        _, plan = self.rose_json("plan", "diagnose", "--plan", *self.evidence(), accept=(0,))
         fault = (found.get("fault") or [{}])[0]
         root = self.facts.get("root") or {key: fault[key] for key in ("kind", "node", "syscall", "error") if key in fault}
         root = {key: value for key, value in root.items() if not (isinstance(value, str) and value.startswith("@"))}
@@ -274,7 +290,7 @@ class Case:
     def diagnose(self, figures):
         began = time.monotonic()
         try:
-            _, found = self.rose_json("diagnose", "diagnose", *self.traced(), "-o", self.schedule, "--report", self.record,
+            _, found = self.rose_json("diagnose", "diagnose", *self.evidence(), "-o", self.schedule, "--report", self.record,
                                       limit=self.options.limit)
         finally:
             figures["seconds"] = time.monotonic() - began
@@ -428,6 +444,14 @@ def level_cell(figures):
     return cell(figures.get("level") or None)
 
 
+def logs_cell(figures):
+    """What the same incident took when only its logs were left."""
+    logs = figures.get("from_logs")
+    if not logs:
+        return "–"
+    return f"{plural(logs['schedules'], 'schedule')}, {plural(finding_runs(logs), 'run')}" if logs["solved"] else state_cell(logs)
+
+
 def words_cell(figures):
     """What must happen; the rate and what was left out stand elsewhere."""
     lines = [line.strip() for line in (figures.get("words") or "").splitlines() if line.strip()]
@@ -436,6 +460,10 @@ def words_cell(figures):
 
 def state_cell(figures):
     return "yes" if figures["solved"] else "**no**: " + cell((figures.get("failure") or "").split("; ")[0])
+
+
+def plural(count, one):
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
 def number_cell(value, form):
@@ -454,6 +482,7 @@ PLANTED = [
     ("seconds", lambda f: number_cell(f.get("seconds"), ".0f")),
     ("blind search", blind_cell),
     ("solved", state_cell),
+    ("from logs alone", logs_cell),
 ]
 
 
@@ -494,6 +523,7 @@ BUGS = [
     ("without faults", control_cell),
     ("fixed version", fixed_cell),
     ("solved", state_cell),
+    ("from logs alone", logs_cell),
 ]
 
 
@@ -514,6 +544,15 @@ def planted_summary(rows):
         lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit; "
                      f"{sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of {len(blind)} cases at 80 % or more")
     return lines
+
+
+def logs_summary(rows):
+    rows = [row["from_logs"] for row in rows if row.get("from_logs")]
+    if not rows:
+        return []
+    runs = [finding_runs(row) - (row.get("confirm_runs") or 0) for row in rows if row["solved"]]
+    return [f"- from logs alone, without a dump and a profile: {sum(row['solved'] for row in rows)} of {len(rows)} solved" +
+            (f", median {statistics.median(runs):g} runs before confirmation" if runs else "")]
 
 
 def bugs_summary(rows):
@@ -544,6 +583,9 @@ def read_figures(folder):
     rows = []
     for file in sorted(folder.glob("*/figures.json")):
         rows.append(json.loads(file.read_text()))
+        logs = file.with_name("from_logs.json")
+        if logs.exists():
+            rows[-1]["from_logs"] = json.loads(logs.read_text())
     return rows
 
 
@@ -557,7 +599,7 @@ def table_of(kind, rows):
     columns, summary = KINDS[kind]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
-    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows))
+    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows))
 
 
 def refresh_table(folder, table):
@@ -594,6 +636,8 @@ def options_of(arguments):
     parser.add_argument("cases", nargs="*", help="their names (default: all)")
     parser.add_argument("--only-table", action="store_true", help="measure nothing, write the table from the kept figures")
     parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder")
+    parser.add_argument("--logs", action="store_true",
+                        help="diagnose from the incident's logs alone, without dump and profile; kept in from_logs.json, without blind search and control")
     parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders")
     parser.add_argument("--no-blind", dest="blind", action="store_false", help="without the blind search")
     parser.add_argument("--no-control", dest="control", action="store_false", help="without the fault-free control runs")
@@ -603,7 +647,12 @@ def options_of(arguments):
     parser.add_argument("--limit", type=int, default=LIMITS["diagnose"], help="seconds one diagnosis may take (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
     parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.logs:
+        if options.recorded or options.record:
+            parser.error("--logs makes the incident anew and keeps no recording: without --recorded and --record")
+        options.blind = options.control = False
+    return options
 
 
 def find_rose(folder):
@@ -681,7 +730,7 @@ def main(arguments):
                 continue
             measured.append(figures)
             if options.figures:
-                (case / "figures.json").write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+                (case / ("from_logs.json" if options.logs else "figures.json")).write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
             say(f"  {one_line(figures)}")
     except KeyboardInterrupt:
         say("measure: interrupted")
