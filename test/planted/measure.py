@@ -597,6 +597,7 @@ def when_and_where(rows):
 
 def table_of(kind, rows):
     columns, summary = KINDS[kind]
+    columns = [column for column in columns if column[1] is not logs_cell or any(row.get("from_logs") for row in rows)]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
     return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows))
