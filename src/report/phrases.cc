@@ -47,7 +47,7 @@ void append_call(std::string& out, const Event& e) {
 // the node's own address.
 static bool names_own_address(const Event& e) {
   if (e.syscall < 0) return false;
-  const std::string_view call = kernel::syscall_name(e.syscall);
+  const std::string call = kernel::syscall_name(e.syscall);
   if (call == "bind" || call == "listen") return true;
   return (call == "accept" || call == "accept4") && e.type == EventType::scf;
 }
