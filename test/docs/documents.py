@@ -219,7 +219,7 @@ def check_licences():
     if len(files) < 10:
         fail(f"only {len(files)} files were found in bpf/")
     for file in files:
-        if "SPDX-License-Identifier: GPL-2.0-only OR MIT" not in file.read_text().partition("*/")[0]:
+        if "SPDX-License-" + "Identifier: GPL-2.0-only OR MIT" not in file.read_text().partition("*/")[0]:
             fail(f"{file.relative_to(root)} does not open with its licence (SPDX-License-Identifier)")
 
 
