@@ -155,6 +155,7 @@ TEST_CASE("a clock drifts, and stands still", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"watch"});
   rig.watch(kClock, {"watch"});
+  const std::int64_t before = monotonic_ns();
   rig.start(R"(
 [[fault]]
 id = "fast"
@@ -168,16 +169,20 @@ node = "n2"
 freeze = true
 shift = "+1h"
 )");
-  const std::int64_t began = monotonic_ns();
   const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
-  REQUIRE(eventually([&] { return monotonic_ns() - began > kSecond; }));
-  const double later = rig.shown("now", 0)->libc;
-  const auto passed = static_cast<double>(monotonic_ns() - began) / 1e3;
-  // Twice as much ahead as has passed; less what the looking took, which is not known.
-  CHECK(later - fast > 1.6 * 1e6);
-  CHECK(later - fast <= 2 * passed + 10 * kMs);
-  const double stood = rig.shown("now", 1)->libc;
-  CHECK(still - stood > 0.8e6);
+  const std::int64_t began = monotonic_ns();
+  // Who shows a clock may be kept from running before it can say what it saw: the longer one looks, the less that is of the whole.
+  double later = 0, stood = 0;
+  REQUIRE(eventually(
+      [&] {
+        const auto passed = static_cast<double>(monotonic_ns() - began) / 1e3;
+        later = rig.shown("now", 0)->libc;
+        stood = rig.shown("now", 1)->libc;
+        return passed > 1e6 && later - fast >= 2 * 0.95 * passed && still - stood >= 0.95 * passed;
+      },
+      120 * kSecond));
+  // No more than twice as much ahead as has passed since before it began.
+  CHECK(later <= 2 * static_cast<double>(monotonic_ns() - before) / 1e3);
   CHECK(stood < kHour);
 }
 
@@ -215,7 +220,7 @@ shift = "-1h"
       }
       // Not an hour; and of 300 ms at three times the speed not all.
       return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
-    }));
+    }, 300 * kSecond));
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.said("spoiled", node));
