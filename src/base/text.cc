@@ -10,31 +10,6 @@
 
 namespace rose {
 
-bool glob_match(std::string_view pattern, std::string_view text) {
-  // Greedy with one backtrack point: the last '*' seen. Linear space, no recursion, so a hostile
-  // pattern costs at most |pattern| * |text|.
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   if (word.size() > 64) return best;  // no slip of the pen, and the search below costs its length

@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace rose {
+#include "base/glob.h"
 
-// '*' matches any run of characters, '/' included; '?' one character; everything else itself.
-[[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
+namespace rose {
 
 // The candidate nearest to `word` by edit distance, when near enough to be a slip; else "".
 [[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string>& candidates);

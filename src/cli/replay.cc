@@ -180,14 +180,11 @@ Result<int> replay_one(const Test& test, const Replaying& how) {
   ROSE_CHECK(replay::check_jobs(test.config, jobs));
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
-  report::SuiteReport suite;  // of one
-  suite.expect_fixed = options.expect == "fixed";
   ROSE_TRY(report::ReplayReport report, replay_test(test, how, jobs, folder));
   if (!options.junit.empty()) ROSE_CHECK(write_file(options.junit, report::replay_junit(report)));
   if (!options.tap.empty()) ROSE_CHECK(write_file(options.tap, report::replay_tap(report)));
   print(how.common.json ? report::replay_json(report) : report::replay_text(report));
-  suite.entries.push_back({test.what.name, std::move(report), std::nullopt});
-  return suite.exit_code();
+  return report::SuiteEntry{test.what.name, std::move(report), std::nullopt}.exit_code();
 }
 
 // Tests side by side, those whose runs share the host's network each alone. Results in the order of the tests.
@@ -265,7 +262,7 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   ROSE_CHECK(cancel::install());
   export_own_name();
   const Replaying how{options, common, quarantine, !query.is_single()};
-  return query.is_single() ? replay_one(tests.front(), how) : replay_several(tests, how);
+  return how.several ? replay_several(tests, how) : replay_one(tests.front(), how);
 }
 
 }  // namespace

@@ -5,12 +5,11 @@
 
 #include "base/text.h"
 #include "diagnose/extract.h"
+#include "diagnose/words.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 
-using schedule::Condition;
-using schedule::ConditionKind;
 using trace::EventType;
 
 namespace {

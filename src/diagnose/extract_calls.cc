@@ -389,10 +389,6 @@ Peer Extractor::read_peer(std::string_view text, Interner& texts) const {
   return peer;
 }
 
-bool Extractor::own_socket(std::string_view syscall) {
-  return syscall == "accept" || syscall == "accept4" || syscall == "bind" || syscall == "listen";
-}
-
 std::string Extractor::peer_glob(const ScfGroup& group) const {
   const auto it = group_peers_.find(group.key.peer);
   if (group.key.peer == 0 || it == group_peers_.end()) return "";
@@ -434,7 +430,7 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   if (!group.nameless && takes_path) glob = path_glob(path, name(node));
   if (!glob.empty()) fault.call.path = glob;
   const std::string peer = takes_peer ? peer_glob(group) : std::string{};
-  if (own_socket(syscall)) {
+  if (kernel::names_own_address(syscall)) {
     // Nobody has come yet: what the dump notes is the address that the node itself listens at.
     const auto at = group_peers_.find(group.key.peer);
     if (takes_peer && at != group_peers_.end() && at->second.port != 0) fault.call.local = fmt::format(":{}", at->second.port);

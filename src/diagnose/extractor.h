@@ -18,11 +18,10 @@
 #include "diagnose/extract.h"
 #include "diagnose/network.h"
 #include "base/units.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 
-using schedule::Fault;
-using schedule::FaultKind;
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
@@ -183,9 +182,6 @@ class Extractor {
   double runs_in_window() const;
 
   Peer read_peer(std::string_view text, Interner& texts) const;
-
-  // Calls on a socket that has no peer, only an address of its own.
-  static bool own_socket(std::string_view syscall);
 
   // The peer as the test deployment will show it.
   std::string peer_glob(const ScfGroup& group) const;

@@ -16,6 +16,7 @@
 #include "diagnose/diagnose.h"
 #include "diagnose/survey.h"
 #include "diagnose/thresholds.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 

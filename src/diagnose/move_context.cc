@@ -13,15 +13,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
-using schedule::FaultKind;
-using schedule::FaultOutcome;
-using schedule::OracleAnswer;
-using schedule::RunResult;
-using schedule::Schedule;
-
 constexpr std::size_t kMostContext = 10;    // conditions of one fault
 constexpr std::size_t kMostEvents = 64;     // looked at before one fault
 constexpr int kMostUnseen = 2;              // events skipped in runs because no node shows them

@@ -8,9 +8,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Fault;
-using schedule::FaultKind;
-
 class CallGroupMove final : public Move {
  public:
   explicit CallGroupMove(const World& world) : world_(world) {

@@ -10,11 +10,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Fault;
-using schedule::FaultKind;
-using schedule::OracleAnswer;
-using schedule::Schedule;
-
 constexpr double kFirstOnes = 0.5;     // of the belief goes to early calls, as 1/n; the rest to all alike
 constexpr int kFewCalls = 3;           // a range of so few is not halved any more
 constexpr double kRangeShows = 0.9;    // a range with the right call in it shows the bug, where ranges work at all

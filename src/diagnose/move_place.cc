@@ -17,15 +17,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
-using schedule::FaultKind;
-using schedule::FaultOutcome;
-using schedule::OracleAnswer;
-using schedule::RunResult;
-using schedule::Schedule;
-
 constexpr std::size_t kMostPlaces = 96;      // tries inside one function
 constexpr std::size_t kMostRest = 32;        // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run

@@ -14,11 +14,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Condition;
-using schedule::Fault;
-using schedule::FaultKind;
-using schedule::Schedule;
-
 constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
 constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults

@@ -12,11 +12,6 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
-using schedule::FaultKind;
-
 constexpr std::int64_t kLongestDelay = 20 * kSecond;   // a call that is held longer is a pause, a packet a cut
 constexpr std::int64_t kHealsWith = kSecond;           // what happens so shortly before a cut ends may be why
 constexpr std::size_t kComeAndGo = 3;                  // silences of one pair at one time: a bad link, not a cut

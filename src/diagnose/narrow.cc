@@ -6,12 +6,10 @@
 #include <cmath>
 
 #include "diagnose/simplify.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
-
-using schedule::Fault;
-using schedule::Schedule;
 
 std::string unit_name(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
 

@@ -16,11 +16,7 @@
 namespace rose::diagnose {
 namespace {
 
-using schedule::Fault;
-using schedule::OracleAnswer;
 using schedule::RateTest;
-using schedule::RunResult;
-using schedule::Schedule;
 using schedule::Series;
 using schedule::Tally;
 using schedule::Verdict;

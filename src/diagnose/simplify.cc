@@ -4,15 +4,10 @@
 
 #include "base/units.h"
 #include "diagnose/extract.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
-
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
-using schedule::FaultKind;
-using schedule::Schedule;
 
 constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not made shorter than this
 

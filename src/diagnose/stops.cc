@@ -5,15 +5,10 @@
 
 #include "base/text.h"
 #include "diagnose/context.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
-
-using schedule::CallMatch;
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
-using schedule::FaultKind;
 
 constexpr std::size_t kMostStops = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones

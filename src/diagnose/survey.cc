@@ -5,13 +5,10 @@
 #include <algorithm>
 
 #include "diagnose/context.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
-
-using schedule::Condition;
-using schedule::ConditionKind;
-using schedule::Fault;
 
 constexpr int kUnmeetable = 1'000'000'000;  // times: a condition that is only counted
 

@@ -12,7 +12,7 @@ constexpr std::size_t kWidth = 118;
 constexpr std::size_t kMostComment = 1200;  // bytes of one
 
 // Comments take no control characters, and no byte that is not UTF-8.
-std::string printable(std::string_view text) {
+std::string comment_text(std::string_view text) {
   std::string out;
   while (!text.empty() && out.size() < kMostComment) {
     const std::size_t length = utf8_length(text);
@@ -62,7 +62,7 @@ class Text {
   }
   // Wrapped; lines after the first are indented by `hang`.
   void comment(std::string_view text, std::string_view lead = "# ", std::size_t hang = 0) {
-    const std::string clean = printable(text);
+    const std::string clean = comment_text(text);
     std::string at(lead);
     bool begun = false;
     for (std::size_t i = 0; i < clean.size();) {
@@ -83,7 +83,7 @@ class Text {
     if (comment.empty())
       line(head);
     else if (head.size() + comment.size() + 6 <= kWidth + 20)
-      line(head + "   # " + printable(comment));
+      line(head + "   # " + comment_text(comment));
     else {
       this->comment(comment);
       line(head);
@@ -113,7 +113,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   for (std::size_t i = 0; i < node.about.size(); ++i) text.comment(node.about[i], i == 0 ? "# --- " : "# ");
   for (const std::string& doubt : node.doubts) {
     text.comment("LOOK: " + doubt, "# ", 6);
-    draft.doubts.push_back(fmt::format("{}: {}", node.name, printable(doubt)));
+    draft.doubts.push_back(fmt::format("{}: {}", node.name, comment_text(doubt)));
   }
   text.line("[[node]]");
   text.key("name", 7, toml::literal(node.name));
@@ -123,7 +123,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
     text.key("attach", 7, node.attach);
   } else if (node.command.empty()) {
     text.comment("QUESTION: how is it started? " + node.question + ".", "# ", 10);
-    draft.questions.push_back({text.next_line(), "node.command", fmt::format("how is {} started? {}", node.name, printable(node.question)), true});
+    draft.questions.push_back({text.next_line(), "node.command", fmt::format("how is {} started? {}", node.name, comment_text(node.question)), true});
     text.key("command", 7, "\"?\"");
   } else {
     text.line("command = " + list_of(node.command, 10));

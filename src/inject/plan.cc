@@ -202,6 +202,19 @@ Result<void> Planner::make() {
   return {};
 }
 
+static constexpr __u32 chain_kind(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::syscall: return ROSE_CHAIN_SYSCALL;
+    case FaultKind::crash: return ROSE_CHAIN_CRASH;
+    case FaultKind::pause: return ROSE_CHAIN_PAUSE;
+    case FaultKind::partition: return ROSE_CHAIN_PARTITION;
+    case FaultKind::network: return ROSE_CHAIN_NETWORK;
+    case FaultKind::clock: return ROSE_CHAIN_CLOCK;
+    case FaultKind::exception: return ROSE_CHAIN_EXCEPTION;
+  }
+  return 0;
+}
+
 Result<void> Planner::fault(std::size_t index) {
   const Fault& fault = plan_.schedule.faults[index];
   {
@@ -209,35 +222,27 @@ Result<void> Planner::fault(std::size_t index) {
     if (!node) return within(fault, std::move(node).error());
     PlannedChain& chain = plan_.chains[index];
     chain.fault = &fault;
+    chain.data.kind = chain_kind(fault.kind);
     chain.data.node = *node;
     chain.data.duration_ns = static_cast<__u64>(fault.duration_ns);
     switch (fault.kind) {
       case FaultKind::syscall:
-        chain.data.kind = ROSE_CHAIN_SYSCALL;
         ROSE_CHECK(syscall_fault(fault, chain));
         break;
       case FaultKind::crash:
-        chain.data.kind = ROSE_CHAIN_CRASH;
-        ROSE_CHECK(process_fault(fault, chain));
-        break;
       case FaultKind::pause:
-        chain.data.kind = ROSE_CHAIN_PAUSE;
         ROSE_CHECK(process_fault(fault, chain));
         break;
       case FaultKind::partition:
-        chain.data.kind = ROSE_CHAIN_PARTITION;
         ROSE_CHECK(partition(fault, index));
         break;
       case FaultKind::network:
-        chain.data.kind = ROSE_CHAIN_NETWORK;
         ROSE_CHECK(bad_link(fault, index));
         break;
       case FaultKind::clock:
-        chain.data.kind = ROSE_CHAIN_CLOCK;
         ROSE_CHECK(clock(fault, chain));
         break;
       case FaultKind::exception:
-        chain.data.kind = ROSE_CHAIN_EXCEPTION;
         ROSE_CHECK(exception(fault, index));
         break;
     }

@@ -1,36 +1,13 @@
 #include "jvm/names.h"
 
+#include "base/glob.h"
+
 namespace rose::jvm {
 namespace {
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // The text itself, or what follows one of its dots.
 bool ends_at_segment(std::string_view text, std::string_view end) {
-  return ends_with(text, end) && (text.size() == end.size() || text[text.size() - end.size() - 1] == '.');
-}
-
-// Backtracks to the last '*' only: linear but for texts that nobody writes.
-bool glob_fits(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == text[t]))) {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return text.ends_with(end) && (text.size() == end.size() || text[text.size() - end.size() - 1] == '.');
 }
 
 // '$' separates inner classes as '.' does packages; at the end it is Scala's mark of an object.
@@ -168,7 +145,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
 
 bool NamePattern::matches(const Method& method) const {
   if ((method.flags & kBridge) != 0 && !has_parameters_) return false;
-  if ((method.flags & kStatic) != 0 && (method.flags & kSynthetic) == 0 && ends_with(method.source, ".scala") &&
+  if ((method.flags & kStatic) != 0 && (method.flags & kSynthetic) == 0 && method.source.ends_with(".scala") &&
       method.name.find('$') == std::string_view::npos) {
     return false;
   }
@@ -179,7 +156,7 @@ bool NamePattern::matches(const Method& method) const {
   const auto named = [this](std::string_view text) {
     if (!glob_) return ends_at_segment(text, name_);
     for (;;) {
-      if (glob_fits(name_, text)) return true;
+      if (glob_match(name_, text)) return true;
       const auto dot = text.find('.');
       // A wildcard at the front has tried all of them.
       if (dot == std::string_view::npos || name_.front() == '*') return false;
@@ -226,7 +203,7 @@ bool looks_like_java(std::string_view pattern) {
 
 bool is_jvm_source(std::string_view file) {
   for (const std::string_view end : {".java", ".kt", ".scala", ".groovy", ".clj"}) {
-    if (ends_with(file, end)) return true;
+    if (file.ends_with(end)) return true;
   }
   return false;
 }

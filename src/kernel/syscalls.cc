@@ -577,6 +577,10 @@ std::optional<int> syscall_number(std::string_view name) {
   return number;
 }
 
+bool names_own_address(std::string_view syscall) {
+  return syscall == "accept" || syscall == "accept4" || syscall == "bind" || syscall == "listen";
+}
+
 std::vector<std::string> syscall_names() {
   std::vector<std::string> names;
   names.reserve(kTable.size());

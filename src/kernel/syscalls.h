@@ -33,6 +33,8 @@ struct SyscallInfo {
 // Its inverse, "syscall_470" included.
 [[nodiscard]] std::optional<int> syscall_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> syscall_names();
+// Accepting, binding, listening: the address that such a call is about is the caller's own.
+[[nodiscard]] bool names_own_address(std::string_view syscall);
 
 // "EIO" <-> 5. Unknown numbers are written as "E4000" style decimals ("E" + number) and read back.
 [[nodiscard]] std::string errno_name(int err);

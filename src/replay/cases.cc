@@ -82,7 +82,6 @@ Result<fs::path> config_of(const Found& found, const std::string& config) {
     if (fs::exists(folder / config, ignored)) return folder / config;
     if (folder == top || folder.empty() || folder == folder.parent_path()) break;
   }
-  if (fs::exists(top / config, ignored)) return top / config;
   if (fs::exists(config, ignored)) return fs::path(config);
   return fail(ErrorKind::input, fmt::format("{}: no {} beside it or above it", found.schedule.string(), config),
               "put the deployment's configuration there, name one for all with -c ./FILE, or leave it out with --exclude");

@@ -43,13 +43,10 @@ void append_call(std::string& out, const Event& e) {
     out += fmt::format(" = {}", e.result);
 }
 
-// Who will be accepted is not known when the call fails, and whoever binds or listens has no peer yet: what the event names is
-// the node's own address.
+// Of an accept only when it failed: then nobody has come yet.
 static bool names_own_address(const Event& e) {
-  if (e.syscall < 0) return false;
-  const std::string call = kernel::syscall_name(e.syscall);
-  if (call == "bind" || call == "listen") return true;
-  return (call == "accept" || call == "accept4") && e.type == EventType::scf;
+  const kernel::SyscallInfo* info = kernel::find_syscall(e.syscall);
+  return info != nullptr && kernel::names_own_address(info->name) && (e.type == EventType::scf || !info->name.starts_with("accept"));
 }
 
 void append_place(std::string& out, const Trace& trace, const Event& e) {

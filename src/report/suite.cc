@@ -160,6 +160,17 @@ Outcome SuiteEntry::outcome() const {
   return report.verdict == Verdict::inconclusive ? Outcome::inconclusive : Outcome::failed;
 }
 
+int SuiteEntry::exit_code() const {
+  switch (outcome()) {
+    case Outcome::passed:
+    case Outcome::flaky: return 0;
+    case Outcome::failed: return 1;
+    case Outcome::inconclusive: return 4;
+    case Outcome::broken: break;
+  }
+  return rose::exit_code(error->kind);
+}
+
 int SuiteReport::count(Outcome outcome) const {
   return static_cast<int>(std::count_if(entries.begin(), entries.end(), [&](const SuiteEntry& entry) { return entry.outcome() == outcome; }));
 }
@@ -175,11 +186,7 @@ int SuiteReport::exit_code() const {
   constexpr std::array kOrder{0, 4, 1, 2, 3, 70};
   const auto rank = [&](int code) { return std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin(); };
   for (const SuiteEntry& entry : entries) {
-    const Outcome outcome = entry.outcome();
-    const int code = outcome == Outcome::broken         ? rose::exit_code(entry.error->kind)
-                     : outcome == Outcome::failed       ? 1
-                     : outcome == Outcome::inconclusive ? 4
-                                                        : 0;
+    const int code = entry.exit_code();
     if (rank(code) > rank(worst)) worst = code;
   }
   return worst;

@@ -25,6 +25,7 @@ struct SuiteEntry {
   std::optional<Error> error;
 
   [[nodiscard]] Outcome outcome() const;
+  [[nodiscard]] int exit_code() const;
 };
 
 struct SuiteReport {

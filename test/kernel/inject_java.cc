@@ -75,6 +75,18 @@ std::vector<int> caught(const Rig& rig) {
   return all;
 }
 
+// The schedule's fault ends the JVM, and this is the last that it says.
+void ends_saying(const std::string& last, const std::string& part, int times, const std::string& schedule, std::vector<std::string> options = {}) {
+  Rig rig;
+  add_jvm(rig, part, times, 1, std::move(options));
+  rig.start(schedule);
+  rig.wait_end();
+  const auto outcomes = rig.finish();
+  INFO(outcomes.at(0).why_not);
+  CHECK(outcomes.at(0).fired);
+  CHECK(last_line(rig) == last);
+}
+
 const std::vector<std::vector<std::string>> kModes{{"-Xint"}, {"-XX:TieredStopAtLevel=1"}, {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.Victim::*"}, {}};
 
 }  // namespace
@@ -96,12 +108,7 @@ TEST_CASE("a JVM dies at the nth entry of a method, interpreted or compiled", "[
 }
 
 TEST_CASE("a method that is called so often that its callers are compiled is counted exactly", "[java]") {
-  Rig rig;
-  add_jvm(rig, "quiet", 60'000);
-  rig.start(crash("{ function = \"Victim.step\", count = 50001 }"));
-  rig.wait_end();
-  CHECK(rig.finish().at(0).fired);
-  CHECK(last_line(rig) == "step 50000");
+  ends_saying("step 50000", "quiet", 60'000, crash("{ function = \"Victim.step\", count = 50001 }"));
 }
 
 TEST_CASE("calls from several threads are counted for the node as a whole", "[java]") {
@@ -119,23 +126,13 @@ TEST_CASE("calls from several threads are counted for the node as a whole", "[ja
 TEST_CASE("a condition is met at a method's call site, and a JVM dies between two calls of one method", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
-  Rig rig;
-  add_jvm(rig, "twice", 30, 1, kModes[mode]);
-  rig.start(crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}", line_of("the second call"))));
-  rig.wait_end();
-  const auto outcomes = rig.finish();
-  INFO(outcomes.at(0).why_not);
-  CHECK(outcomes.at(0).fired);
-  CHECK(last_line(rig) == "between 7");
+  ends_saying("between 7", "twice", 30,
+              crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}", line_of("the second call"))),
+              kModes[mode]);
 }
 
 TEST_CASE("a jump back to a method's first instruction is no entry", "[java]") {
-  Rig rig;
-  add_jvm(rig, "loop", 20);
-  rig.start(crash("{ function = \"Victim.loop\", count = 12 }"));
-  rig.wait_end();
-  CHECK(rig.finish().at(0).fired);
-  CHECK(last_line(rig) == "loop 11");
+  ends_saying("loop 11", "loop", 20, crash("{ function = \"Victim.loop\", count = 12 }"));
 }
 
 TEST_CASE("parameters choose among methods of one name", "[java]") {
@@ -147,24 +144,13 @@ TEST_CASE("parameters choose among methods of one name", "[java]") {
   CHECK_FALSE(outcomes.at(0).fired);
   CHECK(rig.said("done"));
 
-  Rig other;
-  add_jvm(other, "long", 5);
-  other.start(crash("{ function = \"Victim.step(long)\", count = 4 }"));
-  other.wait_end();
-  CHECK(other.finish().at(0).fired);
-  CHECK(last_line(other) == "long 3");
+  ends_saying("long 3", "long", 5, crash("{ function = \"Victim.step(long)\", count = 4 }"));
 }
 
 TEST_CASE("constructors, inner classes, defaults of interfaces and lambdas are found by their names", "[java]") {
-  Rig rig;
-  add_jvm(rig, "names", 10);
-  rig.start(crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { function = \"Victim.Shape.area\" }, "
-                  "{ function = \"Victim.lambda$part$*\", count = 2 }"));
-  rig.wait_end();
-  const auto outcomes = rig.finish();
-  INFO(outcomes.at(0).why_not);
-  CHECK(outcomes.at(0).fired);
-  CHECK(last_line(rig) == "names 9 6");
+  ends_saying("names 9 6", "names", 10,
+              crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { function = \"Victim.Shape.area\" }, "
+                    "{ function = \"Victim.lambda$part$*\", count = 2 }"));
 }
 
 TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
@@ -179,15 +165,9 @@ TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
 }
 
 TEST_CASE("who entered a method last has a role", "[java]") {
-  Rig rig;
-  add_jvm(rig, "twice", 50);
-  rig.start("[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
-            "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", node = \"n1\", count = 3 } ]\n");
-  rig.wait_end();
-  const auto outcomes = rig.finish();
-  INFO(outcomes.at(0).why_not);
-  CHECK(outcomes.at(0).fired);
-  CHECK(last_line(rig) == "between 3");
+  ends_saying("between 3", "twice", 50,
+              "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
+              "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", node = \"n1\", count = 3 } ]\n");
 }
 
 TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times of 200 where it should be", "[java]") {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
+#include "folder.h"
 #include "inject/injector.h"
 #include "kernel/probe.h"
 
@@ -30,17 +31,6 @@ inline bool eventually(const std::function<bool()>& condition, std::int64_t limi
   }
   return true;
 }
-
-struct Folder {
-  std::string path = "/tmp/rose-inject-XXXXXX";
-  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-  }
-};
 
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_victim";
 

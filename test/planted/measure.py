@@ -233,10 +233,13 @@ class Case:
         figures["source"] = "logs" if self.options.logs else "incident"
         tries = self.facts.get("trace_tries", TRACE_TRIES)
         for attempt in range(1, tries + 1):
-            runs = Path(tempfile.mkdtemp(prefix="incident-", dir=self.commands.work))
-            runs.chmod(0o711)
-            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile, "--keep",
-                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump, env={"TMPDIR": str(runs)})
+            keep, env = [], None
+            if self.options.logs:
+                runs = Path(tempfile.mkdtemp(prefix="incident-", dir=self.commands.work))
+                runs.chmod(0o711)
+                keep, env = ["--keep"], {"TMPDIR": str(runs)}
+            status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile, *keep,
+                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump, env=env)
             figures["trace_tries"] = attempt
             if status == 0:
                 figures["events"] = sum(result["events"].values())

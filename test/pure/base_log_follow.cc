@@ -1,4 +1,5 @@
 #include "base/log_follow.h"
+#include "folder.h"
 
 #include <sys/stat.h>
 
@@ -14,21 +15,7 @@ using rose::LogFollower;
 namespace {
 
 namespace fs = std::filesystem;
-
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/rose-follow-XXXXXX";
-    path_ = ::mkdtemp(name);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
+using rose::test::Folder;
 
 void append(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::app) << text; }
 

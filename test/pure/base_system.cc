@@ -15,27 +15,17 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/subprocess.h"
+#include "folder.h"
 
 using namespace rose;
 namespace fs = std::filesystem;
 
 namespace {
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "rose-test-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  fs::path operator/(const char* name) const { return path_ / name; }
+struct Folder : test::Folder {
   [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
   }
-
- private:
-  fs::path path_;
 };
 
 std::size_t open_descriptors() {

@@ -22,9 +22,11 @@
 #include "deploy/network.h"
 #include "deploy/ready.h"
 #include "base/file.h"
+#include "folder.h"
 
 using namespace rose;
 using namespace rose::deploy;
+using rose::test::Folder;
 
 namespace {
 
@@ -48,12 +50,6 @@ std::vector<NodeInfo> two_nodes() {
 }
 
 const RunFacts kFacts{"/run-dir", "/conf", 7, false};
-
-struct Folder {
-  std::string path = "/tmp/rose-deploy-XXXXXX";
-  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 }  // namespace
 

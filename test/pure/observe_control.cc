@@ -18,23 +18,16 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "folder.h"
 #include "observe/control.h"
 #include "trace/dump.h"
 
 using namespace rose;
 using namespace rose::observe;
+using rose::test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Folder {
-  Folder() {
-    char name[] = "/tmp/rose-control-XXXXXX";
-    path = ::mkdtemp(name);
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 Result<trace::Trace> some(int events) {
   trace::Trace trace;
@@ -79,7 +72,7 @@ Fd dial(const fs::path& socket) {
 
 TEST_CASE("a dump over the socket is the tracer's window") {
   const Folder folder;
-  const auto socket = folder.path / "sub" / "t.sock", out = folder.path / "dump.bin";
+  const auto socket = folder / "sub" / "t.sock", out = folder / "dump.bin";
   {
     auto server = ControlServer::start(socket, serves(5000));
     REQUIRE(server);
@@ -104,7 +97,7 @@ TEST_CASE("a dump over the socket is the tracer's window") {
 
 TEST_CASE("the wait before a dump blocks nobody else") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock";
+  const auto socket = folder / "t.sock";
   std::atomic<int> asked = 0;
   auto server = ControlServer::start(socket, [&](const trace::DumpWriter::Sink& sink) { ++asked; return serves(1)(sink); });
   REQUIRE(server);
@@ -116,9 +109,9 @@ TEST_CASE("the wait before a dump blocks nobody else") {
     const auto begin = monotonic_ns();
     std::int64_t waited = 0;
     std::thread slow([&] {
-      if (request_dump(socket, folder.path / "slow", wait_ns)) waited = monotonic_ns() - begin;
+      if (request_dump(socket, folder / "slow", wait_ns)) waited = monotonic_ns() - begin;
     });
-    const bool quick = request_dump(socket, folder.path / "quick", 0).has_value();
+    const bool quick = request_dump(socket, folder / "quick", 0).has_value();
     const int then = asked;
     const bool in_time = monotonic_ns() - begin < wait_ns;
     slow.join();
@@ -133,7 +126,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
 
 TEST_CASE("errors of the tracer reach the one who asks") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock", out = folder.path / "dump.bin";
+  const auto socket = folder / "t.sock", out = folder / "dump.bin";
   auto server = ControlServer::start(
       socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> { return fail(ErrorKind::environment, "no\nwindow", "look\taround"); });
   REQUIRE(server);
@@ -147,7 +140,7 @@ TEST_CASE("errors of the tracer reach the one who asks") {
 
 TEST_CASE("a socket left behind is taken over, a living one and other files are not") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock";
+  const auto socket = folder / "t.sock";
   {
     const Fd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
@@ -155,30 +148,30 @@ TEST_CASE("a socket left behind is taken over, a living one and other files are 
     std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
     REQUIRE(::bind(stale.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   }
-  CHECK_FALSE(request_dump(socket, folder.path / "d", 0));
+  CHECK_FALSE(request_dump(socket, folder / "d", 0));
   auto first = ControlServer::start(socket, serves(1));
   REQUIRE(first);
   auto second = ControlServer::start(socket, serves(2));
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::usage);
   CHECK(second.error().hint.find("--control") != std::string::npos);
-  CHECK(request_dump(socket, folder.path / "d", 0).value() == "1 events, 3 lost");
+  CHECK(request_dump(socket, folder / "d", 0).value() == "1 events, 3 lost");
 
-  std::ofstream(folder.path / "file") << "mine";
-  CHECK_FALSE(ControlServer::start(folder.path / "file", serves(1)));
-  CHECK(fs::file_size(folder.path / "file") == 4);
-  CHECK_FALSE(request_dump(folder.path / "none", folder.path / "d2", 0));
-  CHECK_FALSE(fs::exists(folder.path / "d2"));
+  std::ofstream(folder / "file") << "mine";
+  CHECK_FALSE(ControlServer::start(folder / "file", serves(1)));
+  CHECK(fs::file_size(folder / "file") == 4);
+  CHECK_FALSE(request_dump(folder / "none", folder / "d2", 0));
+  CHECK_FALSE(fs::exists(folder / "d2"));
 }
 
 TEST_CASE("paths longer than a socket address holds") {
   const Folder folder;
-  const auto deep = folder.path / std::string(100, 'd') / std::string(100, 'e');
+  const auto deep = folder / std::string(100, 'd') / std::string(100, 'e');
   fs::create_directories(deep);
   const auto socket = deep / "trace.sock";
   auto server = ControlServer::start(socket, serves(7));
   REQUIRE(server);
-  CHECK(request_dump(socket, folder.path / "d", 0).value() == "7 events, 3 lost");
+  CHECK(request_dump(socket, folder / "d", 0).value() == "7 events, 3 lost");
   server->reset();
   CHECK_FALSE(fs::exists(socket));
   CHECK_FALSE(ControlServer::start(deep / std::string(120, 'n'), serves(1)));
@@ -186,7 +179,7 @@ TEST_CASE("paths longer than a socket address holds") {
 
 TEST_CASE("nonsense on the socket is answered or dropped, and the server lives on") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock";
+  const auto socket = folder / "t.sock";
   auto server = ControlServer::start(socket, serves(1));
   REQUIRE(server);
   {
@@ -203,7 +196,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   }
   std::vector<Fd> many;
   for (int i = 0; i < 10; ++i) many.push_back(dial(socket));
-  CHECK(request_dump(socket, folder.path / "d", 0));
+  CHECK(request_dump(socket, folder / "d", 0));
 }
 
 TEST_CASE("nobody who may look at the socket's folder holds up a tracer that starts") {
@@ -214,8 +207,8 @@ TEST_CASE("nobody who may look at the socket's folder holds up a tracer that sta
   std::atomic<bool> done = false;
   bool started = false;
   std::thread tracer([&] {
-    const auto server = ControlServer::start(folder.path / "t.sock", serves(1));
-    started = server.has_value() && request_dump(folder.path / "t.sock", folder.path / "d", 0).has_value();
+    const auto server = ControlServer::start(folder / "t.sock", serves(1));
+    started = server.has_value() && request_dump(folder / "t.sock", folder / "d", 0).has_value();
     done = true;
   });
   for (int i = 0; i < 1000 && !done; ++i) ::usleep(10'000);
@@ -224,13 +217,13 @@ TEST_CASE("nobody who may look at the socket's folder holds up a tracer that sta
   tracer.join();
   CHECK(in_time);
   CHECK(started);
-  fs::remove(folder.path / "d");
+  fs::remove(folder / "d");
   CHECK(fs::is_empty(folder.path));
 }
 
 TEST_CASE("of two tracers that start at once on one socket, one has it") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock";
+  const auto socket = folder / "t.sock";
   for (int round = 0; round < 20; ++round) {
     {
       const Fd stale(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -248,14 +241,14 @@ TEST_CASE("of two tracers that start at once on one socket, one has it") {
     }
     for (auto& tracer : tracers) tracer.join();
     CHECK(std::count_if(servers.begin(), servers.end(), [](const auto& server) { return server != nullptr; }) == 1);
-    CHECK(request_dump(socket, folder.path / "d", 0));
+    CHECK(request_dump(socket, folder / "d", 0));
   }
 }
 
 TEST_CASE("a lock that is somebody else's is refused, not followed") {
   const Folder folder;
-  REQUIRE(::symlink("/etc/passwd", (folder.path / "t.sock.lock").c_str()) == 0);
-  const auto refused = ControlServer::start(folder.path / "t.sock", serves(1));
+  REQUIRE(::symlink("/etc/passwd", (folder / "t.sock.lock").c_str()) == 0);
+  const auto refused = ControlServer::start(folder / "t.sock", serves(1));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::usage);
   CHECK(refused.error().hint.find("--control") != std::string::npos);
@@ -269,18 +262,18 @@ TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives
   if (child == 0) {
     // Limits do not bind root.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
-    const auto socket = folder.path / "t.sock";
+    const auto socket = folder / "t.sock";
     auto server = ControlServer::start(socket, serves(1));
     if (!server) ::_exit(3);
     rlimit limit{};
     ::getrlimit(RLIMIT_NPROC, &limit);
     const rlimit none{1, limit.rlim_max};
     ::setrlimit(RLIMIT_NPROC, &none);
-    const auto refused = request_dump(socket, folder.path / "d", 0);
+    const auto refused = request_dump(socket, folder / "d", 0);
     if (refused || refused.error().message.find("thread") == std::string::npos) ::_exit(4);
-    if (ControlServer::start(folder.path / "second.sock", serves(1))) ::_exit(5);
+    if (ControlServer::start(folder / "second.sock", serves(1))) ::_exit(5);
     ::setrlimit(RLIMIT_NPROC, &limit);
-    ::_exit(request_dump(socket, folder.path / "d", 0) ? 0 : 6);
+    ::_exit(request_dump(socket, folder / "d", 0) ? 0 : 6);
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -290,13 +283,13 @@ TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives
 
 TEST_CASE("a tracer that gives up in the middle leaves no file") {
   const Folder folder;
-  const auto socket = folder.path / "t.sock";
+  const auto socket = folder / "t.sock";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
     if (auto sent = sink(std::string(100'000, 'x')); !sent) return Unexpected(sent.error());
     return fail(ErrorKind::environment, "no more");
   });
   REQUIRE(server);
-  const auto said = request_dump(socket, folder.path / "d", 0);
+  const auto said = request_dump(socket, folder / "d", 0);
   REQUIRE_FALSE(said);
   CHECK(said.error().message.find("after") != std::string::npos);
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // the socket

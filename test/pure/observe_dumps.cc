@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "folder.h"
 #include "observe/dump_files.h"
 #include "observe/dump_plan.h"
 #include "observe/triggers.h"
@@ -27,30 +28,17 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kS = 1'000'000'000;
 using Answer = DumpPlan::Answer;
 
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/rose-dumps-XXXXXX";
-    path_ = ::mkdtemp(name);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] fs::path operator/(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] std::string path() const { return path_.string(); }
+struct Folder : test::Folder {
   // Name and content of each file.
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
-    for (const auto& entry : fs::directory_iterator(path_)) {
+    for (const auto& entry : fs::directory_iterator(path)) {
       std::stringstream content;
       content << std::ifstream(entry.path()).rdbuf();
       all[entry.path().filename().string()] = content.str();
     }
     return all;
   }
-
- private:
-  fs::path path_;
 };
 
 DumpFiles::Writer text(const std::string& content) {
@@ -203,7 +191,7 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   std::ofstream(folder / "rose-other-20200101T000000Z-crash.bin") << "";
   std::ofstream(folder / "rose-host_1-notes.bin") << "";
   std::ofstream(folder / "rose-host_1-20200101T000000Z-end.bin") << "";
-  DumpFiles files = opened(folder.path() + "/", 2);
+  DumpFiles files = opened(folder.path + "/", 2);
   const std::int64_t at = 1'795'311'901 * kS;  // 2026-11-22T01:45:01Z
   const auto first = files.write({TriggerKind::crash, ""}, at, text("1"));
   REQUIRE(first);
@@ -222,7 +210,7 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
 TEST_CASE("into a folder: with no room for a new one the oldest goes first, never the last", "[dumps]") {
   const Folder folder;
   const int keep = GENERATE(1, 2, 3);
-  DumpFiles files = opened(folder.path() + "/", keep);
+  DumpFiles files = opened(folder.path + "/", keep);
   // As on a disk that holds `keep` dumps.
   const auto fits = [&](const std::string& content) -> DumpFiles::Writer {
     return [&, content](const fs::path& file) -> Result<DumpTotals> {
@@ -247,13 +235,13 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
 
 TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
   const Folder folder;
-  DumpFiles files = opened(folder.path() + "/new/", 2);
+  DumpFiles files = opened(folder.path + "/new/", 2);
   CHECK(fs::is_directory(folder / "new"));
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/folder/", 2, "h"));
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/no/d.bin", 2, "h"));
+  CHECK_FALSE(DumpFiles::open(folder.path + "/no/folder/", 2, "h"));
+  CHECK_FALSE(DumpFiles::open(folder.path + "/no/d.bin", 2, "h"));
   CHECK_FALSE(DumpFiles::open("", 2, "h"));
   std::ofstream(folder / "file") << "";
-  CHECK_FALSE(DumpFiles::open(folder.path() + "/file/", 2, "h"));
+  CHECK_FALSE(DumpFiles::open(folder.path + "/file/", 2, "h"));
 }
 
 TEST_CASE("FILE:REGEX", "[dumps]") {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "folder.h"
 
 using namespace rose;
 using namespace rose::replay;
@@ -13,17 +14,12 @@ namespace fs = std::filesystem;
 namespace {
 
 // A folder of tests, as the current one: names are then as short as a user types them.
-struct Tests {
-  std::string path = "/tmp/rosetest-cases-XXXXXX";
+struct Tests : test::Folder {
   fs::path before = fs::current_path();
-  Tests() {
-    REQUIRE(::mkdtemp(path.data()) != nullptr);
-    fs::current_path(path);
-  }
+  Tests() { fs::current_path(path); }
   ~Tests() {
     std::error_code ignored;
     fs::current_path(before, ignored);
-    fs::remove_all(path, ignored);
   }
   void file(const fs::path& name, std::string_view text) const {
     if (name.has_parent_path()) fs::create_directories(name.parent_path());

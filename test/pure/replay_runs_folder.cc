@@ -11,21 +11,13 @@
 #include <set>
 
 #include "base/file.h"
+#include "folder.h"
 
 using namespace rose;
 using namespace rose::replay;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Temporary {
-  std::string path = "/tmp/rosetest-runs-XXXXXX";
-  Temporary() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  ~Temporary() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 void make_older(const fs::path& folder, std::int64_t seconds) {
   const timespec times[2] = {{std::time(nullptr) - seconds, 0}, {std::time(nullptr) - seconds, 0}};
@@ -35,7 +27,7 @@ void make_older(const fs::path& folder, std::int64_t seconds) {
 }  // namespace
 
 TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left alone", "[replay]") {
-  const Temporary temporary;
+  const test::Folder temporary;
   std::vector<RunsFolder> open;
   std::vector<fs::path> made;
   for (int i = 0; i < 9; ++i) {
@@ -64,7 +56,7 @@ TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left 
 }
 
 TEST_CASE("a place for runs that others could exchange is not used", "[replay]") {
-  const Temporary temporary;
+  const test::Folder temporary;
   const auto first = make_runs_folder(temporary.path);
   REQUIRE(first);
   const fs::path place = first->path.parent_path();

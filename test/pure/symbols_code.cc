@@ -135,8 +135,8 @@ TEST_CASE("a jump in a call's place is a call, a table of cases is not") {
 TEST_CASE("a stripped program's code is read by the symbols of its debug file") {
   Folder folder;
   const auto with = victim("code_pie");
-  const auto debug = folder.path / "p.debug";
-  const auto stripped = folder.path / "p";
+  const auto debug = folder / "p.debug";
+  const auto stripped = folder / "p";
   run({"objcopy", "--only-keep-debug", with.native(), debug.native()});
   run({"objcopy", "--strip-all", "--add-gnu-debuglink=" + debug.native(), with.native(), stripped.native()});
   const auto expected = places_of(with, "update");
@@ -176,7 +176,7 @@ TEST_CASE("damaged programs give errors or fewer places, never more than their b
   const auto original = rose::read_file(victim("code_noplt"));
   REQUIRE(original);
   std::mt19937_64 rng(7);
-  const auto path = folder.path / "p";
+  const auto path = folder / "p";
   int read = 0;
   for (int round = 0; round < 250; ++round) {
     std::string bytes = *original;

@@ -133,9 +133,9 @@ TEST_CASE("a name that matches nothing suggests near ones") {
 
 TEST_CASE("stripped files are looked up in their debug files") {
   const Folder folder;
-  const fs::path program = folder.path / "victim";
-  const fs::path debug = folder.path / "victim.debug";
-  const fs::path stripped = folder.path / "stripped";
+  const fs::path program = folder / "victim";
+  const fs::path debug = folder / "victim.debug";
+  const fs::path stripped = folder / "stripped";
   fs::copy_file(kVictim, program);
   run({"objcopy", "--only-keep-debug", program, debug});
   run({"objcopy", "--strip-all", program, stripped});
@@ -160,20 +160,20 @@ TEST_CASE("stripped files are looked up in their debug files") {
     }
   };
   check_same();
-  fs::create_directory(folder.path / ".debug");
-  fs::rename(debug, folder.path / ".debug" / "victim.debug");
+  fs::create_directory(folder / ".debug");
+  fs::rename(debug, folder / ".debug" / "victim.debug");
   check_same();
   // Of another build: its addresses would lead into other functions.
-  fs::remove(folder.path / ".debug" / "victim.debug");
+  fs::remove(folder / ".debug" / "victim.debug");
   fs::copy_file("/proc/self/exe", debug);
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
 }
 
 TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
   const Folder folder;
-  const fs::path table = folder.path / "table";
-  const fs::path packed = folder.path / "table.xz";
-  const fs::path stripped = folder.path / "stripped";
+  const fs::path table = folder / "table";
+  const fs::path packed = folder / "table.xz";
+  const fs::path stripped = folder / "stripped";
   const auto pack_as = [&](const fs::path& content) {
     run({"objcopy", "--strip-all", "--add-section=.gnu_debugdata=" + content.native(), kVictim, stripped});
   };
@@ -195,9 +195,9 @@ TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
   }
   pack_as(table);
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
-  std::ofstream(folder.path / "text") << "no ELF file";
-  run({"xz", folder.path / "text"});
-  pack_as(folder.path / "text.xz");
+  std::ofstream(folder / "text") << "no ELF file";
+  run({"xz", folder / "text"});
+  pack_as(folder / "text.xz");
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("debug files are sought where Debian and others put them") {
 
 TEST_CASE("non-PIE, static and shared files") {
   const Folder folder;
-  const fs::path source = folder.path / "small.c";
+  const fs::path source = folder / "small.c";
   REQUIRE(rose::write_file(source,
                            "static __attribute__((noinline)) int local_function(int x) { __asm__ volatile(\"\"); return x + 1; }\n"
                            "int raft_entry(int x) { return local_function(x) * 2; }\n"
@@ -222,7 +222,7 @@ TEST_CASE("non-PIE, static and shared files") {
       {"-pie", "-fPIE"}, {"-no-pie", "-fno-PIE"}, {"-static"}, {"-shared", "-fPIC"}, {"-no-pie", "-Wl,-Ttext-segment=0x10000000"}};
   for (const auto& way : ways) {
     CAPTURE(way);
-    const fs::path out = folder.path / "small";
+    const fs::path out = folder / "small";
     std::vector<std::string> command = {"gcc", "-g", "-O1", "-o", out, source};
     command.insert(command.end(), way.begin(), way.end());
     run(command);
@@ -233,7 +233,7 @@ TEST_CASE("non-PIE, static and shared files") {
     // The same bytes as objcopy finds in the section that holds the function.
     const auto entry = find_functions(out, {"raft_entry"}, {});
     REQUIRE(entry);
-    const fs::path text = folder.path / "text";
+    const fs::path text = folder / "text";
     run({"objcopy", "-O", "binary", "--only-section=.text", out, text});
     auto whole = rose::read_file(text);
     REQUIRE(whole);
@@ -254,7 +254,7 @@ TEST_CASE("the C library, with versions and aliases") {
 
 TEST_CASE("what is not a program is refused with its name") {
   const Folder folder;
-  const fs::path file = folder.path / "file";
+  const fs::path file = folder / "file";
   const auto refused = [&](const fs::path& path, const char* says) {
     CAPTURE(path);
     const auto listed = list_functions(path);
@@ -264,11 +264,11 @@ TEST_CASE("what is not a program is refused with its name") {
     CAPTURE(listed.error().message);
     CHECK(listed.error().message.find(says) != std::string::npos);
   };
-  refused(folder.path / "missing", "No such file");
+  refused(folder / "missing", "No such file");
   refused(folder.path, "not a regular file");
   refused("/dev/null", "not a regular file");
-  REQUIRE(::mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
-  refused(folder.path / "pipe", "not a regular file");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  refused(folder / "pipe", "not a regular file");
   REQUIRE(rose::write_file(file, ""));
   refused(file, "not an ELF file");
   REQUIRE(rose::write_file(file, "#!/bin/sh\n"));
@@ -296,7 +296,7 @@ TEST_CASE("what is not a program is refused with its name") {
 
 TEST_CASE("truncated and damaged files neither crash nor hang") {
   const Folder folder;
-  const fs::path file = folder.path / "damaged";
+  const fs::path file = folder / "damaged";
   auto whole = rose::read_file(kVictim);
   REQUIRE(whole);
   const auto look = [&](const std::string& bytes) {

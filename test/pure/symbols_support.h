@@ -11,24 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "folder.h"
+
 namespace rose::symbols::test {
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rose-symbols-XXXXXX").native();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-
-  std::filesystem::path path;
-};
+using rose::test::Folder;
 
 inline void run(std::vector<std::string> arguments) {
   CAPTURE(arguments);

@@ -1,0 +1,19 @@
+// The words of schedules and runs that this room speaks in. Inside this room.
+#pragma once
+
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::diagnose {
+
+using schedule::CallMatch;
+using schedule::Condition;
+using schedule::ConditionKind;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::FaultOutcome;
+using schedule::OracleAnswer;
+using schedule::RunResult;
+using schedule::Schedule;
+
+}  // namespace rose::diagnose
