@@ -17,6 +17,26 @@ struct Schedule;
 enum class Verdict { reproduced, not_reproduced, inconclusive };
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "not-reproduced"
 
+// A place in code that a thread was in, innermost first in a Stack.
+struct Frame {
+  std::string function;        // demangled; "" where nothing names it
+  std::string file;            // as debug information has it; "" unknown
+  int line = 0;                // 0: unknown
+  std::string module;          // the file that the code lies in, as the process sees it; "" for code made at run time
+  std::uint64_t offset = 0;    // of the return address (innermost: of the instruction) in `module`
+};
+
+// Where a thread was when a fault hit it, or first waited or failed on one.
+struct Stack {
+  std::string node;
+  std::string thread;          // its name
+  int pid = 0, tid = 0;
+  std::int64_t ns = 0;         // since the workload began (negative: before)
+  std::string why;             // what the thread did: "write(/data/log) fails with ENOSPC"
+  std::vector<Frame> frames;
+  std::string incomplete;      // why frames or names are missing, and what to install for more; "" when all are there
+};
+
 struct ConditionOutcome {
   bool met = false;
   std::int64_t met_ns = 0;  // since the workload began (negative: before)
@@ -41,6 +61,7 @@ struct FaultOutcome {
   std::string detail;                        // the call or target in words: "read(/data/snapshot.3)"
   std::string why_not;                       // when it did not fire: one sentence
   std::vector<ConditionOutcome> conditions;  // as in `when`
+  std::vector<Stack> stacks;                 // of the threads that it hit, the first few
 };
 
 // The oracle's word, before faults are considered.

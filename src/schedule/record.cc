@@ -13,9 +13,27 @@ Json to_json(const ConditionOutcome& condition) {
           {"seen", condition.seen},   {"wanted", condition.wanted}};
 }
 
+Json to_json(const Frame& frame) {
+  return {{"function", frame.function},
+          {"file", frame.file},
+          {"line", frame.line},
+          {"module", frame.module},
+          {"offset", frame.offset}};
+}
+
+Json to_json(const Stack& stack) {
+  Json frames = Json::array();
+  for (const Frame& frame : stack.frames) frames.push_back(to_json(frame));
+  return {{"node", stack.node}, {"thread", stack.thread}, {"pid", stack.pid},
+          {"tid", stack.tid},   {"ns", stack.ns},         {"why", stack.why},
+          {"frames", std::move(frames)},                  {"incomplete", stack.incomplete}};
+}
+
 Json to_json(const FaultOutcome& fault) {
   Json conditions = Json::array();
   for (const ConditionOutcome& condition : fault.conditions) conditions.push_back(to_json(condition));
+  Json stacks = Json::array();
+  for (const Stack& stack : fault.stacks) stacks.push_back(to_json(stack));
   return {{"id", fault.id},
           {"armed", fault.armed},
           {"fired", fault.fired},
@@ -29,7 +47,8 @@ Json to_json(const FaultOutcome& fault) {
           {"tid", fault.tid},
           {"detail", fault.detail},
           {"why_not", fault.why_not},
-          {"conditions", std::move(conditions)}};
+          {"conditions", std::move(conditions)},
+          {"stacks", std::move(stacks)}};
 }
 
 ConditionOutcome condition_from(const Json& json) {
@@ -43,6 +62,29 @@ ConditionOutcome condition_from(const Json& json) {
   condition.tid = json.value("tid", 0);
   condition.words = json.value("words", condition.words);
   return condition;
+}
+
+Frame frame_from(const Json& json) {
+  Frame frame;
+  frame.function = json.at("function").get<std::string>();
+  frame.file = json.at("file").get<std::string>();
+  frame.line = json.at("line").get<int>();
+  frame.module = json.value("module", frame.module);
+  frame.offset = json.value("offset", frame.offset);
+  return frame;
+}
+
+Stack stack_from(const Json& json) {
+  Stack stack;
+  stack.node = json.at("node").get<std::string>();
+  stack.thread = json.at("thread").get<std::string>();
+  stack.pid = json.value("pid", 0);
+  stack.tid = json.value("tid", 0);
+  stack.ns = json.value("ns", stack.ns);
+  stack.why = json.value("why", stack.why);
+  stack.incomplete = json.value("incomplete", stack.incomplete);
+  for (const Json& frame : json.at("frames")) stack.frames.push_back(frame_from(frame));
+  return stack;
 }
 
 FaultOutcome fault_from(const Json& json) {
@@ -61,6 +103,9 @@ FaultOutcome fault_from(const Json& json) {
   fault.detail = json.at("detail").get<std::string>();
   fault.why_not = json.at("why_not").get<std::string>();
   for (const Json& condition : json.at("conditions")) fault.conditions.push_back(condition_from(condition));
+  if (const auto stacks = json.find("stacks"); stacks != json.end()) {
+    for (const Json& stack : *stacks) fault.stacks.push_back(stack_from(stack));
+  }
   return fault;
 }
 

@@ -4,6 +4,7 @@
 
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
+#include "schedule/record.h"
 #include "schedule/schedule.h"
 
 using namespace rose::schedule;
@@ -92,4 +93,44 @@ TEST_CASE("the bound after runs without a hit") {
   CHECK(upper_bound_without_hit(1) == Approx(0.95));
   CHECK(upper_bound_without_hit(10) == Approx(0.2589).margin(0.0001));
   CHECK(upper_bound_without_hit(59) == Approx(0.0495).margin(0.0001));
+}
+
+TEST_CASE("what became of faults is read back as it was written, stacks included", "[schedule]") {
+  FaultOutcome fault;
+  fault.id = "full-disk";
+  fault.fired = true;
+  fault.conditions.push_back({.met = true, .met_ns = -5, .seen = 2, .wanted = 2, .node = "n1", .words = "entry of append"});
+  Stack stack;
+  stack.node = "n1";
+  stack.thread = "writer";
+  stack.pid = 41;
+  stack.tid = 44;
+  stack.ns = 1'500'000'000;
+  stack.why = "write(/data/log) fails with ENOSPC";
+  stack.frames = {{.function = "write", .file = "", .line = 0, .module = "/usr/lib/libc.so.6", .offset = 0x10},
+                  {.function = "Log::append(int)", .file = "log.cc", .line = 12, .module = "/srv/kv", .offset = 0x20}};
+  stack.incomplete = "no symbols for /usr/lib/libc.so.6";
+  fault.stacks.push_back(stack);
+
+  const std::string text = outcomes_json({fault});
+  const auto back = parse_outcomes(text);
+  REQUIRE(back.has_value());
+  CHECK(outcomes_json(*back) == text);
+  REQUIRE(back->size() == 1);
+  REQUIRE(back->front().stacks.size() == 1);
+  const Stack& read = back->front().stacks.front();
+  CHECK(read.thread == "writer");
+  CHECK(read.frames.at(1).function == "Log::append(int)");
+  CHECK(read.frames.at(1).line == 12);
+  CHECK(read.frames.at(0).offset == 0x10);
+}
+
+TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
+  std::string text = outcomes_json({FaultOutcome{.id = "a"}});
+  const std::string stacks = R"(,"stacks":[])";
+  REQUIRE(text.find(stacks) != std::string::npos);
+  text.erase(text.find(stacks), stacks.size());
+  const auto back = parse_outcomes(text);
+  REQUIRE(back.has_value());
+  CHECK(back->front().stacks.empty());
 }
