@@ -126,7 +126,7 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
 }
 
 TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
-  std::string text = outcomes_json({FaultOutcome{.id = "a"}});
+  std::string text = outcomes_json({outcome("a", true)});
   const std::string stacks = R"(,"stacks":[])";
   REQUIRE(text.find(stacks) != std::string::npos);
   text.erase(text.find(stacks), stacks.size());
