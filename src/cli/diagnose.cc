@@ -33,7 +33,14 @@ struct DiagnoseOptions {
   bool resume = false;
   bool keep = false;
   bool allow_attached = false;
+  std::vector<std::string> without;
 };
+
+std::vector<std::string> parts_of_the_search() {
+  std::vector<std::string> names;
+  for (const diagnose::Part& part : diagnose::parts()) names.emplace_back(part.name);
+  return names;
+}
 
 // Real runs in the test deployment; with --resume, what the record holds of a schedule comes first. The search
 // is deterministic: told the same, it asks for the same, so an interrupted one goes on where it was.
@@ -253,6 +260,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   inputs.config = &config;
   inputs.simplify = config.diagnose.simplify;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
+  inputs.without = {options.without.begin(), options.without.end()};
   ROSE_TRY(inputs.profile, load_profile(options.profile));
   if (options.traces.empty() && options.logs.empty())
     return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose from",
@@ -396,6 +404,8 @@ Command diagnose_command() {
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
+              {.names = "--without", .slot = &options->without, .value = "PART",
+               .help = "Leave a part of the search out, to see what it is worth", .by_commas = true, .choices = parts_of_the_search()},
           },
       .files = {{"DIR/report.html", "Of --report: what must happen, the time line, all that was tried. One file that fetches nothing."},
                 {"DIR/record.jsonl, DIR/traces/", "Of --report: every run and its trace; what --resume reads."}},

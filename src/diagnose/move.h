@@ -31,6 +31,8 @@ struct World {
   std::map<std::string, int> node_numbers;
   std::set<std::string> moments;        // at which process and network faults came, and showed nothing
 
+  std::set<std::string, std::less<>> in_vain;  // faults that came among many in a run that showed nothing
+
   // What runs have changed of the belief in a candidate, by its fault's id; 1 where nothing stands.
   std::map<std::string, double, std::less<>> belief;
 
@@ -114,6 +116,8 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
   }
 }
 
+// The likeliest first; of equal ones by rank.
+[[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 [[nodiscard]] std::string ordinal(std::uint64_t n);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);

@@ -303,7 +303,8 @@ class ContextMove final : public Move {
     std::uint64_t times = 0;
     for (const trace::Event& event : trace.events)
       if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
-    return times == 0 ? std::string{} : fmt::format("{} {} {} {}", fired.id, fired.node, last.key, times);
+    // Whichever node of a group it was: the moment is that of its role.
+    return times == 0 ? std::string{} : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group, last.key, times);
   }
 
   // Level 3 goes on from where the fault came and the bug did not.
@@ -441,7 +442,8 @@ Moves context_moves(const World& world, const Schedule* lead) {
   }
   const bool only_symptoms = std::all_of(world.plan.candidates.begin(), world.plan.candidates.end(), [](const Candidate& c) { return c.symptom; });
   std::size_t faults = 0;
-  for (const Candidate& c : world.plan.candidates) {
+  for (const Candidate* candidate : by_weight(world.plan)) {
+    const Candidate& c = *candidate;
     if (c.kind == FaultKind::syscall || c.kind == FaultKind::clock || (c.symptom && !only_symptoms)) continue;
     if (++faults > kMostFaults) break;
     const Schedule* base = base_of(world, c.fault.id, false);
@@ -462,7 +464,8 @@ Moves context_moves(const World& world, const Schedule* lead) {
 std::vector<Question> place_questions_ahead(const World& world) {
   std::vector<Question> questions;
   std::size_t faults = 0;
-  for (const Candidate& c : world.plan.candidates) {
+  for (const Candidate* candidate : by_weight(world.plan)) {
+    const Candidate& c = *candidate;
     if ((c.kind != FaultKind::crash && c.kind != FaultKind::pause) || c.symptom) continue;
     if (++faults > kMostSurveyed) break;
     const std::vector<ContextEvent> events = events_before(world, c.node, std::numeric_limits<std::int64_t>::min(), c.first_ts);

@@ -22,6 +22,7 @@ class CallGroupMove final : public Move {
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
       units_.push_back({std::move(fault), c.weight});
     }
+    std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.weight > b.weight; });
     order_equals(units_, world.config->diagnose.seed, [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
   }
 
@@ -85,7 +86,7 @@ class CallGroupMove final : public Move {
   }
 
   const World& world_;
-  std::vector<Unit> units_;   // by rank
+  std::vector<Unit> units_;   // the likeliest first
   std::size_t most_ = kMostGroup;
   double works_ = kGroupsWork;
   bool under_way_ = false;

@@ -18,7 +18,7 @@ constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk
 constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
-constexpr std::size_t kMostCalls = 1000;    // the first ones by rank; what is behind them is not reached
+constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
 constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
 constexpr double kEarlierYield = 0.7;       // of a try that came too late, when it is armed earlier
 constexpr int kEarlierTries = 2;            // each time half as late
@@ -54,9 +54,10 @@ class Builder {
 
   std::vector<Try> build() {
     List timed;  // process and network faults, by time
-    List calls;  // by rank
+    List calls;  // the likeliest first
     List clocks;
-    for (const Candidate& c : plan_.candidates) {
+    for (const Candidate* candidate : by_weight(plan_)) {
+      const Candidate& c = *candidate;
       if (call(c)) {
         if (calls.size() < kMostCalls) calls.push_back(&c);
       } else if (c.kind == FaultKind::clock) {
@@ -87,7 +88,9 @@ class Builder {
     for (const Candidate* c : clocks) wrong_clock(*c, nearest, calls);
     std::size_t mixed_calls = 0;
     for (const Candidate* c : calls) {
-      if (nearest.empty() || c->symptom || ++mixed_calls > kMostMixed) break;
+      if (nearest.empty() || mixed_calls >= kMostMixed) break;
+      if (c->symptom) continue;
+      ++mixed_calls;
       mixed(*c, nearest);
     }
     together(calls);
@@ -402,7 +405,7 @@ class PlainMove final : public Move {
     const auto best = choose();
     if (best == tries_.end()) return std::nullopt;
     Try t = *best;
-    t.yield *= world_.believed(t.schedule);
+    t.yield = yield_of(t);
     return t;
   }
 
@@ -419,8 +422,13 @@ class PlainMove final : public Move {
   std::vector<Try>::iterator choose() {
     if (std::exchange(unreached_more_, false)) std::erase_if(tries_, [&](const Try& t) { return !reachable(t.schedule); });
     return std::max_element(tries_.begin(), tries_.end(), [&](const Try& a, const Try& b) {
-      return a.yield * world_.believed(a.schedule) < b.yield * world_.believed(b.schedule);
+      return yield_of(a) < yield_of(b);
     });
+  }
+
+  double yield_of(const Try& t) const {
+    const bool in_vain = t.schedule.faults.size() == 1 && world_.in_vain.contains(t.schedule.faults[0].id);
+    return t.yield * world_.believed(t.schedule) * (in_vain ? kInVain : 1);
   }
 
   // A test machine faster than production makes the call before the moment at which it failed there. What the

@@ -218,7 +218,8 @@ std::vector<Try> call_context_tries(const World& world) {
   constexpr std::uint64_t kOccurrences = 50;
   std::vector<Try> tries;
   std::size_t calls = 0;
-  for (const Candidate& c : world.plan.candidates) {
+  for (const Candidate* candidate : by_weight(world.plan)) {
+    const Candidate& c = *candidate;
     if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts || !can_fail_calls(*world.config, c.node)) continue;
     const auto number = world.node_numbers.find(c.node);
     if (number == world.node_numbers.end()) continue;

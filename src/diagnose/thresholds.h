@@ -21,8 +21,10 @@ inline constexpr double kOddsEveryday = 0.04;       // ENOENT, EEXIST, EINTR, ..
 inline constexpr double kOddsNoise = 0.005;         // healthy programs see them all the time
 inline constexpr double kOddsProfiled = 0.25;       // times this: the profile has it, too, but far rarer
 inline constexpr double kOddsSymptom = 0.02;        // times this: an earlier fault explains it
-inline constexpr double kOddsUsual = 0.1;           // times this: it ends like that all the time
+inline constexpr double kOddsUsual = 0.1;           // times this: it ends or fails like that all the time
 inline constexpr double kOddsFirst = 3.0;           // times this: a disk error that came before all other faults
+inline constexpr double kNearFew = 12;              // so many things may have happened since, and it is still as likely; the more, the less
+inline constexpr std::size_t kUsualFailures = 3;    // times, each further from the one before than a workload lasts: it fails all the time
 inline constexpr double kOddsNeverHere = 0.03;      // times this: the survey saw no such call in the test deployment
 
 // --- how what is believed of one fault is divided among the ways to try it. Half of the paper's bugs and most of ours
@@ -65,6 +67,7 @@ inline constexpr int kMostRunsOfOne = 3;             // of one schedule
 // --- groups
 inline constexpr std::size_t kMostGroup = 16;       // one-shot failures armed at once: four runs find the one that counts
 inline constexpr std::size_t kMostOldGroup = 8;     // process and network faults of other times in one run
+inline constexpr double kInVain = 0.4;              // times this: alone, after it came in a group that showed nothing
 inline constexpr std::size_t kFewTogether = 3;      // so many faults are confirmed as they are; more are narrowed down first
 inline constexpr std::size_t kMostTogether = 20;    // faults of one incident in one schedule; the last ones
 inline constexpr int kMostNarrowing = 12;           // runs for that
@@ -79,8 +82,13 @@ inline constexpr double kByChance = 0.05;           // runs with faults must dif
 inline constexpr int kMostInconclusive = 8;         // runs of one schedule, before it is given up
 inline constexpr int kMostControls = 12;            // runs without faults, made for that
 inline constexpr int kMostTests = 12;               // schedules tested in one search: RateTest's errors add up
-inline constexpr int kMostTestsAlike = 5;           // of them with the same faults
+inline constexpr int kMostTestsAlike = 8;           // of them with the same faults: so many errors still add up to less than a tenth
 inline constexpr int kMostUnarmable = 10;           // schedules in a row that can't be armed, before any could: it is not for them
+
+// --- surer than what was accepted
+inline constexpr double kSureRate = 0.9;            // of the test's runs; below, it hangs by something that it does not wait for
+inline constexpr int kMostSurer = 24;               // runs for that: what is accepted is good enough, if need be
+inline constexpr int kSurerMisses = 1;              // what misses more often is no surer
 
 // --- simplification
 inline constexpr double kWorseShare = 0.7;          // of the found rate: a simpler schedule must not be so much worse

@@ -12,6 +12,8 @@ const std::vector<Part>& parts() {
       {"narrowing", "halving what has many faults before it is tested"},
       {"moments", "taking schedules whose faults come at one moment for one"},
       {"feedback", "learning from what runs bring back of the dump"},
+      {"nearness", "believing less in what is over long before the dump ends"},
+      {"surer", "going on from what was accepted although it missed at times"},
       {"turns", "kinds of moves by what they promise, instead of level after level"},
   };
   return kParts;
@@ -36,6 +38,14 @@ double World::believed(const schedule::Schedule& schedule) const {
     sum += known == belief.end() ? 1 : known->second;
   }
   return sum / static_cast<double>(schedule.faults.size());
+}
+
+std::vector<const Candidate*> by_weight(const Plan& plan) {
+  std::vector<const Candidate*> all;
+  all.reserve(plan.candidates.size());
+  for (const Candidate& c : plan.candidates) all.push_back(&c);
+  std::stable_sort(all.begin(), all.end(), [](const Candidate* a, const Candidate* b) { return a->weight > b->weight; });
+  return all;
 }
 
 const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id) {
