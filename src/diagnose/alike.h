@@ -17,7 +17,7 @@ struct Alike {
 };
 
 // Of `hosts` those that surely play a node; `taken`: nodes that other hosts have already. Replicas are given out one by
-// one, to the hosts with the most failures first; when there are more hosts than replicas, several play one.
+// one, to the hosts with the latest faults first; when there are more hosts than replicas, several play one.
 [[nodiscard]] std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& hosts, const std::vector<bool>& taken);
 
 }  // namespace rose::diagnose

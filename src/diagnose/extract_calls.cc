@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "diagnose/surprise.h"
+#include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
@@ -59,6 +60,16 @@ struct ScfGroup {
 // Calls that are told apart by what they do it to: a path pattern, or the socket that accepts.
 using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
 
+struct SameCallHash {
+  std::size_t operator()(const SameCall& c) const {
+    const auto [node, call, pattern, pid, fd] = c;
+    std::uint64_t h = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | pattern) * 0x9e3779b97f4a7c15ULL;
+    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32 | static_cast<std::uint32_t>(fd)) + static_cast<std::uint16_t>(call);
+    h ^= h >> 29;
+    return static_cast<std::size_t>(h * 0xbf58476d1ce4e5b9ULL);
+  }
+};
+
 // Nothing for calls whose successes a dump does not hold.
 std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
@@ -102,9 +113,9 @@ class Interner {
 
 const Cause* Extractor::explaining(const Event& event, int node, int peer_node, bool peer_known) const {
   const std::int64_t grace = event.err == 110 /* ETIMEDOUT */ ? kConnectTimeout : kAftermath;
-  for (const Cause& cause : causes_) {
-    if (event.ts_ns < cause.start - kSecond / 2) continue;
-    if (cause.end != kNever && event.ts_ns > cause.end + grace) continue;
+  for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size(); i = lasting_.next(i + 1, event.ts_ns - grace)) {
+    const Cause& cause = causes_[i];
+    if (event.ts_ns < cause.start - kSecond / 2) break;  // they are in their order
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
       if (peer_known ? cause.node == peer_node : cause.node != node) return &cause;
     } else if (!peer_known || cause.concerns(node, peer_node)) {
@@ -115,11 +126,14 @@ const Cause* Extractor::explaining(const Event& event, int node, int peer_node, 
 }
 
 bool Extractor::last_breath(const Event& event, int node) const {
-  for (const Cause* cause : causes_of_[static_cast<std::size_t>(node)]) {
+  const std::vector<const Cause*>& causes = causes_of_[static_cast<std::size_t>(node)];
+  const auto soon = std::lower_bound(causes.begin(), causes.end(), event.ts_ns - kShutdown, [](const Cause* cause, std::int64_t ts) { return cause->start < ts; });
+  for (auto it = soon; it != causes.end() && (*it)->start < event.ts_ns; ++it) {
+    const Cause* cause = *it;
     if (cause->kind == CauseKind::paused || cause->kind == CauseKind::cut || cause->partly) continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause->gone && resource_error(event.err)) continue;
-    if (event.ts_ns > cause->start && event.ts_ns <= cause->start + kShutdown && event.ts_ns < cause->end) return true;
+    if (event.ts_ns < cause->end) return true;
   }
   return false;
 }
@@ -127,7 +141,12 @@ bool Extractor::last_breath(const Event& event, int node) const {
 void Extractor::syscalls() {
   causes_of_.assign(static_cast<std::size_t>(nodes_.count()), {});
   std::stable_sort(causes_.begin(), causes_.end(), [](const Cause& a, const Cause& b) { return a.start < b.start; });
-  for (const Cause& cause : causes_) causes_of_[static_cast<std::size_t>(cause.node)].push_back(&cause);
+  std::vector<std::int64_t> ends;
+  for (const Cause& cause : causes_) {
+    causes_of_[static_cast<std::size_t>(cause.node)].push_back(&cause);
+    ends.push_back(cause.end);
+  }
+  lasting_ = Lasting(ends);
 
   Interner patterns;
   Interner peer_texts;
@@ -136,8 +155,9 @@ void Extractor::syscalls() {
   std::unordered_map<ScfKey, std::size_t, ScfHash> index;
   std::vector<ScfGroup> groups;
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded;  // SYS: the last success of the same call
-  std::map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>> done;  // SYS: when how many such calls succeeded
-  std::map<std::pair<int, std::uint32_t>, std::int64_t> made;   // node, path pattern: when such a file was first made
+  std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash> done;  // SYS: when how many such calls succeeded
+  std::unordered_map<std::uint64_t, std::int64_t> made;   // by node and path pattern: when such a file was first made
+  const auto file = [](int node, std::uint32_t path) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | path; };
   std::uint64_t nameless_calls = 0;
   std::uint64_t impossible = 0;
   std::uint64_t answers = 0;
@@ -146,6 +166,15 @@ void Extractor::syscalls() {
   std::uint64_t last_breaths = 0;
   std::uint64_t planned = 0;
   std::map<std::string, std::uint64_t> strangers;
+
+  std::vector<std::string> call_names(static_cast<std::size_t>(kernel::kMostSyscalls));
+  const auto name_of = [&](std::int16_t number) -> const std::string& {
+    static const std::string kNone;
+    if (number < 0 || number >= kernel::kMostSyscalls) return kNone;
+    std::string& name = call_names[static_cast<std::size_t>(number)];
+    if (name.empty()) name = kernel::syscall_name(number);
+    return name;
+  };
 
   for (std::size_t s = 0; s < inputs_.traces.size(); ++s) {
     const trace::Trace& trace = inputs_.traces[s];
@@ -182,12 +211,12 @@ void Extractor::syscalls() {
         std::int64_t& last = succeeded[{node, event.syscall, 0, pattern(event.path), 0, false}];
         last = std::max(last, event.ts_ns);
         // Opens are SYS events only when they create or truncate; a rename makes its second path.
-        const std::string call = kernel::syscall_name(event.syscall);
+        const std::string& call = name_of(event.syscall);
         if (const std::optional<SameCall> same = same_call(node, event, call, pattern(event.path)); same && done.size() < kMostKinds)
           done[*same].emplace_back(event.ts_ns, weight_of(event));
         const bool renames = call.starts_with("rename");
         if (renames || call.starts_with("open") || call == "creat")
-          made.try_emplace({node, pattern(renames ? event.path2 : event.path)}, event.ts_ns);
+          made.try_emplace(file(node, pattern(renames ? event.path2 : event.path)), event.ts_ns);
         continue;
       }
       const std::uint64_t weight = weight_of(event);
@@ -207,7 +236,7 @@ void Extractor::syscalls() {
         internal_codes += weight;
         continue;
       }
-      if (event.err == 22 /* EINVAL */ && kernel::syscall_name(event.syscall).starts_with("readlink")) {
+      if (event.err == 22 /* EINVAL */ && name_of(event.syscall).starts_with("readlink")) {
         answers += weight;
         continue;
       }
@@ -280,7 +309,7 @@ void Extractor::syscalls() {
     failure.ordinariness = ordinariness(group.key.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
     const auto it = succeeded.find({group.key.node, group.key.syscall, 0, group.key.pattern, 0, false});
     failure.recovered = it != succeeded.end() && it->second > group.first_ts;
-    const auto birth = made.find({group.key.node, group.key.pattern});
+    const auto birth = made.find(file(group.key.node, group.key.pattern));
     failure.newborn = plan_.workload_ts != 0 && group.key.pattern != 0 && birth != made.end() &&
                       birth->second >= plan_.workload_ts && birth->second <= group.first_ts;
     if (const std::optional<SameCall> same = same_call(group.key.node, *group.first, failure.syscall, group.key.pattern);
@@ -345,6 +374,13 @@ void Extractor::follow(std::vector<Failure>& failures) const {
         }) && last != nullptr)
       failure.follows = fmt::format("{} failing with {}", last->syscall, kernel::errno_name(last->group->key.err));
   }
+}
+
+bool Extractor::all_the_time(std::vector<std::int64_t> times) const {
+  std::sort(times.begin(), times.end());
+  std::size_t apart = times.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < times.size(); ++i) apart += times[i] - times[i - 1] > longest_ns_ ? 1 : 0;
+  return apart >= kUsualFailures;
 }
 
 bool Extractor::seen_from_start(int node) const {
@@ -501,6 +537,10 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   else
     c.why += "no profile says whether it is normal";
   if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
+  if (!strict_resource_error(group.key.err) && all_the_time(group.times)) {
+    usual_.insert(c.fault.id);
+    c.why += "; it fails like that all the time";
+  }
   if (c.ordinariness == 3) c.why += "; of a kind that healthy programs see all the time";
   if (group.key.explained && group.cause != nullptr) {
     c.symptom = true;

@@ -50,6 +50,38 @@ struct Cause {
   }
 };
 
+// Which of many spans still last at a time: those that ended before are passed over.
+class Lasting {
+ public:
+  Lasting() = default;
+  explicit Lasting(const std::vector<std::int64_t>& ends) : size_(ends.size()) {
+    while (leaves_ < size_) leaves_ *= 2;
+    latest_.assign(2 * leaves_, std::numeric_limits<std::int64_t>::min());
+    std::copy(ends.begin(), ends.end(), latest_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+    for (std::size_t i = leaves_ - 1; i > 0; --i) latest_[i] = std::max(latest_[2 * i], latest_[2 * i + 1]);
+  }
+  // The first from `from` on that ends at `ts` or later; as many as there are when there is none.
+  [[nodiscard]] std::size_t next(std::size_t from, std::int64_t ts) const {
+    if (from >= size_) return size_;
+    std::size_t at = leaves_ + from;
+    while (latest_[at] < ts) {
+      while ((at & 1) != 0) at /= 2;  // the last of its pair: on to the next pair
+      if (at == 0) return size_;
+      ++at;
+    }
+    while (at < leaves_) {
+      at *= 2;
+      if (latest_[at] < ts) ++at;
+    }
+    return std::min(at - leaves_, size_);
+  }
+
+ private:
+  std::size_t size_ = 0;
+  std::size_t leaves_ = 1;
+  std::vector<std::int64_t> latest_;  // a tree: the latest end below each
+};
+
 struct ProcessEvent {
   const Event* event = nullptr;
   int node = -1;
@@ -167,6 +199,9 @@ class Extractor {
   // Does the dump hold all that the node did, from its first start in the test deployment on?
   [[nodiscard]] bool seen_from_start(int node) const;
 
+  // At several times, each longer after the one before than a workload lasts.
+  [[nodiscard]] bool all_the_time(std::vector<std::int64_t> times) const;
+
   // A process that ends cannot be answered, and a return from a signal handler is no call.
   static bool can_fail(int number);
 
@@ -211,6 +246,7 @@ class Extractor {
   void promote();
 
   void weigh();
+  void weigh_nearness();
 
   void observe();
 
@@ -231,6 +267,7 @@ class Extractor {
   std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>> lives_;  // by node and process, of long ones: first and last event
   std::vector<std::pair<std::size_t, const Event*>> silences_;
   std::vector<Cause> causes_;
+  Lasting lasting_;                                     // by cause, once they are in their order
   std::vector<std::vector<const Cause*>> causes_of_;
   std::vector<std::size_t> own_ends_;                   // candidates, before ranking
   std::set<std::string> usual_;                         // ids of process faults that production has all the time

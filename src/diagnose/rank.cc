@@ -114,9 +114,23 @@ void Extractor::weigh() {
     if (c.symptom) c.weight *= kOddsSymptom;
     if (c.first) c.weight *= kOddsFirst;
     c.weight *= c.said;
-    all += c.weight;
   }
+  if (!inputs_.without.contains("nearness")) weigh_nearness();
+  for (const Candidate& c : plan_.candidates) all += c.weight;
   for (Candidate& c : plan_.candidates) c.weight /= all;
+}
+
+// A dump is written when something has gone wrong: what is over long before that, counted in what has happened since, is
+// hardly why. The last few are all near.
+void Extractor::weigh_nearness() {
+  std::vector<std::int64_t> times;
+  for (const Candidate& c : plan_.candidates)
+    if (!c.symptom && c.ordinariness < 3) times.push_back(c.last_ts);
+  std::sort(times.begin(), times.end());
+  for (Candidate& c : plan_.candidates) {
+    const auto since = static_cast<double>(times.end() - std::upper_bound(times.begin(), times.end(), c.last_ts));
+    if (since > kNearFew) c.weight *= kNearFew / since;
+  }
 }
 
 // Whatever may be a consequence tells, when it comes back, that a run was on the right way.

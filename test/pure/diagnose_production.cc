@@ -55,6 +55,36 @@ void add_old_faults(Dump& dump) {
   }
 }
 
+// A day before the incident: a thousand kinds of failures, some of them all day, some in bursts, some once, every fifth of a
+// call that is made here, too; thirty ends and pauses, thirty silences.
+void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto day = [&] { return 5 - static_cast<double>(random() % 86'400); };
+  for (int i = 0; i < 1000; ++i) {
+    const NoisyCall& call = kNoise[random() % std::size(kNoise)];
+    const std::string node = fmt::format("n{}", 1 + random() % 3);
+    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26), static_cast<char>('a' + i / 676));
+    const unsigned manner = random() % 10;
+    const double at = day();
+    for (unsigned k = 0; k < (manner < 4 ? 3 + random() % 30 : manner < 7 ? 2 + random() % 10 : 1); ++k)
+      dump.scf(manner < 4 ? day() : at + 0.3 * k, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
+    if (i % 5 == 0)
+      for (int k = 0; k < 3; ++k) acts.push_back(calls(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+  }
+  for (int i = 0; i < 30; ++i) {
+    const std::string node = fmt::format("n{}", 1 + random() % 3);
+    const double at = day() - 60;
+    if (i % 3 == 0) dump.paused(at, at + 5, node);
+    if (i % 3 == 1) dump.crashed(at, node);
+    if (i % 3 == 1) dump.started(at + 2, node);
+    if (i % 3 == 2) dump.exited(at, node, 1 + static_cast<int>(random() % 2), 0);
+    const int from = 1 + static_cast<int>(random() % 3);
+    const double silent = day() - 100;
+    dump.silence(silent, silent + 30, fmt::format("n{}", from), fmt::format("10.77.0.{}", from % 3 + 1), fmt::format("10.77.0.{}", from));
+  }
+  dump.meta().workload_ts = 0;
+}
+
 int runs_to_find(const Diagnosis& d) { return d.runs - d.simplify_runs - d.rate_runs; }
 
 const Candidate* candidate(const Plan& plan, std::string_view syscall, std::string_view path) {
@@ -89,6 +119,49 @@ TEST_CASE("production: a crash that needs its moment is found beside sixty kinds
     CHECK(d.level == 2);
     CHECK(runs_to_find(d) <= 60);
   }
+}
+
+TEST_CASE("production: a day of a thousand kinds of failures, thirty ends and thirty silences costs half as many runs again") {
+  const auto config = deployment();
+  const auto found = [&](bool noise, unsigned seed, const auto& incident, std::vector<Act> acts, const auto& bug) {
+    Dump dump;
+    record(dump, acts, 9.5);
+    incident(dump);
+    if (noise) add_day(dump, acts, seed);
+    else dump.meta().workload_ts = 0;
+    sort_by_time(acts);
+    dump.ends(30);
+    Play play(acts, [&](const std::vector<Hit>& hits, int) {
+      return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return bug(hit, acts); });
+    });
+    const Diagnosis d = diagnosis_of(config, dump, play);
+    INFO((noise ? "in noise: " : "clean: ") << d.schedules << " schedules, " << d.runs << " runs; " << d.reason);
+    CHECK(d.target_reached);
+    return runs_to_find(d);
+  };
+  const std::vector<Act> acts{enters(1, "n1", "boot"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"), enters(15, "n1", "compact"),
+                              calls(2, "n2", "write", "/run/n2/ledger"), calls(8, "n2", "write", "/run/n2/ledger")};
+  std::vector<double> ratios;
+  const auto compare = [&](const char* what, const auto& incident, const auto& bug) {
+    const int clean = found(false, 0, incident, acts, bug);
+    for (const unsigned seed : {1U, 2U, 3U}) {
+      const int noisy = found(true, seed, incident, acts, bug);
+      INFO(what << ": " << noisy << " runs in noise, " << clean << " without");
+      CHECK(noisy <= 3 * clean);
+      ratios.push_back(static_cast<double>(noisy) / clean);
+    }
+  };
+  compare("a crash that needs its moment", [](Dump& dump) { dump.crashed(9.2, "n1"); },
+          [](const Hit& hit, const std::vector<Act>& all) {
+            return hit.fault->kind == FaultKind::crash && hit.act >= 0 && all[static_cast<std::size_t>(hit.act)].function == "applyLog";
+          });
+  compare("a cut", [](Dump& dump) { dump.cut(5, 17, 1, {2, 3}); },
+          [](const Hit& hit, const std::vector<Act>&) { return hit.fault->kind == FaultKind::partition && hit.fault->node == "n1" && hit.fault->peers.empty(); });
+  compare("a full disk", [](Dump& dump) { dump.scf(8, "n2", "write", ENOSPC, "/data/n2/ledger"); },
+          [](const Hit& hit, const std::vector<Act>&) { return hit.fault->kind == FaultKind::syscall && hit.fault->node == "n2" && hit.fault->error == ENOSPC; });
+  std::sort(ratios.begin(), ratios.end());
+  INFO("ratios " << fmt::format("{:.1f}", fmt::join(ratios, " ")));
+  CHECK(ratios[ratios.size() / 2] <= 1.5);
 }
 
 TEST_CASE("production: the 25th of one of eight busy calls is found within forty runs") {
