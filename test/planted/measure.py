@@ -23,6 +23,8 @@ import time
 import tomllib
 from pathlib import Path
 
+from noise import STRENGTHS, add_noise
+
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
@@ -175,6 +177,7 @@ class Case:
         self.dump = commands.work / "incident.dump"
         self.dumps = [self.dump]  # what is diagnosed
         self.logs = []  # or this: "node=file"
+        self.hosts = {}  # how the dump's hosts are called, and which node each is
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
@@ -273,6 +276,21 @@ class Case:
             lines.write_text("\n".join([json.dumps({"meta": meta}), *events]) + "\n")
             self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
 
+    def add_noise(self, figures):
+        """What production's dump would hold besides, see noise.py."""
+        profile = json.loads(self.profile.read_text())
+        ports = [node["ready"]["tcp"] for node in self.config.get("node", []) if "tcp" in node.get("ready", {})]
+        for dump in self.dumps:
+            _, text = self.step("split noise", [self.rose, "dump", "show", dump, "--format", "jsonl"])
+            text, hosts = add_noise(text, profile, self.options.noise, self.options.seed, (ports or [7000])[0],
+                                    rename="production" not in self.facts)
+            self.hosts.update(hosts)
+            lines = dump.with_suffix(".noisy.jsonl")
+            lines.write_text(text)
+            self.step("split noise", [self.rose, "dump", "import", lines, "-o", dump])
+            figures["noisy_events"] = figures.get("noisy_events", 0) + len(text.splitlines()) - 1
+        figures["noise"] = self.options.noise
+
     def evidence(self):
         hosts = self.facts.get("production", {}).get("map", {})
         mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
@@ -293,7 +311,8 @@ class Case:
     def diagnose(self, figures):
         began = time.monotonic()
         try:
-            _, found = self.rose_json("diagnose", "diagnose", *self.evidence(), "-o", self.schedule, "--report", self.record,
+            without = [word for name in self.options.without for word in ("--without", name)]
+            _, found = self.rose_json("diagnose", "diagnose", *self.evidence(), *without, "-o", self.schedule, "--report", self.record,
                                       limit=self.options.limit)
         finally:
             figures["seconds"] = time.monotonic() - began
@@ -380,6 +399,8 @@ class Case:
         try:
             self.install()
             self.incident(figures)
+            if self.options.noise:
+                self.add_noise(figures)
             self.diagnose(figures)
             found = tomllib.loads(self.schedule.read_text())
             rate = self.replay(figures)
@@ -589,7 +610,38 @@ def read_figures(folder):
         logs = file.with_name("from_logs.json")
         if logs.exists():
             rows[-1]["from_logs"] = json.loads(logs.read_text())
+        for strength in STRENGTHS:
+            noisy = file.with_name(f"noise-{strength}.json")
+            if noisy.exists():
+                rows[-1].setdefault("with_noise", {})[strength] = json.loads(noisy.read_text())
     return rows
+
+
+def noise_table(rows):
+    """What the same incidents took in the midst of production's noise."""
+    rows = [row for row in rows if row.get("with_noise")]
+    if not rows:
+        return []
+    strengths = sorted({strength for row in rows for strength in row["with_noise"]})
+
+    def one(figures):
+        if figures is None:
+            return "–"
+        return f"{plural(figures['schedules'], 'schedule')}, {plural(finding_runs(figures), 'run')}" if figures["solved"] else state_cell(figures)
+
+    lines = ["", "In the midst of noise (`--noise N`, see noise.py): schedules before the bug first showed, and runs to find and confirm.", "",
+             "| case | clean | " + " | ".join(f"noise {strength}" for strength in strengths) + " |", "|" + "---|" * (2 + len(strengths))]
+    for row in rows:
+        lines.append(f"| {row['case']} | {one(row)} | " + " | ".join(one(row["with_noise"].get(strength)) for strength in strengths) + " |")
+    lines.append("")
+    for strength in strengths:
+        both = [(row, row["with_noise"][strength]) for row in rows if row["solved"] and strength in row["with_noise"]]
+        if not both:
+            continue
+        ratios = [finding_runs(noisy) / max(1, finding_runs(row)) for row, noisy in both if noisy["solved"]]
+        lines.append(f"- noise {strength}: {len(ratios)} of {len(both)} that are solved clean" +
+                     (f", in a median of {statistics.median(ratios):.2f} times the clean runs" if ratios else ""))
+    return lines
 
 
 def when_and_where(rows):
@@ -603,7 +655,7 @@ def table_of(kind, rows):
     columns = [column for column in columns if column[1] is not logs_cell or any(row.get("from_logs") for row in rows)]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
-    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows))
+    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows) + noise_table(rows))
 
 
 def refresh_table(folder, table):
@@ -642,6 +694,10 @@ def options_of(arguments):
     parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder")
     parser.add_argument("--logs", action="store_true",
                         help="diagnose from the incident's logs alone, without dump and profile; kept in from_logs.json, without blind search and control")
+    parser.add_argument("--noise", type=int, choices=sorted(STRENGTHS),
+                        help="in the midst of a day of production's noise, so strong (noise.py); kept in noise-N.json, without blind search and control")
+    parser.add_argument("--without", action="append", default=[], metavar="PART",
+                        help="leave a part of the search out, to see what it is worth (rose diagnose --without); figures are not kept")
     parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders")
     parser.add_argument("--no-blind", dest="blind", action="store_false", help="without the blind search")
     parser.add_argument("--no-control", dest="control", action="store_false", help="without the fault-free control runs")
@@ -656,7 +712,17 @@ def options_of(arguments):
         if options.recorded or options.record:
             parser.error("--logs makes the incident anew and keeps no recording: without --recorded and --record")
         options.blind = options.control = False
+    if options.noise:
+        if options.logs or options.record:
+            parser.error("--noise is about dumps and keeps no recording: without --logs and --record")
+        options.blind = options.control = False
+    if options.without:
+        options.figures = False
     return options
+
+
+def figures_file(options):
+    return "from_logs.json" if options.logs else f"noise-{options.noise}.json" if options.noise else "figures.json"
 
 
 def find_rose(folder):
@@ -734,7 +800,7 @@ def main(arguments):
                 continue
             measured.append(figures)
             if options.figures:
-                (case / ("from_logs.json" if options.logs else "figures.json")).write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+                (case / figures_file(options)).write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
             say(f"  {one_line(figures)}")
     except KeyboardInterrupt:
         say("measure: interrupted")

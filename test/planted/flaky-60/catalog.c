@@ -1,5 +1,5 @@
 // A catalogue of collections, each saved to a file of its own. A file that cannot be written is saved to a spare place
-// instead: one of five, by chance, so that they wear evenly.
+// instead: one of five, which is chosen by chance at the start, so that they wear evenly.
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -10,6 +10,7 @@
 #define LOOKED_AT 2
 
 static char titles[COLLECTIONS][64];
+static unsigned spare;
 
 static int write_file(const char *path, const char *text) {
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -22,13 +23,11 @@ static int write_file(const char *path, const char *text) {
 
 static int save(int number) {
   char path[64];
-  unsigned chance = 0;
   snprintf(path, sizeof path, "catalog/collection-%d", number);
   if (write_file(path, titles[number]) == 0) return 0;
   note("collection %d: %s, saved to a spare place", number, strerror(errno));
   unlink(path);
-  if (getrandom(&chance, sizeof chance, 0) != sizeof chance) return -1;
-  snprintf(path, sizeof path, "spare/%u-collection-%d", chance % SPARES, number);
+  snprintf(path, sizeof path, "spare/%u-collection-%d", spare, number);
   return write_file(path, titles[number]);
 }
 
@@ -72,6 +71,8 @@ int main(int argc, char **argv) {
     perror("cannot make folders");
     return 1;
   }
+  if (getrandom(&spare, sizeof spare, 0) != sizeof spare) return 1;
+  spare %= SPARES;
   for (int i = 0; i < COLLECTIONS; i++) load(i);
   struct server server = {.ip = argv[1], .port = 7000, .request = request};
   serve(&server);
