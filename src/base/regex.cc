@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <array>
+
 namespace rose {
 namespace {
 
@@ -43,6 +46,21 @@ std::string Regex::problem() const {
 
 bool Regex::found_in(std::string_view text) const {
   return compiled_ && compiled_->ok() && re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled_);
+}
+
+std::map<std::string, int> Regex::groups() const {
+  return compiled_ && compiled_->ok() ? compiled_->NamedCapturingGroups() : std::map<std::string, int>();
+}
+
+bool Regex::find(std::string_view text, std::span<std::string_view> groups) const {
+  if (!compiled_ || !compiled_->ok()) return false;
+  std::array<re2::StringPiece, kMostGroups> found;
+  const std::size_t count = std::min({groups.size(), found.size(), static_cast<std::size_t>(compiled_->NumberOfCapturingGroups()) + 1});
+  if (!compiled_->Match({text.data(), text.size()}, 0, text.size(), re2::RE2::UNANCHORED, found.data(), static_cast<int>(count))) return false;
+  std::fill(groups.begin(), groups.end(), std::string_view());
+  for (std::size_t i = 0; i < count; ++i)
+    if (found[i].data() != nullptr) groups[i] = {found[i].data(), found[i].size()};
+  return true;
 }
 
 }  // namespace rose

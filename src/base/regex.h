@@ -2,7 +2,9 @@
 // in proportion to its length, and no stack.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +28,13 @@ class Regex {
   [[nodiscard]] std::string problem() const;
   // Anywhere in the text; safe from several threads. False when it can't be used.
   [[nodiscard]] bool found_in(std::string_view text) const;
+  // Named groups, (?P<name>...), with the place that find() gives them.
+  [[nodiscard]] std::map<std::string, int> groups() const;
+  // The first match anywhere in the text: the whole of it into groups[0], its nth group into groups[n] (without data where the
+  // group took no part). False: there is none, or it can't be used.
+  [[nodiscard]] bool find(std::string_view text, std::span<std::string_view> groups) const;
+
+  static constexpr std::size_t kMostGroups = 16;  // that find() gives
 
  private:
   std::unique_ptr<re2::RE2> compiled_;  // null: too long

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "kernel/noise.h"
+#include "logs/clock.h"
 
 namespace rose::config {
 namespace {
@@ -166,6 +167,7 @@ class Reader {
     read_workload();
     read_oracle();
     read_options();
+    read_log_forms();
     if (!config_.nodes.empty()) check_named_nodes();
     root_.finish();
     ROSE_CHECK(problems_.result());
@@ -195,6 +197,7 @@ class Reader {
   void read_ready(toml::Table& table, Node& node);
   void read_attach(toml::Table& table, Node& node);
   void read_binaries(toml::Table& table, Node& node);
+  void read_logs(toml::Table& table, Node& node);
   void read_env(toml::Table& table, Node& node);
   void check_names();
   void check_named_nodes();
@@ -202,6 +205,7 @@ class Reader {
   void read_workload();
   void read_oracle();
   void read_options();
+  void read_log_forms();
 
   Config config_;
   toml::Problems problems_;
@@ -332,6 +336,7 @@ void Reader::read_node(toml::Table& table) {
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
+  read_logs(table, node);
   table.finish();
   places_.push_back({table.place("name"), table.place("ip")});
   config_.nodes.push_back(std::move(node));
@@ -454,6 +459,21 @@ void Reader::read_binaries(toml::Table& table, Node& node) {
     else
       name = locate(name, value != nullptr ? config_.directory : std::filesystem::path{}, node);
     node.binaries.push_back(name);
+  }
+}
+
+// Each run has its own: a file elsewhere would hold what other runs wrote.
+void Reader::read_logs(toml::Table& table, Node& node) {
+  if (!table.strings("logs", node.logs)) return;
+  const toml::Value& list = *table.get("logs");
+  for (std::size_t i = 0; i < node.logs.size(); ++i) {
+    const std::filesystem::path file = std::filesystem::path(node.logs[i]).lexically_normal();
+    const bool inside = file.is_relative() && file.has_filename() && file != "." && *file.begin() != "..";
+    if (!inside || node.logs[i].find("${") != std::string::npos)
+      problems_.add(list.items[i].place, fmt::format("{}: {} is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
+                                                     table.path("logs"), toml::quoted(node.logs[i])),
+                    "stdout.log and stderr.log are read anyway");
+    node.logs[i] = file.string();
   }
 }
 
@@ -609,6 +629,31 @@ void Reader::read_options() {
       config_.inject.syscall =
           std::array{Backend::automatic, Backend::override_return, Backend::seccomp}[backend];
     table->finish();
+  }
+}
+
+void Reader::read_log_forms() {
+  for (toml::Table& table : root_.tables("log", "a list of tables ([[log]])")) {
+    logs::CustomForm form;
+    table.string("files", form.files);
+    if (table.string("pattern", form.pattern))
+      if (const std::string problem = logs::pattern_problem(form.pattern); !problem.empty())
+        table.wrong("pattern", fmt::format("{} {}", toml::quoted(form.pattern), problem),
+                    "such as '^(?P<time>[^|]*)\\|(?P<level>[^|]*)\\|(?P<message>.*)$'");
+    if (table.string("time", form.time))
+      if (const std::string problem = logs::time_form_problem(form.time); !problem.empty())
+        table.wrong("time", fmt::format("{} {}", toml::quoted(form.time), problem), "such as \"%d.%m.%Y %H:%M:%S\"");
+    std::string zone;
+    if (table.string("zone", zone)) {
+      form.zone_ns = logs::read_zone(zone);
+      if (!form.zone_ns) table.wrong("zone", fmt::format("{} is not a time zone such as \"+02:00\" or \"UTC\"", toml::quoted(zone)));
+    }
+    table.finish();
+    if (form.pattern.empty() && !form.time.empty() && !table.has("pattern"))
+      table.wrong("time", "'time' says how the group 'time' of a 'pattern' is read, and there is no 'pattern'");
+    if (form.pattern.empty() && !form.zone_ns && !problems_.any())
+      problems_.add_missing(table.place(), "log: one of 'pattern', 'zone' is missing");
+    config_.log_forms.push_back(std::move(form));
   }
 }
 

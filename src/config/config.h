@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "logs/form.h"
 
 namespace rose::config {
 
@@ -53,6 +54,7 @@ struct Node {
   std::vector<std::string> binaries;   // resolved against the file; default command[0]
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
+  std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
   std::optional<Attach> attach;
   int line = 0;                // where [[node]] stands, for later messages
 };
@@ -115,6 +117,7 @@ struct Config {
   TraceOptions trace;
   DiagnoseOptions diagnose;
   InjectOptions inject;
+  std::vector<logs::CustomForm> log_forms;  // the first whose glob fits a file counts
 
   [[nodiscard]] const Node* find(std::string_view node) const;
   [[nodiscard]] std::vector<std::string> node_names() const;

@@ -138,6 +138,8 @@ Result<void> Cluster::make_folders() {
           log::warning("node {}: user {} cannot reach its folder {} by path, {} is closed to it", node.name, node.user,
                        info.dir.string(), folder.string());
     }
+    info.logs = {info.dir / "stdout.log", info.dir / "stderr.log"};
+    for (const std::string& file : node.logs) info.logs.push_back(info.dir / file);
     infos_.push_back(std::move(info));
     states_.push_back(std::move(state));
   }

@@ -40,6 +40,7 @@ struct NodeInfo {
   std::filesystem::path cgroup;     // v2 folder that holds all its processes
   std::uint64_t cgroup_id = 0;      // its inode, as bpf_get_current_cgroup_id says
   std::filesystem::path pid_file;
+  std::vector<std::filesystem::path> logs;  // its output, and the files that [[node]] logs names
 };
 
 struct EndInfo {

@@ -174,8 +174,8 @@ Result<void> Cluster::launch(std::size_t node) {
     state.failure.reset();
     state.end_note.clear();
     state.restart_at_ns = 0;
-    state.logs = {{state.spec.stdout_log, file_size(state.spec.stdout_log)},
-                  {state.spec.stderr_log, file_size(state.spec.stderr_log)}};
+    state.logs.clear();
+    for (const std::filesystem::path& file : info.logs) state.logs.push_back({file.string(), file_size(file.string())});
   }
   state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
   state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;

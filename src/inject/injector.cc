@@ -142,7 +142,7 @@ class ScheduleInjector final : public Injector, private Hands {
     armed_ns_ = now_ns();
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       workers_.push_back(std::make_unique<NodeWorker>());
-      tails_.emplace_back(std::vector<std::filesystem::path>{nodes_[i].dir / "stdout.log", nodes_[i].dir / "stderr.log"});
+      tails_.emplace_back(nodes_[i].logs);
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));

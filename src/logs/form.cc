@@ -1,11 +1,10 @@
 #include "logs/form.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
+#include "base/regex.h"
 #include "logs/header.h"
 #include "logs/json_line.h"
 
@@ -13,6 +12,9 @@ namespace rose::logs {
 namespace {
 
 enum class Outer { none, docker, cri, syslog, syslog_5424, journal_json, journal_export, prefix };
+// Of a pattern of rose.toml.
+constexpr std::array kGroups = std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
+
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
 bool blank_char(char c) { return c == ' ' || c == '\t'; }
@@ -466,15 +468,13 @@ std::string_view kind_name(Kind kind) {
 }  // namespace
 
 std::string pattern_problem(const std::string& pattern) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  const re2::RE2 regex(pattern, options);
-  if (!regex.ok()) return fmt::format("is no regular expression of RE2's: {}", regex.error());
-  constexpr std::array kGroups = std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
+  const Regex regex(pattern);
+  if (const std::string problem = regex.problem(); !problem.empty()) return fmt::format("is not a regular expression (RE2): {}", problem);
   bool message = false;
-  for (const auto& [name, index] : regex.NamedCapturingGroups()) {
+  for (const auto& [name, index] : regex.groups()) {
     if (!is_any(name, kGroups))
       return fmt::format("has a group named '{}', accepted are time, level, thread, logger, host and message", name);
+    if (static_cast<std::size_t>(index) >= Regex::kMostGroups) return fmt::format("has more than {} groups", Regex::kMostGroups - 1);
     message = message || name == "message";
   }
   return message ? "" : "has no group named message: (?P<message>...) is needed";
@@ -486,8 +486,8 @@ struct Form::Inner {
   std::vector<Kind> also;  // further kinds that some lines of the sample fit
   std::string layout;
   const CustomForm* custom = nullptr;
-  std::unique_ptr<re2::RE2> regex;
-  int groups[6] = {};  // of the pattern: time, level, thread, logger, host, message; 0: none
+  std::optional<Regex> regex;
+  std::array<std::size_t, kGroups.size()> groups{};  // of the pattern, in that order; 0: none
   JsonLine outer_json, json;
   std::vector<JsonMember> members;
   std::string colours, fields, values;
@@ -495,13 +495,9 @@ struct Form::Inner {
   std::size_t strays = 0;  // lines in a row that fit nothing and were taken for the rest of a message
 
   bool read_custom(std::string_view line, Parts& parts) {
-    std::array<re2::StringPiece, 16> found;
-    const int count = std::min<int>(regex->NumberOfCapturingGroups() + 1, static_cast<int>(found.size()));
-    if (!regex->Match({line.data(), line.size()}, 0, line.size(), re2::RE2::UNANCHORED, found.data(), count)) return false;
-    const auto group = [&](int index) {
-      const auto i = static_cast<std::size_t>(groups[index]);
-      return i == 0 || found[i].data() == nullptr ? std::string_view() : std::string_view(found[i].data(), found[i].size());
-    };
+    std::array<std::string_view, Regex::kMostGroups> found;
+    if (!regex->find(line, found)) return false;
+    const auto group = [&](std::size_t index) { return groups[index] == 0 ? std::string_view() : found[groups[index]]; };
     if (const std::string_view time = group(0); !time.empty())
       parts.time = custom->time.empty() ? read_time(time) : read_time_as(time, custom->time);
     parts.level = level_of(group(1));
@@ -613,20 +609,19 @@ Outer choose_outer(std::span<const std::string> sample, JsonLine& json) {
 Form Form::choose(std::span<const std::string> sample, const CustomForm* custom) {
   Form form;
   Inner& in = *form.inner_;
+  in.outer = choose_outer(sample, in.outer_json);
   if (custom != nullptr && !custom->pattern.empty()) {
-    re2::RE2::Options options;
-    options.set_log_errors(false);
     in.custom = custom;
-    in.regex = std::make_unique<re2::RE2>(custom->pattern, options);
-    constexpr std::array kGroups = std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
-    for (const auto& [name, index] : in.regex->NamedCapturingGroups()) {
+    in.regex.emplace(custom->pattern);
+    for (const auto& [name, index] : in.regex->groups()) {
       const auto at = std::find(kGroups.begin(), kGroups.end(), name);
-      if (at != kGroups.end() && index < 16) in.groups[at - kGroups.begin()] = index;
+      if (at != kGroups.end() && static_cast<std::size_t>(index) < Regex::kMostGroups) in.groups[static_cast<std::size_t>(at - kGroups.begin())] = static_cast<std::size_t>(index);
     }
     in.kind = Kind::custom;
+    // A pattern describes what the program wrote, not what a container's runtime or the journal put around it.
+    if (in.outer == Outer::syslog || in.outer == Outer::syslog_5424 || in.outer == Outer::prefix) in.outer = Outer::none;
     return form;
   }
-  in.outer = choose_outer(sample, in.outer_json);
   constexpr std::array kKinds = {Kind::json, Kind::klog, Kind::access, Kind::logfmt, Kind::header};
   std::array<std::size_t, kKinds.size()> fits{};
   std::string colours;

@@ -14,10 +14,6 @@
 #include "base/result.h"
 #include "logs/clock.h"
 
-namespace re2 {
-class RE2;
-}
-
 namespace rose::logs {
 
 enum class Level : std::uint8_t { none, trace, debug, info, notice, warning, error, fatal };

@@ -128,6 +128,7 @@ CONFIG = {
     "workload": NODE + '[oracle]\ncommand = ["true"]\n[workload]\ncommand = ["true"]\n{key}',
     "oracle": NODE + REST + "{key}",
 } | {name: NODE + REST + f"[{name}]\n{{key}}" for name in ("profile", "trace", "diagnose", "inject")}
+CONFIG["log"] = NODE + REST + '[[log]]\nzone = "UTC"\n{key}'
 
 FAULT = '[[fault]]\nid = "f"\nnode = "n1"\nkind = "{kind}"\n'
 
@@ -179,7 +180,7 @@ def check_keys():
     told = sections((root / "configs/README.md").read_text())
     config = ("rose.toml", (root / "configs/rose.toml").read_text())
     for name, text in CONFIG.items():
-        heading = "The top of the file" if name == "top" else f"[[{name}]]" if name == "node" else name if "." in name else f"[{name}]"
+        heading = "The top of the file" if name == "top" else f"[[{name}]]" if name in ("node", "log") else name if "." in name else f"[{name}]"
         compare(told, heading, known("config", text.format(key="zzz = 1\n")), config)
     schedule = ("schedule.toml", (root / "configs/schedule.toml").read_text())
     compare(told, "The schedule", known("schedule", "zzz = 1\n" + FAULT.format(kind="crash")), schedule)

@@ -9,7 +9,11 @@ using namespace rose::logs;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Templates kinds;
-  const Logs logs = read_text(std::string(reinterpret_cast<const char*>(data), size), {"x.log", "n1"}, {}, kinds);
+  // Some are read by a pattern of rose.toml.
+  ReadOptions options;
+  if (size % 4 == 3)
+    options.custom.push_back({"*", R"(^(?P<time>[^|]*)\|(?:(?P<level>\w+)\|)?(?P<message>.*)$)", size % 8 == 3 ? "%d.%m.%Y %H:%M:%S.%f %z" : "", std::nullopt});
+  const Logs logs = read_text(std::string(reinterpret_cast<const char*>(data), size), {"x.log", "n1"}, options, kinds);
   if (logs.sources.size() != 1 || logs.nodes.size() != 1) std::abort();
   const Source& source = logs.sources[0];
   if (words(source).find('\n') != std::string::npos) std::abort();

@@ -77,7 +77,7 @@ command = ["./kv"]
 )",
      "1:1: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject"},
+     "trace, diagnose, inject, log"},
     {R"(name = 5
 [[node]]
 name = "n1"
@@ -95,7 +95,7 @@ command = ["./kv"]
     {"[nodes]\n",
      "1:2: unknown key 'nodes'",
      "did you mean 'node'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject"},
+     "trace, diagnose, inject, log"},
     {"node = 5\n",
      "1:8: node: '5' is an integer, a list of tables ([[node]]) is needed",
      ""},
@@ -117,7 +117,7 @@ name = "n1"
 command = ["./kv"]
 )",
      "1:1: unknown key 'colour'",
-     "accepted here: name, deployment, node, workload, oracle, profile, trace, diagnose, inject"},
+     "accepted here: name, deployment, node, workload, oracle, profile, trace, diagnose, inject, log"},
     {R"(deployment = "host"
 [[node]]
 name = "n1"
@@ -221,7 +221,7 @@ command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, command, attach, ip, env, ready, restart, user, "
-     "binary, sources, functions"},
+     "binary, sources, functions, logs"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -489,7 +489,7 @@ command = ["./kv"]
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
      "did you mean 'functions'? accepted here: name, command, attach, ip, env, ready, restart, "
-     "user, binary, sources, functions"},
+     "user, binary, sources, functions, logs"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},
@@ -621,12 +621,54 @@ syscall = "ptrace"
 )",
      "5:11: inject.syscall: 'ptrace' is not one of \"auto\", \"override\", \"seccomp\"",
      ""},
+    {kNode + "logs = \"kv.log\"\n",
+     "4:8: node.logs: 'kv.log' is a string, a list of strings such as [\"a\", \"b\"] is needed",
+     ""},
+    {kNode + "logs = [\"a.log\", \"/var/log/b.log\"]\n",
+     "4:18: node.logs: '/var/log/b.log' is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
+     "stdout.log and stderr.log are read anyway"},
+    {kNode + "logs = [\"log/../../n2/b.log\"]\n",
+     "4:9: node.logs: 'log/../../n2/b.log' is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
+     "stdout.log and stderr.log are read anyway"},
+    {kNode + "logs = [\"${dir}/b.log\"]\n",
+     "4:9: node.logs: '${dir}/b.log' is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
+     "stdout.log and stderr.log are read anyway"},
+    {kNode + "[log]\npattern = 'x'\n",
+     "4:1: log: a table was found, a list of tables ([[log]]) is needed",
+     ""},
+    {kNode + "[[log]]\nfiles = \"*.log\"\n",
+     "4:1: log: one of 'pattern', 'zone' is missing",
+     ""},
+    {kNode + "[[log]]\npattern = '(?P<message>.*'\n",
+     "5:11: log.pattern: '(?P<message>.*' is not a regular expression (RE2): a '(' is not closed or a ')' not opened",
+     "such as '^(?P<time>[^|]*)\\|(?P<level>[^|]*)\\|(?P<message>.*)$'"},
+    {kNode + "[[log]]\npattern = '(?P<time>.*) .*'\n",
+     "5:11: log.pattern: '(?P<time>.*) .*' has no group named message: (?P<message>...) is needed",
+     "such as '^(?P<time>[^|]*)\\|(?P<level>[^|]*)\\|(?P<message>.*)$'"},
+    {kNode + "[[log]]\npattern = '(?P<date>.*) (?P<message>.*)'\n",
+     "5:11: log.pattern: '(?P<date>.*) (?P<message>.*)' has a group named 'date', accepted are time, level, thread, logger, host and message",
+     "such as '^(?P<time>[^|]*)\\|(?P<level>[^|]*)\\|(?P<message>.*)$'"},
+    {kNode + "[[log]]\npattern = '(?P<message>.*)'\ntime = \"%d.%m.%Y\"\n",
+     "6:8: log.time: '%d.%m.%Y' has no time of day: %H, %I, %T or %s is needed",
+     "such as \"%d.%m.%Y %H:%M:%S\""},
+    {kNode + "[[log]]\npattern = '(?P<message>.*)'\ntime = \"%Q\"\n",
+     "6:8: log.time: '%Q' has '%Q', accepted are %Y %y %m %d %e %b %B %a %A %H %I %M %S %f %L %p %z %Z %s %T and %%",
+     "such as \"%d.%m.%Y %H:%M:%S\""},
+    {kNode + "[[log]]\ntime = \"%H:%M\"\n",
+     "5:8: log.time: 'time' says how the group 'time' of a 'pattern' is read, and there is no 'pattern'",
+     ""},
+    {kNode + "[[log]]\nzone = \"Middle-earth\"\n",
+     "5:8: log.zone: 'Middle-earth' is not a time zone such as \"+02:00\" or \"UTC\"",
+     ""},
+    {kNode + "[[log]]\nzone = \"UTC\"\nregex = \"x\"\n",
+     "6:1: log: unknown key 'regex'",
+     "accepted here: files, pattern, time, zone"},
     {kNode + R"([diagnoze]
 jobs = 1
 )",
      "4:2: unknown key 'diagnoze'",
      "did you mean 'diagnose'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject"},
+     "trace, diagnose, inject, log"},
     // clang-format on
 };
 

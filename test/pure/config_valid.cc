@@ -71,6 +71,11 @@ TEST_CASE("the reference file says everything") {
   CHECK(n1.binaries == std::vector<std::string>{(config.directory / "kv").string()});
   CHECK(n1.sources == std::vector<std::string>{"raft.cc", "snapshot.cc"});
   CHECK(n1.functions == std::vector<std::string>{"Raft::*"});
+  CHECK(n1.logs == std::vector<std::string>{"kv.log"});
+  REQUIRE(config.log_forms.size() == 1);
+  CHECK(config.log_forms[0].files == "*/kv.log");
+  CHECK(config.log_forms[0].time == "%d.%m.%Y %H:%M:%S.%L");
+  CHECK(config.log_forms[0].zone_ns == 2 * 3600 * kSecond);
   CHECK(config.find("n2")->ready->log == std::string("listening on [0-9]+"));
   CHECK(config.find("n2")->binaries.size() == 2);
   CHECK(config.find("n2")->ip == "10.77.0.2");

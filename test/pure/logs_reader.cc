@@ -134,6 +134,9 @@ TEST_CASE("times without a zone, a year or a date") {
   custom.custom.push_back({"*.log", R"(^<(?P<time>[^>]*)> (?P<message>.*)$)", "%d.%m.%Y %H:%M:%S", std::nullopt});
   CHECK(pattern_problem(custom.custom[0].pattern) == "");
   CHECK(pattern_problem("(") != "");
+  CHECK(pattern_problem(".*") == "has no group named message: (?P<message>...) is needed");
+  CHECK(pattern_problem("(?P<message>" + std::string(1000, 'x') + ")") != "");
+  CHECK(pattern_problem("()()()()()()()()()()()()()()()(?P<message>.*)") == "has more than 15 groups");
   CHECK(span("<02.01.2026 03:04:05> a\n<02.01.2026 03:05:05> b\n", custom) == 60 * kSecond);
 }
 
