@@ -10,6 +10,7 @@ namespace rose::cli {
 namespace {
 
 constexpr std::size_t kToldObservables = 12;
+constexpr std::size_t kMostBeside = 200;  // runs whose logs are kept beside the failure's
 
 Result<logs::Input> input_of(const std::string& entry, const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
   const std::size_t equals = entry.find('=');
@@ -46,7 +47,7 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
   for (const std::string& entry : entries) {
     ROSE_TRY(inputs.emplace_back(), input_of(entry, config, host_to_node));
   }
-  ROSE_TRY(made->evidence_.failure, logs::read_logs(inputs, {}, made->kinds_));
+  ROSE_TRY(made->evidence_.failure, logs::read_logs(inputs, made->how_, made->kinds_));
   std::uint64_t messages = 0;
   for (const logs::Source& source : made->evidence_.failure.sources) {
     messages += source.messages;
@@ -67,30 +68,64 @@ std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_d
     std::error_code error;
     for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
       if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
+    for (const std::string& file : node.logs)
+      if (const std::filesystem::path path = run_dir / node.name / file; std::filesystem::is_regular_file(path, error)) files.push_back(path);
     std::sort(files.begin(), files.end());
+    files.erase(std::unique(files.begin(), files.end()), files.end());
     for (std::filesystem::path& file : files) found.push_back({std::move(file), node.name});
   }
   return found;
 }
 
+void LogEvidence::begin(const std::filesystem::path& run_dir) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(watches_, [](const auto& one) {  // of runs that could not be made
+    std::error_code ignored;
+    return !std::filesystem::exists(one.first, ignored);
+  });
+  watches_[run_dir] = std::make_unique<logs::Watch>([this, run_dir] {
+    std::vector<std::filesystem::path> files;
+    for (logs::Input& one : logs_of(run_dir)) files.push_back(std::move(one.path));
+    return files;
+  });
+}
+
 void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult& result) {
+  std::unique_ptr<logs::Watch> watch;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = watches_.extract(run_dir)) watch = std::move(known.mapped());
+  }
+  if (watch != nullptr) watch->stop();
   if (judge_ != nullptr) {
-    const std::set<std::string> shown = judge_->shown(logs_of(run_dir));
+    const std::vector<logs::Input> files = logs_of(run_dir);
+    const std::set<std::string> shown = judge_->shown(files);
     result.shown.assign(shown.begin(), shown.end());
+    if (result.verdict != schedule::Verdict::reproduced) return;
+    std::vector<logs::Beside> both = judge_->beside(files, watch.get());
+    std::lock_guard lock(mutex_);
+    if (beside_.size() < kMostBeside) beside_.emplace(result.number, std::move(both));
     return;
   }
-  Result<logs::Logs> normal = logs::read_logs(logs_of(run_dir), {}, kinds_);
+  Result<logs::Logs> normal = logs::read_logs(logs_of(run_dir), how_, kinds_);
   if (!normal) {
     log::warning("the logs of the run without faults can't be read: {}", normal.error().message);
     return;
   }
   evidence_.normal = *std::move(normal);
+  if (watch != nullptr) watch->apply(evidence_.normal);
+}
+
+std::vector<logs::Beside> LogEvidence::beside(int run) const {
+  const auto known = beside_.find(run);
+  return known == beside_.end() ? std::vector<logs::Beside>{} : known->second;
 }
 
 void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) {
   evidence_.difference = logs::compare(evidence_.failure, evidence_.normal, kinds_);
+  if (control != nullptr) logs::align(evidence_.failure, evidence_.normal, evidence_.difference, control->meta.end_ns);
   evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference, diagnose::node_names_in_logs(config_, host_to_node_));
-  judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, logs::ReadOptions{});
+  judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, how_);
   diagnose::add_logs(inputs, evidence_, control);
   for (std::string& one : notes()) inputs.log_notes.push_back(std::move(one));
 }

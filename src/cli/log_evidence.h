@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,22 +22,31 @@ class LogEvidence {
   [[nodiscard]] static Result<std::unique_ptr<LogEvidence>> read(const std::vector<std::string>& entries, const config::Config& config,
                                                                  const std::map<std::string, std::string>& host_to_node);
 
+  // A run begins: when its lines are written is watched. Safe to call from several runs at once, as look().
+  void begin(const std::filesystem::path& run_dir);
   // What a run's logs say: of the first run without faults what is normal, of others which of the failure's messages they have.
-  // Safe to call from several runs at once once the first is over.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
+  // The failure's logs beside those of a run that reproduced it; empty when that run was not looked at.
+  [[nodiscard]] std::vector<logs::Beside> beside(int run) const;
   // Adds what the logs say to the inputs; `control` is the trace of the run that look() saw first, or nullptr.
   void add_to(diagnose::Inputs& inputs, const trace::Trace* control);
 
  private:
-  LogEvidence(const config::Config& config, const std::map<std::string, std::string>& host_to_node) : config_(config), host_to_node_(host_to_node) {}
+  LogEvidence(const config::Config& config, const std::map<std::string, std::string>& host_to_node) : config_(config), host_to_node_(host_to_node) {
+    how_.custom = config.log_forms;
+  }
   [[nodiscard]] std::vector<logs::Input> logs_of(const std::filesystem::path& run_dir) const;
   [[nodiscard]] std::vector<std::string> notes() const;
 
   const config::Config& config_;
   const std::map<std::string, std::string>& host_to_node_;
+  logs::ReadOptions how_;
   logs::Templates kinds_;
   logs::Evidence evidence_;
   std::unique_ptr<logs::Judge> judge_;
+  std::mutex mutex_;
+  std::map<std::filesystem::path, std::unique_ptr<logs::Watch>> watches_;  // by run
+  std::map<int, std::vector<logs::Beside>> beside_;                        // by number, of those that reproduced
 };
 
 }  // namespace rose::cli

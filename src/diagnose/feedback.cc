@@ -69,8 +69,10 @@ double Feedback::share(const std::set<std::string>& signs) const {
 }
 
 void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
+  // All of them back, and the bug not: it is the right place at another moment, not another place.
+  const bool all = std::all_of(wanted_.begin(), wanted_.end(), [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
   for (Wanted& wanted : wanted_)
-    if (signs.contains(wanted.observable.key)) wanted.priority *= kCameBack;
+    if (!all && signs.contains(wanted.observable.key)) wanted.priority *= kCameBack;
   for (Known& known : known_)
     if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr && !schedule.faults.empty())
       known.consequence = std::max(kLeastBelief, known.consequence * kConsequence);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
@@ -20,9 +21,15 @@ using trace::Trace;
 constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
 constexpr std::uint32_t kTold = 1000;                   // packets of a pair that talks
-constexpr double kBeside = 0.3;                         // of what logs say besides a dump
+constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
 constexpr double kSpeaks = 0.3;                         // a hint of this weight says something of its node
+constexpr double kNextCall = 0.5;                       // each further call or file that a message may mean has so much of the one before
+constexpr double kPlainlySaid = 0.9;                    // so much less is believed of guesses where logs name a cause
 constexpr double kStoppedGuess = 0.08;                  // a kill or a stop that no message names
+constexpr double kCutGuess = 0.06;                      // a cut or a pause that no message names
+constexpr double kUnawareGuess = 0.2;                   // the same of the one node that says what it always says
+constexpr std::int64_t kApartCuts = 4 * kSecond;
+constexpr std::int64_t kShortGuess = 2 * kSecond, kLongGuess = 10 * kSecond;
 
 // From the time of the run without faults to that of the incident, by the messages that both have.
 class TimeLine {
@@ -66,6 +73,7 @@ class FromLogs {
     for (const Hint& hint : evidence_.hints) said(hint);
     if (control_ != nullptr && !beside_) {
       guesses();
+      guess_stops();
       replay_control();
     }
     finish();
@@ -133,6 +141,24 @@ class FromLogs {
   // Of a message without a time: as far into the run as its neighbours are.
   [[nodiscard]] std::int64_t time_of(const Hint& hint) const { return hint.ts_ns != kNoTime ? hint.ts_ns : first_ + (last_ - first_) / 2; }
 
+  // A process that was killed said its last message before, and not what it says next in a run without faults.
+  [[nodiscard]] std::int64_t latest(const Hint& hint, const std::string& node) const {
+    const std::int64_t ts = time_of(hint);
+    if (control_ == nullptr || hint.log >= evidence_.difference.nodes.size()) return ts;
+    const logs::NodeDifference& difference = evidence_.difference.nodes[hint.log];
+    if (difference.normal == logs::kNoNode) return ts;
+    const auto after = std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
+                                        [](std::uint32_t message, const logs::Matched& one) { return message < one.failure; });
+    // Where it had left the usual way before, that says nothing.
+    if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
+    const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
+    const std::size_t next = (after - 1)->normal + 1;
+    std::int64_t until = next < usual.size() && usual[next].ts_ns != kNoTime ? there(node, usual[next].ts_ns) : last_;
+    const bool aligned = evidence_.failure.nodes[hint.log].aligned;
+    if (!aligned && hint.until_ns != kNoTime) until = std::min(until, hint.until_ns);
+    return std::max(ts, until - 1);
+  }
+
   void header() {
     out_.meta.host = "logs";
     out_.meta.begin_ns = first_;
@@ -168,19 +194,19 @@ class FromLogs {
     switch (hint.kind) {
       case Hint::Kind::call: said_call(hint, node); return;
       case Hint::Kind::end: {
-        Event end = event(EventType::ps, node, time_of(hint));
+        Event end = event(EventType::ps, node, hint.itself ? time_of(hint) : latest(hint, node));
         end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
         end.signal = static_cast<std::uint8_t>(hint.signal);
         end.exit_code = hint.exit_code;
         end.flags = trace::kMain;
         put(end, hint.weight, hint.words);
         if (hint.until_ns != kNoTime) {
-          Event start = event(EventType::ps, node, hint.until_ns);
+          Event start = event(EventType::ps, node, std::max(hint.until_ns, end.ts_ns + 1'000'000));
           start.state = ProcessState::started;
           start.flags = trace::kMain;
           put(start, hint.weight, hint.words);
         }
-        cut_off(node, end.ts_ns);
+        if (hint.weight >= kSpeaks) cut_off(node, end.ts_ns);
         return;
       }
       case Hint::Kind::stop: {
@@ -194,17 +220,21 @@ class FromLogs {
       case Hint::Kind::silence: {
         const std::int64_t begin = std::max(first_, time_of(hint) - kLag);
         const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
-        for (const bool back : {false, true}) {
-          Event silence = event(EventType::nd, back ? hint.peer : node, end);
-          silence.src = out_.strings.intern(back ? node : hint.peer);
-          silence.dst = out_.strings.intern(back ? hint.peer : node);
-          silence.protocol = trace::Protocol::tcp;
-          silence.packets = kTold;
-          silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
-          put(silence, hint.weight, hint.words);
-        }
+        put_silence(node, hint.peer, begin, end, hint.weight, hint.words);
         return;
       }
+    }
+  }
+
+  void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {
+    for (const bool back : {false, true}) {
+      Event silence = event(EventType::nd, back ? peer : node, end);
+      silence.src = out_.strings.intern(back ? node : peer);
+      silence.dst = out_.strings.intern(back ? peer : node);
+      silence.protocol = trace::Protocol::tcp;
+      silence.packets = kTold;
+      silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
+      put(silence, weight, words);
     }
   }
 
@@ -238,10 +268,10 @@ class FromLogs {
           failed.count = 1;
           put(failed, weight, hint.words);
         }
-        weight *= 0.7;
+        weight *= kNextCall;
       }
     }
-    cut_off(node, ts);
+    if (hint.weight >= kSpeaks) cut_off(node, ts);
   }
 
   // What the profile counted, where there is one.
@@ -287,6 +317,7 @@ class FromLogs {
 
   void guesses() {
     bool any = false;
+    for (const Hint& hint : evidence_.hints) said_ = std::max(said_, hint.weight);
     for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) {
       const logs::Observed* anchor = nullptr;
       for (const logs::Observed& one : evidence_.difference.observed)
@@ -341,10 +372,59 @@ class FromLogs {
     put(end, kStoppedGuess, moment);
   }
 
+  // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for a while.
+  void guess_stops() {
+    const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) { return hint.weight >= kHalfSaid; });
+    if (told) return;
+    std::int64_t first = kNoTime;
+    for (const logs::Observed& one : evidence_.difference.observed) {
+      const std::int64_t ts = evidence_.failure.nodes[one.node].messages[one.first].ts_ns;
+      if (ts != kNoTime && (first == kNoTime || ts < first)) first = ts;
+    }
+    if (first == kNoTime) first = first_ + (last_ - first_) / 2;
+    const std::int64_t duration = std::clamp((last_ - first_) / 4, kShortGuess, kLongGuess);
+    const std::string words = "no message names a cause";
+    // A node that says what it always says, while others see something happen, may be the one that it happened to.
+    std::map<std::string, std::uint64_t> unusual;
+    std::size_t noticed = 0;
+    for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) noticed += (unusual[name_of(n)] += unusual_messages(n)) != 0 ? 1 : 0;
+    std::vector<const config::Node*> nodes;
+    for (const config::Node& node : inputs_.config->nodes) nodes.push_back(&node);
+    const auto unaware = [&](const config::Node& node) { return noticed > 0 && nodes.size() > 2 && unusual[node.name] == 0; };
+    std::stable_partition(nodes.begin(), nodes.end(), [&](const config::Node* node) { return unaware(*node); });
+    std::int64_t cut = first;
+    for (const config::Node* one : nodes) {
+      const config::Node& node = *one;
+      const double weight = unaware(node) ? kUnawareGuess : kCutGuess;
+      Event stop = event(EventType::ps, node.name, first + duration);
+      stop.state = ProcessState::paused;
+      stop.duration_ms = static_cast<std::int32_t>(duration / 1'000'000);
+      stop.flags = trace::kMain;
+      put(stop, weight, words);
+      for (const config::Node& other : inputs_.config->nodes)
+        if (other.name != node.name) put_silence(node.name, other.name, cut, cut + duration, weight, words);
+      cut += duration + kApartCuts;  // silences of one time would be one cut
+    }
+  }
+
+  // How many messages of each kind the node says more, or fewer, than in the run without faults.
+  [[nodiscard]] std::uint64_t unusual_messages(std::size_t n) const {
+    const logs::NodeDifference& difference = evidence_.difference.nodes[n];
+    if (difference.normal == logs::kNoNode) return 0;
+    const std::vector<std::uint64_t>& here = evidence_.failure.nodes[n].counts;
+    const std::vector<std::uint64_t>& usual = evidence_.normal.nodes[difference.normal].counts;
+    std::uint64_t sum = 0;
+    for (std::size_t kind = 0; kind < std::max(here.size(), usual.size()); ++kind) {
+      const std::uint64_t a = kind < here.size() ? here[kind] : 0, b = kind < usual.size() ? usual[kind] : 0;
+      sum += std::max(a, b) - std::min(a, b);
+    }
+    return sum;
+  }
+
   void guess_call(const Event* done, const std::string& node, std::int64_t ts, std::size_t messages, const std::string& before) {
     const std::string call = kernel::syscall_name(done->syscall);
     const std::string words = fmt::format("no message names a cause; it comes {} messages{}", messages, before);
-    const double weight = kGuessed / static_cast<double>(1 + messages);
+    const double weight = kGuessed / static_cast<double>(1 + messages) * (1 - kPlainlySaid * said_);
     const auto failed = [&](std::string_view what, double share) {
       const kernel::SyscallInfo* info = kernel::find_syscall(what);
       const std::vector<int> errors = logs::errors_of(what);
@@ -427,6 +507,7 @@ class FromLogs {
   bool timed_ = false;
   std::map<std::string, std::int64_t> cut_;
   std::uint64_t nameless_ = 0;
+  double said_ = 0;  // how plainly logs name a cause at all
 };
 
 }  // namespace

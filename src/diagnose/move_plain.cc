@@ -70,6 +70,8 @@ class Builder {
           other.fault = shape;
           propose(sequence({&other}, points().front()), kShareShape * c.weight, fmt::format("another shape of what looks like a consequence: {}", c.why));
         }
+      } else if (c.said < kHalfSaid) {
+        at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
       } else {
         timed.push_back(&c);
       }

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
 constexpr std::int64_t kPromote = 30 * kSecond;
-constexpr double kHalfSaid = 0.3;                      // below it a log does not say it, it only fits
 
 }  // namespace
 
@@ -138,6 +137,7 @@ void Extractor::observe() {
   constexpr std::size_t kMost = 256;
   for (const Observable& one : inputs_.log_observables)
     if (plan_.observables.size() < kMost) plan_.observables.push_back(one);
+  if (inputs_.said.size() == inputs_.traces.size() && !inputs_.said.empty()) return;  // candidates of logs were not seen to happen
   for (const Candidate& c : plan_.candidates) {
     if (plan_.observables.size() >= kMost) break;
     if (c.kind == FaultKind::crash && c.own_end)

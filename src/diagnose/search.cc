@@ -318,6 +318,8 @@ class Search {
 
   Trial another_run(Missed& missed) {
     ++again_;
+    ++missed.runs;  // also of one that tells nothing, or that is of another moment: it counts as tried
+    missed.yield *= 1 - kShows;
     Trial trial;
     trial.tried = missed.tried;
     trial.what.schedule = d_.tried[missed.tried].schedule;
@@ -380,19 +382,21 @@ class Search {
 
   // Runs at one moment are runs of one schedule, whatever that waited for.
   void remember_miss(const Trial& trial, double observables) {
-    if (trial.result.verdict != Verdict::not_reproduced || trial.what.look) return;
+    if (trial.result.verdict != Verdict::not_reproduced || trial.what.look || trial.what.again) return;
+    // A message that the failed call itself brings back says nothing of the moment.
+    if (inputs_.said.size() == inputs_.traces.size()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
     const auto [known, fresh] = missed_at_.try_emplace(moment, missed_.size());
-    const double yield = trial.what.yield * (trial.what.again ? 1 : kAgain) * (1 + kAgainSigns * observables);
+    const double yield = trial.what.yield * kAgain * (1 + kAgainSigns * observables);
     if (fresh) {
       missed_.push_back({trial.tried, trial.what.level, yield, 1});
       return;
     }
     Missed& missed = missed_[known->second];
     ++missed.runs;
-    missed.yield = (trial.what.again ? missed.yield : std::max(missed.yield, yield)) * (1 - kShows);
+    missed.yield = std::max(missed.yield, yield) * (1 - kShows);
   }
 
   // --- a schedule that showed the bug

@@ -25,6 +25,7 @@ inline constexpr double kOddsUsual = 0.1;           // times this: it ends or fa
 inline constexpr double kOddsFirst = 3.0;           // times this: a disk error that came before all other faults
 inline constexpr double kNearFew = 12;              // so many things may have happened since, and it is still as likely; the more, the less
 inline constexpr std::size_t kUsualFailures = 3;    // times, each further from the one before than a workload lasts: it fails all the time
+inline constexpr double kHalfSaid = 0.3;            // below it logs do not say it, it only fits
 inline constexpr double kOddsNeverHere = 0.03;      // times this: the survey saw no such call in the test deployment
 
 // --- how what is believed of one fault is divided among the ways to try it. Half of the paper's bugs and most of ours

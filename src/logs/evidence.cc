@@ -24,11 +24,13 @@ constexpr double kPanicked = 0.6;   // it ended itself: why is told by something
 constexpr double kSilent = 0.5;     // it says nothing any more
 constexpr double kStood = 0.35;     // a gap
 constexpr double kSpokenOf = 0.6;   // others miss it
+constexpr double kLostRole = 0.28;  // somebody else has its role: that says that something happened to it, not what
+constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
 constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
 std::size_t end_of(const NodeLog& node) { return node.messages.size(); }
 
-bool timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime; }
+bool timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime && !node.aligned; }
 
 // Longest silence between two messages of a node.
 std::int64_t longest_gap(const NodeLog& node) {
@@ -53,6 +55,7 @@ class Finder {
       gaps(n);
       sayings(n);
     }
+    roles();
     std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
     if (hints_.size() > kMostHints) hints_.resize(kMostHints);
     return std::move(hints_);
@@ -71,6 +74,8 @@ class Finder {
     hint.node = node(n).node;
     hint.ts_ns = message.ts_ns;
     hint.weight = weight;
+    hint.log = n;
+    hint.message = static_cast<std::uint32_t>(&message - node(n).messages.data());
     hint.words = quote(failure_, n, message);
     return hint;
   }
@@ -162,6 +167,71 @@ class Finder {
 
   bool is_end(const std::string& name, std::int64_t ts) const {
     return std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts; });
+  }
+
+  // --- a role that went from one node to another: "leader of term 2". Why it lost it, nobody may say.
+
+  struct Saying {
+    std::size_t node = 0;
+    std::uint32_t message = 0;
+    std::vector<std::uint64_t> numbers;  // in its text, where no times tell which was first
+  };
+
+  void roles() {
+    if (normal_.nodes.size() < 2 || failure_.nodes.size() < 2) return;
+    std::map<TemplateId, std::vector<Saying>> by_kind;
+    for (std::size_t n = 0; n < failure_.nodes.size(); ++n)
+      for (std::uint32_t i = 0; i < end_of(node(n)); ++i) {
+        std::vector<Saying>& all = by_kind[node(n).messages[i].kind];
+        if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(failure_.text(node(n).messages[i]))});
+      }
+    for (auto& [kind, all] : by_kind) {
+      std::uint64_t usually = 0;
+      std::vector<std::string> players;  // who said so in the run without faults
+      for (const NodeLog& other : normal_.nodes)
+        if (const std::uint64_t count = kind < other.counts.size() ? other.counts[kind] : 0; count != 0) {
+          usually += count;
+          players.push_back(other.node);
+        }
+      if (players.size() != 1 || usually > kMostMoves || all.size() <= usually || all.size() > kMostMoves) continue;
+      const bool by_time = std::all_of(all.begin(), all.end(), [&](const Saying& one) { return timed(node(one.node)); });
+      std::stable_sort(all.begin(), all.end(), [&](const Saying& a, const Saying& b) {
+        return by_time ? ts_of(a) < ts_of(b) : a.numbers < b.numbers;
+      });
+      const auto next = std::find_if(all.begin(), all.end(), [&](const Saying& one) { return one.node != all.front().node; });
+      if (next == all.end()) continue;
+      lost_role(by_time ? node(all.front().node).node : players.front(), *next);
+    }
+  }
+
+  [[nodiscard]] std::int64_t ts_of(const Saying& one) const { return node(one.node).messages[one.message].ts_ns; }
+
+  static std::vector<std::uint64_t> numbers_of(std::string_view text) {
+    std::vector<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < text.size() && numbers.size() < 8; ++i) {
+      if (text[i] < '0' || text[i] > '9') continue;
+      std::uint64_t number = 0;
+      for (int digits = 0; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 18; ++i, ++digits) number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
+      numbers.push_back(number);
+    }
+    return numbers;
+  }
+
+  void lost_role(const std::string& loser, const Saying& next) {
+    if (loser.empty()) return;
+    const Message& message = node(next.node).messages[next.message];
+    const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarly;
+    const auto suspect = [&](Hint::Kind kind, double weight) -> Hint& {
+      Hint& hint = add(kind, next.node, message, weight);
+      hint.node = loser;
+      hint.ts_ns = began;
+      hint.words += fmt::format(", which {} says in a run without faults: it may have lost its role", loser);
+      return hint;
+    };
+    suspect(Hint::Kind::end, kLostRole).signal = SIGKILL;
+    if (began != kNoTime) suspect(Hint::Kind::stop, kLostRole).until_ns = message.ts_ns;
+    for (const NodeLog& other : failure_.nodes)
+      if (other.node != loser && !other.node.empty()) suspect(Hint::Kind::silence, kLostRole).peer = other.node;
   }
 
   // --- what messages say
@@ -295,6 +365,14 @@ std::set<std::string> Judge::shown(const std::vector<Input>& run) {
     if (count > one.normal) keys.insert(key_of(evidence_.failure, one));
   }
   return keys;
+}
+
+std::vector<Beside> Judge::beside(const std::vector<Input>& run, const Watch* watch) {
+  std::lock_guard lock(mutex_);
+  Result<Logs> logs = read_logs(run, options_, kinds_);
+  if (!logs) return {};
+  if (watch != nullptr) watch->apply(*logs);
+  return logs::beside(evidence_.failure, *logs, kinds_);
 }
 
 }  // namespace rose::logs

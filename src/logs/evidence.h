@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "logs/beside.h"
 #include "logs/compare.h"
 #include "logs/meaning.h"
+#include "logs/untimed.h"
 
 namespace rose::logs {
 
@@ -31,6 +33,8 @@ struct Hint {
   int signal = 0, exit_code = -1;  // end
   bool itself = false;           // end: by its own doing
   double weight = 0;             // 0..1: how plainly the logs say it
+  std::size_t log = kNoNode;     // index into the failure's nodes of the message, and of the message among that node's
+  std::uint32_t message = 0;
   std::string words;             // "server.log:17 of n1: 'cannot save: No space left on device'"
 };
 
@@ -58,6 +62,8 @@ class Judge {
 
   // The keys of the observables that these logs of a run show; nothing when they can't be read.
   [[nodiscard]] std::set<std::string> shown(const std::vector<Input>& run);
+  // The failure's log beside the run's; `watch` (may be null) followed the run.
+  [[nodiscard]] std::vector<Beside> beside(const std::vector<Input>& run, const Watch* watch);
 
  private:
   const Evidence& evidence_;

@@ -257,8 +257,8 @@ const Calls& calls_of(Operation operation) {
 Calls calls_by_error(int error) {
   switch (error) {
     case ENOSPC:
-    case EDQUOT:
-    case EFBIG: return {"write", "pwrite64", "openat", "fsync", "fallocate", "ftruncate", "writev", "mkdir"};
+    case EDQUOT: return {"write", "pwrite64", "openat", "fsync", "fallocate", "ftruncate", "writev", "mkdir"};
+    case EFBIG: return {"write", "pwrite64", "ftruncate", "fallocate", "writev"};
     case EIO: return {"write", "fsync", "pwrite64", "fdatasync", "read", "pread64", "openat"};
     case EROFS: return {"openat", "write", "mkdir", "rename", "unlink"};
     case EMFILE:

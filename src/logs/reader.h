@@ -61,6 +61,7 @@ struct NodeLog {
   std::string name;   // node, else host, else the log's name: what messages call it
   std::vector<Message> messages;
   std::vector<std::uint64_t> counts;  // by kind: all, also those not kept
+  bool aligned = false;               // its times are those of another run: gaps in it say nothing
 };
 
 class Logs {

@@ -11,6 +11,7 @@ namespace rose::replay {
 Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,
                    RunOptions options) {
   ROSE_TRY(options.run_dir, store.next(options.number));
+  if (options.begin) options.begin(options.run_dir);
   Result<Run> run = run_once(config, schedule, options);
   if (!run) {
     store.abandoned(options.run_dir);

@@ -1,0 +1,139 @@
+#include "logs/untimed.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+
+#include "base/clock.h"
+#include "logs/lines.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::chrono::milliseconds kEvery{2};
+constexpr int kLookAgain = 25;             // times kEvery: for files that came meanwhile
+constexpr std::int64_t kApart = 1000;      // ns between messages that are put before a matched one
+
+bool has_times(const NodeLog& node) {
+  return std::any_of(node.messages.begin(), node.messages.end(), [](const Message& one) { return one.ts_ns != kNoTime; });
+}
+
+// From the time of the run without faults to that of the incident, as far as timed logs tell: by how much the one is later.
+std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& difference) {
+  std::vector<std::int64_t> all;
+  for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
+    if (difference.nodes[n].normal == kNoNode) continue;
+    for (const Matched& one : difference.nodes[n].matched) {
+      const std::int64_t there = failure.nodes[n].messages[one.failure].ts_ns;
+      const std::int64_t here = normal.nodes[difference.nodes[n].normal].messages[one.normal].ts_ns;
+      if (there != kNoTime && here != kNoTime) all.push_back(there - here);
+    }
+  }
+  if (all.empty()) return 0;
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  return all[all.size() / 2];
+}
+
+}  // namespace
+
+Watch::Watch(std::function<std::vector<std::filesystem::path>()> files)
+    : files_(std::move(files)), thread_([this](const std::stop_token& stop) { follow(stop); }) {}
+
+Watch::~Watch() { stop(); }
+
+void Watch::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Watch::follow(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any asked;
+  std::vector<std::filesystem::path> known;
+  const auto look = [&] {
+    const std::int64_t now = wall_ns();
+    for (const std::filesystem::path& file : known) {
+      struct stat status {};
+      if (count_ >= kMostMarks || ::stat(file.c_str(), &status) != 0) continue;
+      std::vector<Mark>& marks = marks_[file];
+      const auto size = static_cast<std::uint64_t>(status.st_size);
+      if (size == 0 || (!marks.empty() && size <= marks.back().size)) continue;
+      marks.push_back({size, now});
+      ++count_;
+    }
+  };
+  for (int round = 0; !stop.stop_requested(); ++round) {
+    if (round % kLookAgain == 0) known = files_();
+    look();
+    std::unique_lock lock(mutex);
+    asked.wait_for(lock, stop, kEvery, [] { return false; });
+  }
+  known = files_();
+  look();
+}
+
+void Watch::apply(Logs& logs) const {
+  std::vector<std::vector<std::int64_t>> times(logs.sources.size());  // by source and line
+  for (std::size_t i = 0; i < logs.sources.size(); ++i) {
+    const Source& source = logs.sources[i];
+    const auto marks = marks_.find(source.path);
+    if (source.timed != 0 || marks == marks_.end()) continue;
+    Result<Bytes> bytes = Bytes::open(source.path);
+    if (!bytes || !bytes->packing().empty()) continue;
+    LineReader lines(*std::move(bytes));
+    auto mark = marks->second.begin();
+    std::string_view line;
+    for (std::uint64_t at = 0; times[i].size() < source.lines && lines.next(line);) {
+      at += line.size() + 1;  // whole with this byte; a cut line's is a little early
+      while (mark + 1 != marks->second.end() && mark->size < at) ++mark;
+      times[i].push_back(mark->ts_ns);
+    }
+  }
+  for (NodeLog& node : logs.nodes) {
+    bool any = false;
+    for (Message& one : node.messages) {
+      if (one.line == 0 || one.line > times[one.source].size()) continue;
+      one.ts_ns = times[one.source][one.line - 1];
+      any = true;
+    }
+    if (!any) continue;
+    std::stable_sort(node.messages.begin(), node.messages.end(), [](const Message& a, const Message& b) {
+      return a.ts_ns < b.ts_ns;
+    });
+  }
+}
+
+void align(Logs& failure, const Logs& normal, const Difference& difference, std::int64_t end_ns) {
+  const std::int64_t later = apart(failure, normal, difference);
+  for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
+    NodeLog& node = failure.nodes[n];
+    const NodeDifference& of = difference.nodes[n];
+    if (of.normal == kNoNode || has_times(node)) continue;
+    const NodeLog& other = normal.nodes[of.normal];
+    std::vector<Matched> matched;
+    for (const Matched& one : of.matched)
+      if (other.messages[one.normal].ts_ns != kNoTime) matched.push_back(one);
+    if (matched.empty()) continue;
+    node.aligned = true;
+    const std::size_t tail = node.messages.size() - 1 - matched.back().failure;
+    const std::int64_t from = other.messages[matched.back().normal].ts_ns + later;
+    const std::int64_t step = std::max<std::int64_t>(kApart, (end_ns + later - from) / static_cast<std::int64_t>(tail + 1));
+    auto next = matched.begin();
+    for (std::uint32_t i = 0; i < node.messages.size(); ++i) {
+      while (next != matched.end() && next->failure < i) ++next;
+      Message& message = node.messages[i];
+      if (next == matched.end()) {
+        message.ts_ns = node.messages[i - 1].ts_ns + step;
+      } else {
+        const std::int64_t there = other.messages[next->normal].ts_ns + later;
+        message.ts_ns = there - kApart * (next->failure - i);
+        if (i > 0) message.ts_ns = std::max(message.ts_ns, node.messages[i - 1].ts_ns);
+      }
+    }
+  }
+}
+
+}  // namespace rose::logs

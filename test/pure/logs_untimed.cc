@@ -1,0 +1,122 @@
+// Logs that say no times, and two logs side by side.
+#include "logs_support.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "folder.h"
+#include "logs/beside.h"
+#include "logs/untimed.h"
+
+using namespace rose;
+using namespace rose::logs;
+using namespace rose::logs::test;
+
+namespace {
+
+// Of the normal log, whose lines have the given seconds; the failure's have none.
+struct Aligned {
+  Templates kinds;
+  Logs failure, normal;
+  Aligned(std::string failed, std::string usual, const std::vector<std::int64_t>& seconds, std::int64_t end) {
+    normal = read_text(std::move(usual), {"a.log", "n1"}, {}, kinds);
+    for (std::size_t i = 0; i < seconds.size(); ++i) normal.nodes[0].messages[i].ts_ns = seconds[i] * kSecond;
+    failure = read_text(std::move(failed), {"a.log", "n1"}, {}, kinds);
+    align(failure, normal, compare(failure, normal, kinds), end * kSecond);
+  }
+  [[nodiscard]] double at(std::size_t i) const { return static_cast<double>(failure.nodes[0].messages.at(i).ts_ns) / 1e9; }
+};
+
+}  // namespace
+
+TEST_CASE("a log without times is put on the time line of a run without faults", "[logs]") {
+  const Aligned one("opened store\nready\ncannot save: No space left on device\nsaved\nclosed\n", "opened store\nready\nsaved\nclosed\n", {1, 2, 10, 20}, 30);
+  CHECK(one.failure.nodes[0].aligned);
+  CHECK(one.at(0) == 1);
+  CHECK(one.at(1) == 2);
+  CHECK(one.at(2) == Approx(10).margin(0.001));  // it tells of what came before
+  CHECK(one.at(2) < 10);
+  CHECK(one.at(3) == 10);
+  CHECK(one.at(4) == 20);
+}
+
+TEST_CASE("what comes behind the last common line may have come at any time from there on", "[logs]") {
+  const Aligned one("ready\npanic in the store\nready\n", "ready\n", {6}, 12);
+  CHECK(one.at(0) == 6);
+  CHECK(one.at(1) == Approx(8));
+  CHECK(one.at(2) == Approx(10));
+}
+
+TEST_CASE("times that a log has, and logs that have nothing in common, stay as they are", "[logs]") {
+  const Aligned timed("2026-01-02 03:04:05 ready\n", "ready\n", {6}, 12);
+  CHECK_FALSE(timed.failure.nodes[0].aligned);
+  const Aligned strange("what is this\n", "ready to serve\n", {6}, 12);
+  CHECK_FALSE(strange.failure.nodes[0].aligned);
+  CHECK(strange.failure.nodes[0].messages[0].ts_ns == kNoTime);
+}
+
+TEST_CASE("when lines were written is seen while a run is under way", "[logs]") {
+  const rose::test::Folder folder;
+  const std::filesystem::path file = folder / "stderr.log";
+  Templates kinds;
+  std::int64_t between = 0;
+  {
+    Watch watch([&] { return std::vector<std::filesystem::path>{file}; });
+    std::ofstream(file) << "store opened\n";
+    for (int i = 0; i < 60'000 && watch.marks() == 0; ++i) ::usleep(1000);
+    between = wall_ns();
+    std::ofstream(file, std::ios::app) << "ready\nserving\n";
+    watch.stop();
+    Logs logs = read_files({{file, "n1"}}, kinds);
+    REQUIRE(logs.nodes[0].messages.size() == 3);
+    watch.apply(logs);
+    const std::vector<Message>& messages = logs.nodes[0].messages;
+    CHECK(messages[0].ts_ns < between);
+    CHECK(messages[0].ts_ns > between - 60 * kSecond);
+    CHECK(messages[1].ts_ns >= between - kSecond / 50);
+    CHECK(messages[2].ts_ns == messages[1].ts_ns);
+  }
+}
+
+TEST_CASE("lines that both logs have stand in one row", "[logs]") {
+  Templates kinds;
+  std::string usual, failed;
+  for (int i = 0; i < 40; ++i) usual += "request " + std::to_string(i) + " done\n";
+  failed = usual + "cannot save: No space left on device\n";
+  usual += "saved 40 records\n";
+  const Logs run = read_text(usual, {"a.log", "n1"}, {}, kinds);
+  const Logs failure = read_text(failed, {"a.log", "n1"}, {}, kinds);
+  const std::vector<Beside> both = beside(failure, run, kinds);
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].node == "n1");
+  const std::vector<BesideRow>& rows = both[0].rows;
+  REQUIRE(rows.size() == 9);  // three, what is left out, three, and two that differ
+  CHECK(rows[0].failure == "request 0 done");
+  CHECK(rows[0].run == "request 0 done");
+  CHECK(rows[3].left_out == 34);
+  CHECK(rows[7].failure == "cannot save: No space left on device");
+  CHECK(rows[7].run.empty());
+  CHECK(rows[8].failure.empty());
+  CHECK(rows[8].run == "saved 40 records");
+}
+
+TEST_CASE("two logs side by side are bounded, and whole characters", "[logs]") {
+  Templates kinds;
+  std::string failed, run;
+  for (int i = 0; i < 1000; ++i) failed += std::string(300, static_cast<char>('a' + i % 26)) + "\n";
+  std::string umlauts = "x";
+  for (int i = 0; i < 300; ++i) umlauts += "\xc3\xa4";
+  run = umlauts + "\n";
+  const std::vector<Beside> both = beside(read_text(failed, {"a.log", "n1"}, {}, kinds), read_text(run, {"a.log", "n1"}, {}, kinds), kinds);
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].rows.size() <= kMostBesideRows + 1);
+  for (const BesideRow& row : both[0].rows) {
+    CHECK(row.failure.size() <= kMostBesideText + 3);
+    if (row.run.empty()) continue;
+    CHECK(row.run.size() == 241 + 3 - 2);
+    CHECK(row.run.ends_with("\xa4..."));
+  }
+}
