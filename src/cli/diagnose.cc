@@ -99,6 +99,7 @@ class ClusterRunner final : public diagnose::Runner {
 
   // Each run's logs are looked at from now on.
   void look_with(LogEvidence& logs) {
+    options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
     options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.look(run_dir, result); };
   }
   // The next run of this schedule is this one, which was made ahead.
@@ -355,6 +356,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (folder) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
+    if (logs && diagnosis.found)
+      if (const schedule::RunResult* shown = runner.reproducing(*diagnosis.found)) report.logs = logs->beside(shown->number);
     ROSE_TRY(const std::string page, diagnosis_page(report, inputs, runner, store, options, config));
     ROSE_CHECK(write_file(report.page, page));
   }

@@ -384,6 +384,52 @@ std::string dump_section(const diagnose::Plan& plan) {
   return out + "</section>\n";
 }
 
+// --- logs
+
+// The failure's log beside the run's, with the faults between the run's lines.
+std::string logs_section(const std::vector<logs::Beside>& all, const schedule::RunResult& run) {
+  std::string out;
+  std::size_t bytes = 0;
+  for (const logs::Beside& node : all) {
+    if (bytes > kText || node.rows.empty()) continue;
+    const std::size_t begin = out.size();
+    out += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"beside\"><thead><tr><th class=\"n\">s</th><th>the failure</th>"
+                       "<th class=\"n\">s</th><th>run {}</th></tr></thead><tbody>\n", cell(node.node), run.number);
+    const std::int64_t zero = run.trace.meta.workload_ts;
+    const auto seconds = [](std::int64_t ts, std::int64_t since) { return ts == logs::kNoTime || since == logs::kNoTime || since == 0 ? std::string() : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9); };
+    std::int64_t first = logs::kNoTime;  // of the failure's lines: its workload's beginning is not known
+    for (const logs::BesideRow& row : node.rows)
+      if (first == logs::kNoTime) first = row.failure_ns;
+    std::vector<const schedule::FaultOutcome*> faults;
+    for (const schedule::FaultOutcome& fault : run.faults)
+      if (fault.fired && zero != 0) faults.push_back(&fault);
+    std::stable_sort(faults.begin(), faults.end(), [](const auto* a, const auto* b) { return a->fired_ns < b->fired_ns; });
+    std::size_t next = 0;
+    const auto faults_until = [&](std::int64_t ts) {
+      for (; next < faults.size() && faults[next]->fired_ns + zero <= ts; ++next)
+        out += fmt::format("<tr class=\"fault\"><td class=\"n\"></td><td></td><td class=\"n\">{:.3f}</td><td>{}{}{}</td></tr>\n",
+                           static_cast<double>(faults[next]->fired_ns) / 1e9, cell(faults[next]->id), faults[next]->node.empty() ? "" : " on " + cell(faults[next]->node),
+                           faults[next]->detail.empty() ? "" : ": " + cell(faults[next]->detail));
+    };
+    for (const logs::BesideRow& row : node.rows) {
+      if (row.left_out != 0) {
+        out += fmt::format("<tr><td></td><td colspan=\"3\" class=\"note\">{} left out</td></tr>\n", plural(row.left_out, "row"));
+        continue;
+      }
+      if (row.run_ns != logs::kNoTime) faults_until(row.run_ns);
+      out += fmt::format("<tr{}><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+                         row.failure.empty() ? " class=\"right\"" : row.run.empty() ? " class=\"left\"" : "", seconds(row.failure_ns, first),
+                         cell(row.failure), seconds(row.run_ns, zero), cell(row.run));
+    }
+    faults_until(std::numeric_limits<std::int64_t>::max());
+    out += "</tbody></table></div>\n";
+    bytes += out.size() - begin;
+  }
+  if (out.empty()) return {};
+  return "<section>\n<h2>The failure's logs beside the run's</h2>\n<p class=\"note small\">Lines that both have stand in one row, whatever their numbers. "
+         "The failure's seconds count from its first line here, the run's from the beginning of its workload.</p>\n" + out + "</section>\n";
+}
+
 // --- the incident
 
 // The candidates that became the found schedule's faults; when nothing was found, the likeliest.
@@ -483,6 +529,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
     panels.push_back(run_panel(*diagnosis.found, *run, fmt::format("Run {}, {}", run->number, schedule::verdict_name(run->verdict))));
   body += timeline_section(panels, context);
   if (run != nullptr && diagnosis.found) body += fault_section(*diagnosis.found, *run, fmt::format("What happened in run {}", run->number));
+  if (run != nullptr && diagnosis.found) body += logs_section(report.logs, *run);
   if (diagnosis.found) body += schedule_section(*diagnosis.found, report.schedule_path);
   body += tried_section(diagnosis);
   body += dump_section(diagnosis.plan);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
+#include "logs/beside.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
 #include "schedule/schedule.h"
@@ -79,6 +80,7 @@ struct DiagnosisReport {
   std::uint64_t seed = 0;
   double seconds = 0;
   std::string backend;        // of syscall faults
+  std::vector<logs::Beside> logs;  // the failure's beside those of the run that the page shows
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);
 [[nodiscard]] std::string diagnosis_text(const DiagnosisReport& report);

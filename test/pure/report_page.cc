@@ -340,6 +340,29 @@ TEST_CASE("the page of a diagnosis", "[page]") {
   }
 }
 
+TEST_CASE("the page of a diagnosis from logs has the failure's log beside the run's, and the fault between them", "[page]") {
+  Story story;
+  const std::int64_t zero = story.run.trace.meta.workload_ts;
+  REQUIRE(zero != 0);
+  const std::int64_t fired = zero + story.run.faults[0].fired_ns;
+  logs::Beside n1{"n1", {}};
+  n1.rows = {{"store opened", "store opened", logs::kNoTime, fired - kSecond, 0},
+             {"", "", logs::kNoTime, logs::kNoTime, 7},
+             {"cannot reach <n2>", "cannot reach <n3>", logs::kNoTime, fired + kSecond, 0},
+             {"giving up", "", logs::kNoTime, logs::kNoTime, 0}};
+  story.report.logs = {n1};
+  const std::string page = story.page();
+  check_page(page);
+  const std::size_t section = page.find("The failure's logs beside the run's");
+  REQUIRE(section != std::string::npos);
+  const std::size_t before = page.find("store opened", section), fault = page.find("cut-n1", section), after = page.find("cannot reach &lt;n3&gt;", section);
+  CHECK(before < fault);
+  CHECK(fault < after);
+  CHECK(after != std::string::npos);
+  CHECK(page.find("7 rows left out", section) != std::string::npos);
+  CHECK(Story().page().find("The failure's logs beside the run's") == std::string::npos);
+}
+
 TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   Story story;
   story.diagnosis.found.reset();
