@@ -1,0 +1,226 @@
+#include "explain/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace rose::explain {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostPairs = 20'000;   // successions of one run
+constexpr double kLeastWeight = 0.25;
+
+using Key = std::uint64_t;  // a kind, or two that follow each other
+Key key_of(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
+
+struct First {
+  std::int64_t after_ns = kNever;
+  Nearness nearness = Nearness::elsewhere;
+  std::uint32_t in = kNoKind;
+};
+using Firsts = std::unordered_map<Key, First>;
+
+struct Threads {
+  std::set<std::int32_t> tids;
+  std::set<std::string> nodes;
+};
+
+Threads faulted(const Run& run) {
+  Threads threads;
+  for (const schedule::FaultOutcome* fault : fired(run)) {
+    if (fault->tid != 0) threads.tids.insert(fault->tid);
+    if (!fault->node.empty()) threads.nodes.insert(fault->node);
+    for (const schedule::Stack& stack : fault->stacks)
+      if (stack.tid != 0) threads.tids.insert(stack.tid);
+  }
+  return threads;
+}
+
+void note(Firsts& firsts, Key key, const Step& step, std::int64_t after, Nearness nearness) {
+  First& first = firsts[key];
+  if (after < first.after_ns) first = {after, nearness, step.in};
+}
+
+// What a run does from its cut on, each thing once: loops and counts are collapsed.
+Firsts firsts_of(const Run& run, const Kinds& kinds) {
+  const Threads threads = faulted(run);
+  Firsts firsts;
+  std::unordered_map<std::int32_t, std::uint32_t> before;  // by thread
+  std::size_t pairs = 0;
+  for (const Step& step : run.steps) {
+    if (step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
+    const Kind& kind = kinds[step.kind];
+    if (kind.unsure) continue;
+    Nearness nearness = Nearness::elsewhere;
+    if (step.tid != 0 && threads.tids.contains(step.tid)) nearness = Nearness::same_thread;
+    else if (threads.nodes.contains(kind.node)) nearness = Nearness::same_node;
+    const std::int64_t after = step.ts_ns - run.cut_ns;
+    note(firsts, key_of(step.kind, kNoKind), step, after, nearness);
+    const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::call || kind.what == StepKind::failed_call;
+    if (!of_thread || step.tid == 0) continue;
+    const auto [last, fresh] = before.emplace(step.tid, step.kind);
+    if (!fresh && last->second != step.kind && pairs < kMostPairs) {
+      const bool function = kind.what == StepKind::function || kinds[last->second].what == StepKind::function;
+      if (function) note(firsts, key_of(last->second, step.kind), step, after, nearness), ++pairs;
+    }
+    last->second = step.kind;
+  }
+  return firsts;
+}
+
+struct Groups {
+  std::vector<const Firsts*> failing, sound, near;
+  std::int64_t shortest_failing = kNever;  // from the cut to the end
+};
+
+double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t within) {
+  if (runs.empty()) return 0;
+  std::size_t have = 0;
+  for (const Firsts* run : runs)
+    if (const auto first = run->find(key); first != run->end() && first->second.after_ns <= within) ++have;
+  return static_cast<double>(have) / static_cast<double>(runs.size());
+}
+
+double variance(double share) { return 4 * share * (1 - share); }
+
+double binomial(std::size_t n, std::size_t k) {
+  double out = 1;
+  for (std::size_t i = 1; i <= k; ++i) out *= static_cast<double>(n - k + i) / static_cast<double>(i);
+  return out;
+}
+
+// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones on the
+// other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes together counts once.
+struct Noise {
+  std::set<std::vector<bool>> patterns;
+
+  void add(const Groups& groups, Key key) {
+    std::vector<bool> pattern;
+    for (const auto* side : {&groups.failing, &groups.sound})
+      for (const Firsts* run : *side) pattern.push_back(run->contains(key));
+    patterns.insert(std::move(pattern));
+  }
+  [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
+    std::size_t balanced = 0;  // could have done it, or nearly
+    for (const std::vector<bool>& pattern : patterns) {
+      const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
+      const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
+      if (beside(failing) || beside(sound)) ++balanced;
+    }
+    // Half a source of noise that was not seen, so that few runs are never taken for proof.
+    const double sources = static_cast<double>(balanced) / 3 + 0.5;
+    return std::min(1.0, sources * 2 / binomial(failing + sound, failing));
+  }
+};
+
+Difference measure(const Groups& groups, Key key) {
+  Difference d;
+  d.kind = static_cast<std::uint32_t>(key >> 32);
+  d.next = static_cast<std::uint32_t>(key);
+  d.failing = share(groups.failing, key, kNever);
+  d.sound = share(groups.sound, key, kNever);
+  d.near = share(groups.near, key, kNever);
+  d.missing = d.failing < d.sound;
+  // What comes after a failing run is over is not missing in it.
+  if (d.missing) {
+    d.sound = share(groups.sound, key, groups.shortest_failing);
+    d.near = share(groups.near, key, groups.shortest_failing);
+  }
+  const auto amount = [](const auto& runs) { return static_cast<double>(runs.size()); };
+  const double told = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
+  const double others = (d.missing ? 1 - d.sound : d.sound) * amount(groups.sound) + (d.missing ? 1 - d.near : d.near) * amount(groups.near);
+  if (told > 0) d.ochiai = told / std::sqrt(amount(groups.failing) * (told + others));
+  d.noise = (variance(d.failing) * amount(groups.failing) + variance(d.sound) * amount(groups.sound)) /
+            (amount(groups.failing) + amount(groups.sound));
+  d.clean = d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0;
+  d.only_bug = d.clean && (groups.near.empty() || d.near == d.sound);
+  return d;
+}
+
+// When, how near and in what it is first seen: in the middle run of those that have it.
+void place(Difference& d, const Groups& groups, Key key) {
+  std::vector<const First*> seen;
+  for (const Firsts* run : d.missing ? groups.sound : groups.failing)
+    if (const auto first = run->find(key); first != run->end()) seen.push_back(&first->second);
+  if (seen.empty()) return;
+  std::sort(seen.begin(), seen.end(), [](const First* a, const First* b) { return a->after_ns < b->after_ns; });
+  d.after_ns = seen[seen.size() / 2]->after_ns;
+  std::array<std::size_t, 3> nearness{};
+  std::map<std::uint32_t, std::size_t> in;
+  for (const First* first : seen) ++nearness[static_cast<std::size_t>(first->nearness)], ++in[first->in];
+  d.nearness = static_cast<Nearness>(std::max_element(nearness.begin(), nearness.end()) - nearness.begin());
+  d.in = std::max_element(in.begin(), in.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+}
+
+double weight_of(Nearness nearness) {
+  switch (nearness) {
+    case Nearness::same_thread: return 1;
+    case Nearness::same_node: return 0.9;
+    case Nearness::elsewhere: return 0.75;
+  }
+  return 0.75;
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
+  Comparison out;
+  std::vector<Firsts> firsts;
+  firsts.reserve(runs.size());
+  Groups groups;
+  for (const Run& run : runs) {
+    const bool hit = !fired(run).empty();
+    if (run.group == Group::failing && !hit) continue;
+    firsts.push_back(firsts_of(run, kinds));
+    switch (run.group) {
+      case Group::failing:
+        groups.failing.push_back(&firsts.back());
+        groups.shortest_failing = std::min(groups.shortest_failing, run.end_ns - run.cut_ns);
+        break;
+      case Group::sound: groups.sound.push_back(&firsts.back()); break;
+      case Group::near: groups.near.push_back(&firsts.back()); break;
+    }
+  }
+  for (std::uint32_t id = 0; id < kinds.size(); ++id) out.unsure += kinds[id].unsure ? 1 : 0;
+  out.enough = groups.failing.size() >= 2 && groups.sound.size() >= 2;
+  if (!out.enough) return out;
+  std::unordered_set<Key> keys;
+  for (const auto* side : {&groups.failing, &groups.sound})
+    for (const Firsts* run : *side)
+      for (const auto& [key, first] : *run) keys.insert(key);
+
+  Noise steps, successions;
+  for (const Key key : keys) {
+    Difference d = measure(groups, key);
+    const bool succession = d.next != kNoKind;
+    if (d.noise > 0) {
+      (succession ? successions : steps).add(groups, key);
+      if (!succession) ++out.noisy;
+    }
+    if (d.failing == d.sound) continue;
+    place(d, groups, key);
+    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness);
+    if (d.weight >= kLeastWeight && (d.clean || d.noise < 0.5)) out.differences.push_back(d);
+  }
+  out.chance = steps.chance(groups.failing.size(), groups.sound.size());
+  const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
+  const auto has_clean = [&](bool succession) {
+    return std::any_of(out.differences.begin(), out.differences.end(),
+                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession; });
+  };
+  const bool believed = out.chance <= kMostChance && has_clean(false);
+  const bool believed_successions = of_successions <= kMostChance && has_clean(true);
+  std::erase_if(out.differences, [&](const Difference& d) { return d.next == kNoKind ? !believed : !believed_successions || !d.clean; });
+  std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
+    if (a.weight != b.weight) return a.weight > b.weight;
+    return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);
+  });
+  return out;
+}
+
+}  // namespace rose::explain

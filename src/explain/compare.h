@@ -1,0 +1,45 @@
+// What failing runs do from the fault on that sound runs do not, and the other way round. Each kind of step is scored by Ochiai's
+// coefficient (as Abreu, Zoeteweij and van Gemund use it to locate faults, "On the Accuracy of Spectrum-based Fault Localization",
+// TAIC PART 2007), lessened by how much it varies among equal runs. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/runs.h"
+
+namespace rose::explain {
+
+// A difference that chance explains as often as this is none.
+inline constexpr double kMostChance = 0.02;
+
+enum class Nearness { same_thread, same_node, elsewhere };
+
+struct Difference {
+  std::uint32_t kind = 0;
+  std::uint32_t next = kNoKind;   // a succession: `kind`, then `next` on the same thread
+  bool missing = false;           // failing runs lack it
+  double failing = 0, sound = 0, near = 0;  // shares of the runs that have it
+  double ochiai = 0;
+  double noise = 0;               // 0: all equal runs agree; 1: half of them have it
+  bool clean = false;             // all failing runs, no sound one; or the other way round
+  bool only_bug = false;          // clean, and the runs in which the fault did no harm are like the sound ones
+  Nearness nearness = Nearness::elsewhere;
+  std::int64_t after_ns = 0;      // first seen so long after the fault (missing: in sound runs)
+  std::uint32_t in = kNoKind;     // the function that its thread was in
+  double weight = 0;              // all of this together, 0..1
+};
+
+struct Comparison {
+  std::vector<Difference> differences;  // clean ones and nearly so, heaviest first; none when chance explains them
+  bool enough = true;                   // there were runs on both sides
+  double chance = 1;                    // that noise alone makes one that is clean
+  std::size_t noisy = 0;                // kinds that equal runs disagree on
+  std::size_t unsure = 0;               // functions that were entered too often to be watched
+};
+
+// After align(). Runs without a fault that fired are never failing here.
+[[nodiscard]] Comparison compare(const std::vector<Run>& runs, const Kinds& kinds);
+
+}  // namespace rose::explain

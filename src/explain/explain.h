@@ -1,0 +1,108 @@
+// From runs of a schedule that reproduces, and sound runs beside them, to what the program made of the fault: suspects, and the story
+// from the fault to the symptom. Pure: makes no runs, reads no files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "explain/compare.h"
+#include "explain/runs.h"
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::explain {
+
+enum class Verdict {
+  explained,
+  nothing_found,   // the bug showed, and failing runs differ from sound ones no more than equal runs do
+  not_reproduced,  // the bug did not show
+  inconclusive,    // it could not be seen whether it shows, or it shows without faults
+};
+[[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "nothing-found"
+
+struct Suspect {
+  std::string function;
+  std::string file;   // "" unknown
+  int line = 0;       // 0 unknown
+  std::string node;   // "": several
+  double score = 0;   // 0..1
+  std::string why;
+};
+
+// A difference in words.
+struct Told {
+  std::string node, words;
+  bool missing = false, clean = false, only_bug = false;
+  double failing = 0, sound = 0, near = 0, weight = 0;
+  std::int64_t after_ns = 0;
+};
+
+struct StoryLine {
+  enum class Kind { fault, thread, difference, missing, message, process, symptom };
+  Kind kind = Kind::difference;
+  std::int64_t ts_ns = 0;      // wall clock, in the run that is told
+  std::int64_t at_ns = 0;      // since the workload began
+  std::string node, text;
+  std::string evidence;        // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 sound ones"
+  bool first_wrong = false;    // the first difference that all failing runs have, and no other run
+};
+
+// What a function is known as beside its name.
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
+// What the runs were made for, and their facts.
+struct Input {
+  schedule::Schedule schedule;
+  std::vector<Run> runs;                     // condensed
+  Kinds kinds;
+  std::function<std::string(std::uint32_t)> message;  // the words of a template
+  // The run that is told: one that failed, with its trace and lines. Its condensed form is runs[story_run].
+  schedule::RunResult story;
+  std::vector<LogLine> lines;
+  std::size_t story_run = 0;
+  std::string oracle_said;                   // its last lines in that run
+  std::string workload_ended;
+  std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty
+  std::vector<std::string> unseen;           // why functions of nodes can't be seen, and what to do
+  std::vector<std::string> limits;           // what else is not known
+};
+
+struct Explanation {
+  Verdict verdict = Verdict::inconclusive;
+  std::string reason;                        // one sentence
+  std::string fault;                         // id of the root fault: the first that fired
+  std::vector<std::string> faults;           // in words
+  struct StackOf {
+    std::string fault;
+    schedule::Stack stack;
+  };
+  std::vector<StackOf> stacks;
+  std::vector<Suspect> suspects;             // best first
+  std::vector<Told> differences;             // heaviest first
+  std::vector<StoryLine> story;
+  std::vector<std::string> limits;           // what could not be told, and why
+  std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
+  double chance = 1;
+  std::string symptom;
+};
+
+inline constexpr std::size_t kMostSuspects = 20;
+inline constexpr std::size_t kMostTold = 60;
+inline constexpr std::size_t kMostStoryLines = 16;
+
+// Of at least one failing run. Aligns the runs first.
+[[nodiscard]] Explanation explain(Input& input);
+
+// The parts, in the order in which explain() uses them.
+[[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);
+[[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
+
+// Code that only carries the application's calls: the C library, the runtime of a language.
+[[nodiscard]] bool is_library(const schedule::Frame& frame);
+
+}  // namespace rose::explain

@@ -1,0 +1,240 @@
+#include "explain/runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "kernel/syscalls.h"
+#include "profile/profile.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kLookBack = 60;      // steps before the fault among which a common one is looked for
+constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a kind's words
+
+std::string_view letter(StepKind kind) {
+  switch (kind) {
+    case StepKind::function: return "f";
+    case StepKind::failed_call: return "e";
+    case StepKind::call: return "c";
+    case StepKind::message: return "m";
+    case StepKind::process: return "p";
+    case StepKind::silence: return "s";
+  }
+  return "?";
+}
+
+std::string cut_words(std::string text) {
+  if (text.size() > kMostWords) text = text.substr(0, kMostWords) + "...";
+  return text;
+}
+
+std::string place_of(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+  if (e.path != 0) return cut_words(profile::tail_pattern(trace.str(e.path), 2));
+  if (e.peer == 0) return {};
+  std::string peer = profile::peer_pattern(trace.str(e.peer));
+  const std::size_t colon = peer.rfind(':');
+  if (const auto node = nodes.find(peer.substr(0, colon)); node != nodes.end() && colon != std::string::npos)
+    peer = node->second + peer.substr(colon);
+  return cut_words(peer);
+}
+
+std::string call_words(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+  const std::string place = place_of(trace, e, nodes);
+  std::string words(kernel::syscall_name(e.syscall));
+  if (e.type == trace::EventType::scf) words += fmt::format(" fails with {}", kernel::errno_name(e.err));
+  if (!place.empty()) words += fmt::format(" ({})", place);
+  return words;
+}
+
+std::string process_words(const trace::Event& e) {
+  std::string words = e.flags & trace::kMain ? "its main process " : "a process ";
+  words += trace::state_name(e.state);
+  if (e.signal != 0) words += fmt::format(" by {}", kernel::signal_name(e.signal));
+  if (e.state == trace::ProcessState::exited) words += fmt::format(" with status {}", e.exit_code);
+  return words;
+}
+
+// No step: the fault itself, or what the schedule's own means bring about.
+bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
+
+}  // namespace
+
+std::uint32_t Kinds::of(Kind kind) {
+  std::string key = fmt::format("{}|{}|{}", letter(kind.what), kind.node, kind.what == StepKind::function ? kind.function : kind.words);
+  const auto [place, fresh] = ids_.emplace(std::move(key), static_cast<std::uint32_t>(kinds_.size()));
+  if (fresh) kinds_.push_back(std::move(kind));
+  return place->second;
+}
+
+std::vector<const schedule::FaultOutcome*> fired(const Run& run) {
+  std::vector<const schedule::FaultOutcome*> out;
+  for (const schedule::FaultOutcome& fault : run.faults)
+    if (fault.fired) out.push_back(&fault);
+  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->fired_ns < b->fired_ns; });
+  return out;
+}
+
+Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group, Kinds& kinds) {
+  const trace::Trace& trace = result.trace;
+  Run run;
+  run.group = group;
+  run.number = result.number;
+  run.faults = result.faults;
+  run.zero_ns = trace.meta.workload_ts;
+  if (run.zero_ns == 0) run.zero_ns = trace.events.empty() ? trace.meta.begin_ns : trace.events.front().ts_ns;
+  const std::map<std::string, std::string> nodes = trace::nodes_by_address(trace.meta);
+  std::unordered_map<std::int32_t, std::uint32_t> last;  // by thread
+  const auto node_of = [&](const trace::Event& e) { return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node)); };
+  for (std::size_t i = 0; i < trace.events.size() && run.steps.size() < kMostSteps; ++i) {
+    const trace::Event& e = trace.events[i];
+    if (is_injected(e)) continue;
+    Kind kind;
+    kind.node = node_of(e);
+    switch (e.type) {
+      case trace::EventType::af:
+        kind.what = StepKind::function;
+        kind.function = trace.str(e.function);
+        kind.words = "enters " + kind.function;
+        break;
+      case trace::EventType::scf:
+        kind.what = StepKind::failed_call;
+        kind.words = call_words(trace, e, nodes);
+        break;
+      case trace::EventType::sys:
+        kind.what = StepKind::call;
+        kind.words = call_words(trace, e, nodes);
+        break;
+      case trace::EventType::ps:
+        kind.what = StepKind::process;
+        kind.words = process_words(e);
+        break;
+      case trace::EventType::nd: {
+        const auto name = [&](trace::StringId id) {
+          const auto node = nodes.find(std::string(trace.str(id)));
+          return node != nodes.end() ? node->second : std::string(trace.str(id));
+        };
+        kind.what = StepKind::silence;
+        kind.node = name(e.dst);
+        kind.words = "hears nothing from " + name(e.src);
+        break;
+      }
+    }
+    const bool function = kind.what == StepKind::function;
+    const std::uint32_t id = kinds.of(std::move(kind));
+    if (function && (e.flags & trace::kTruncated) != 0) {
+      kinds.at(id).unsure = true;
+      continue;
+    }
+    Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
+    // A silence began when it was last heard.
+    if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
+    if (const auto in = last.find(e.tid); in != last.end() && e.tid != 0) step.in = in->second;
+    if (function) last[e.tid] = id;
+    run.steps.push_back(step);
+  }
+  run.cut_short = trace.events.size() > kMostSteps;
+  for (std::size_t i = 0; i < lines.size() && run.steps.size() < 2 * kMostSteps; ++i) {
+    const LogLine& line = lines[i];
+    Kind kind{.what = StepKind::message, .node = line.node, .function = {}, .words = std::to_string(line.kind), .message = line.kind};
+    run.steps.push_back({.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
+  }
+  std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
+  if (result.oracle_ns != 0 && result.workload_end_ns != 0) run.end_ns = run.zero_ns + std::min(result.oracle_ns, result.workload_end_ns);
+  else if (result.workload_end_ns != 0) run.end_ns = run.zero_ns + result.workload_end_ns;
+  if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
+  return run;
+}
+
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds) {
+  std::map<std::string, std::set<std::string>> nodes;  // by fault
+  for (const Run& run : runs)
+    if (run.group == Group::failing)
+      for (const schedule::FaultOutcome* fault : fired(run)) nodes[fault->id].insert(fault->node);
+  if (std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return false;
+  std::vector<std::uint32_t> now(kinds.size());
+  for (std::uint32_t id = 0; id < now.size(); ++id) {
+    Kind kind = kinds[id];
+    const bool unsure = kind.unsure;
+    if (kind.what == StepKind::silence) kind.words = "hears nothing from another node";
+    kind.node.clear();
+    now[id] = kinds.of(std::move(kind));
+    if (unsure) kinds.at(now[id]).unsure = true;
+  }
+  for (Run& run : runs)
+    for (Step& step : run.steps) {
+      step.kind = now[step.kind];
+      if (step.in != kNoKind) step.in = now[step.in];
+    }
+  return true;
+}
+
+namespace {
+
+// The nth step of its kind.
+struct Anchor {
+  std::uint32_t kind = 0;
+  std::size_t nth = 0;
+  std::size_t before = 0;  // steps between it and the fault
+};
+
+std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const std::string& node) {
+  std::vector<Anchor> out;
+  std::unordered_map<std::uint32_t, std::size_t> counts;
+  for (const Step& step : run.steps) {
+    if (step.ts_ns > run.cut_ns) break;
+    const Kind& kind = kinds[step.kind];
+    const std::size_t nth = ++counts[step.kind];
+    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.unsure) continue;
+    if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
+    out.push_back({step.kind, nth, 0});
+  }
+  if (out.size() > kLookBack) out.erase(out.begin(), out.end() - static_cast<std::ptrdiff_t>(kLookBack));
+  std::reverse(out.begin(), out.end());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].before = i;
+  return out;
+}
+
+bool has(const std::vector<Anchor>& anchors, const Anchor& wanted) {
+  return std::any_of(anchors.begin(), anchors.end(), [&](const Anchor& a) { return a.kind == wanted.kind && a.nth == wanted.nth; });
+}
+
+const Step* find_anchor(const Run& run, const Anchor& anchor) {
+  std::size_t seen = 0;
+  for (const Step& step : run.steps)
+    if (step.kind == anchor.kind && ++seen == anchor.nth) return &step;
+  return nullptr;
+}
+
+}  // namespace
+
+void align(std::vector<Run>& runs, const Kinds& kinds) {
+  std::vector<std::int64_t> after;             // of failing runs: the fault, since the workload began
+  std::vector<std::vector<Anchor>> anchors;    // of failing runs, nearest first
+  for (Run& run : runs) {
+    const auto faults = fired(run);
+    if (faults.empty()) continue;
+    run.cut_ns = run.zero_ns + faults.front()->fired_ns;
+    if (run.group != Group::failing) continue;
+    after.push_back(faults.front()->fired_ns);
+    anchors.push_back(anchors_before(run, kinds, faults.front()->node));
+  }
+  std::sort(after.begin(), after.end());
+  const std::int64_t usual = after.empty() ? 0 : after[after.size() / 2];
+  std::vector<Anchor> common;
+  if (!anchors.empty())
+    for (const Anchor& anchor : anchors.front())
+      if (std::all_of(anchors.begin() + 1, anchors.end(), [&](const auto& others) { return has(others, anchor); })) common.push_back(anchor);
+  for (Run& run : runs) {
+    if (!fired(run).empty()) continue;
+    const Step* found = nullptr;
+    for (std::size_t i = 0; i < common.size() && found == nullptr; ++i) found = find_anchor(run, common[i]);
+    run.found_cut = found != nullptr;
+    run.cut_ns = found != nullptr ? found->ts_ns : run.zero_ns + usual;
+  }
+}
+
+}  // namespace rose::explain

@@ -1,0 +1,96 @@
+// Runs in the form in which they are compared: each a list of steps (a function entered, a call that failed, a message logged),
+// each step of one kind. Kinds are the same in all runs, whatever numbers and names differ. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "logs/form.h"
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::explain {
+
+// What is kept of one run: beyond it, later steps are left out, and that is told.
+inline constexpr std::size_t kMostSteps = 300'000;
+
+enum class Group {
+  failing,  // the bug showed
+  sound,    // no fault, no bug
+  near,     // the fault fired, there or one call beside, and the bug did not show
+};
+
+// A message of a node's log, and when it was written.
+struct LogLine {
+  std::int64_t ts_ns = 0;   // wall clock
+  std::string node;
+  std::uint32_t kind = 0;   // its template: the same number in all runs
+  logs::Level level = logs::Level::none;
+  std::string text;
+  std::string place;        // "n1/stderr.log:17"
+};
+
+enum class StepKind { function, failed_call, call, message, process, silence };
+
+// Equal for steps of different runs that are the same for our purpose.
+struct Kind {
+  StepKind what = StepKind::function;
+  std::string node;      // "": whichever
+  std::string function;  // function: its name
+  std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
+  std::uint32_t message = 0;  // message: its template
+  bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
+};
+
+class Kinds {
+ public:
+  std::uint32_t of(Kind kind);
+  [[nodiscard]] const Kind& operator[](std::uint32_t id) const { return kinds_[id]; }
+  [[nodiscard]] Kind& at(std::uint32_t id) { return kinds_[id]; }
+  [[nodiscard]] std::size_t size() const { return kinds_.size(); }
+
+ private:
+  std::vector<Kind> kinds_;
+  std::map<std::string, std::uint32_t> ids_;
+};
+
+inline constexpr std::uint32_t kNoKind = 0xffffffff;
+
+struct Step {
+  std::int64_t ts_ns = 0;       // wall clock
+  std::uint32_t kind = 0;
+  std::uint32_t in = kNoKind;   // the function that this thread entered last
+  std::int32_t pid = 0, tid = 0;
+  std::uint32_t source = 0;     // index of the event in the trace, or of the line
+};
+
+struct Run {
+  Group group = Group::sound;
+  int number = 0;
+  std::int64_t zero_ns = 0;     // when the workload began, wall clock
+  std::int64_t end_ns = 0;      // when it ended, or the oracle found the bug
+  std::int64_t cut_ns = 0;      // the first fault, or the moment that corresponds to it: see align()
+  bool found_cut = true;        // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
+  std::vector<schedule::FaultOutcome> faults;
+  std::vector<Step> steps;      // by time
+  bool cut_short = false;       // there were more than kMostSteps
+};
+
+// Without the steps that are the fault itself.
+[[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group, Kinds& kinds);
+
+// The faults that fired, the first one first.
+[[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
+
+// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
+// True: they were made so, in all runs.
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds);
+
+// Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
+// (the same kind, the same number of its kind), else the same time after the workload began.
+void align(std::vector<Run>& runs, const Kinds& kinds);
+
+}  // namespace rose::explain

@@ -1,0 +1,237 @@
+// What happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what only failing runs
+// do, what was logged, how it ended. Only what the trace and the logs hold.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "explain/explain.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
+constexpr std::size_t kMostMessageBytes = 200;
+constexpr std::size_t kToldFrames = 3;
+
+struct Candidate {
+  double weight = 0;
+  StoryLine line;
+};
+
+std::string one_line(std::string_view text, std::size_t most = kMostMessageBytes) {
+  std::string out(text.substr(0, text.find('\n')));
+  if (out.size() > most) out = out.substr(0, most) + "...";
+  return out;
+}
+
+std::string where(const schedule::Frame& frame) {
+  if (frame.file.empty()) return frame.function;
+  const std::size_t slash = frame.file.rfind('/');
+  const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
+  return frame.line > 0 ? fmt::format("{} ({}:{})", frame.function, file, frame.line) : fmt::format("{} ({})", frame.function, file);
+}
+
+// "in store (store.c:71), called from request (store.c:110)"
+std::string stack_words(const schedule::Stack& stack) {
+  std::vector<std::string> told;
+  for (const schedule::Frame& frame : stack.frames) {
+    if (frame.function.empty() || is_library(frame)) continue;
+    told.push_back(where(frame));
+    if (told.size() == kToldFrames) break;
+  }
+  if (told.empty()) return {};
+  std::string out = "in " + told[0];
+  for (std::size_t i = 1; i < told.size(); ++i) out += (i == 1 ? ", called from " : ", from ") + told[i];
+  return out;
+}
+
+class Teller {
+ public:
+  Teller(const Input& input, const Comparison& comparison) : input_(input), comparison_(comparison), run_(input.runs[input.story_run]) {}
+
+  std::vector<StoryLine> tell() {
+    faults();
+    for (const Difference& d : comparison_.differences) keys_.insert({{d.kind, d.next}, &d});
+    next_steps();
+    differences();
+    messages();
+    ends();
+    symptom();
+    return chosen();
+  }
+
+ private:
+  void add(double weight, StoryLine::Kind kind, std::int64_t ts_ns, std::string node, std::string text, std::string evidence) {
+    Candidate candidate;
+    candidate.weight = weight;
+    candidate.line = {kind, ts_ns, ts_ns - run_.zero_ns, std::move(node), std::move(text), std::move(evidence), false};
+    candidates_.push_back(std::move(candidate));
+  }
+
+  [[nodiscard]] std::string evidence_of(const Step& step) const {
+    if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
+    return fmt::format("event {}", step.source + 1);
+  }
+
+  // In the words of this run, not of its kind.
+  [[nodiscard]] std::string words_of(const Step& step) const {
+    const Kind& kind = input_.kinds[step.kind];
+    if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));
+    if (kind.what != StepKind::call && kind.what != StepKind::failed_call) return kind.words;
+    const trace::Event& e = input_.story.trace.events[step.source];
+    const std::string_view path = input_.story.trace.str(e.path);
+    std::string words = kind.words.substr(0, kind.words.find(" ("));
+    if (!path.empty()) return fmt::format("{} ({})", words, path);
+    return kind.words;
+  }
+
+  [[nodiscard]] std::string node_of(const Step& step) const {
+    const Kind& kind = input_.kinds[step.kind];
+    if (!kind.node.empty()) return kind.node;
+    if (kind.what == StepKind::message) return input_.lines[step.source].node;
+    return std::string(input_.story.trace.str(input_.story.trace.events[step.source].node));
+  }
+
+  void faults() {
+    for (const schedule::FaultOutcome* outcome : fired(run_)) {
+      const schedule::Fault* fault = input_.schedule.find(outcome->id);
+      std::string text = fmt::format("fault '{}': {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail);
+      if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
+      add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text), fmt::format("run {}", run_.number));
+      std::set<std::string> told;
+      for (const schedule::Stack& stack : outcome->stacks) {
+        const std::string words = stack_words(stack);
+        if (words.empty() || !told.insert(words).second || told.size() > 2) continue;
+        add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns), stack.node.empty() ? outcome->node : stack.node,
+            fmt::format("it arrives {}{}", words, stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)), "stack");
+      }
+      if (outcome->ended_ns != 0)
+        add(300, StoryLine::Kind::fault, run_.zero_ns + outcome->ended_ns, outcome->node, fmt::format("fault '{}' is over", outcome->id),
+            fmt::format("run {}", run_.number));
+    }
+  }
+
+  [[nodiscard]] const Difference* difference(const Step& step) const {
+    const auto found = keys_.find({step.kind, kNoKind});
+    return found == keys_.end() || found->second->missing ? nullptr : found->second;
+  }
+
+  void next_steps() {
+    for (const schedule::FaultOutcome* outcome : fired(run_)) {
+      if (outcome->tid == 0) continue;
+      const std::int64_t at = run_.zero_ns + outcome->fired_ns;
+      std::size_t count = 0;
+      std::set<std::uint32_t> seen;
+      for (const Step& step : run_.steps) {
+        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns) continue;
+        if (!seen.insert(step.kind).second) continue;
+        if (++count > kNextSteps) break;
+        if (difference(step) != nullptr) continue;  // told as such
+        add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step), fmt::format("the same thread: {}", words_of(step)),
+            evidence_of(step));
+      }
+    }
+  }
+
+  [[nodiscard]] std::string counted(const Difference& d) const {
+    const auto amount = [&](Group group) {
+      return std::count_if(input_.runs.begin(), input_.runs.end(), [&](const Run& run) { return run.group == group; });
+    };
+    const auto part = [](double share, std::ptrdiff_t all) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(all) + 0.5), all); };
+    std::string out = fmt::format("in {} failing and {} sound runs", part(d.failing, amount(Group::failing)), part(d.sound, amount(Group::sound)));
+    if (const auto near = amount(Group::near); near > 0) out += fmt::format(", {} without harm", part(d.near, near));
+    return out;
+  }
+
+  void differences() {
+    std::set<std::uint32_t> seen;
+    for (const Step& step : run_.steps) {
+      if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
+      const Difference* d = difference(step);
+      if (d == nullptr || !seen.insert(step.kind).second) continue;
+      const bool message = input_.kinds[step.kind].what == StepKind::message;
+      std::string text = words_of(step);
+      if (d->clean) text += d->only_bug ? ": only when the bug shows" : ": only with the fault";
+      add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0), message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
+          node_of(step), std::move(text), fmt::format("{}; {}", evidence_of(step), counted(*d)));
+    }
+    for (const Difference& d : comparison_.differences) {
+      if (!d.missing || !d.clean || d.next != kNoKind) continue;
+      const Kind& kind = input_.kinds[d.kind];
+      const std::string words = kind.what == StepKind::message ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
+      add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
+          fmt::format("about now sound runs go on: {}; this one does not", words), counted(d));
+    }
+  }
+
+  void messages() {
+    std::map<std::string, const Step*> last;
+    for (const Step& step : run_.steps) {
+      if (input_.kinds[step.kind].what != StepKind::message || step.ts_ns <= run_.cut_ns) continue;
+      const LogLine& line = input_.lines[step.source];
+      if (difference(step) == nullptr && line.level >= logs::Level::warning)
+        add(350, StoryLine::Kind::message, step.ts_ns, line.node, words_of(step), line.place);
+      if (step.ts_ns <= run_.end_ns) last[line.node] = &step;
+    }
+    for (const auto& [node, step] : last)
+      if (difference(*step) == nullptr)
+        add(250, StoryLine::Kind::message, step->ts_ns, node, fmt::format("its last message: '{}'", one_line(input_.lines[step->source].text)),
+            input_.lines[step->source].place);
+  }
+
+  void ends() {
+    for (const Step& step : run_.steps) {
+      if (input_.kinds[step.kind].what != StepKind::process || step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
+      const trace::Event& e = input_.story.trace.events[step.source];
+      if ((e.flags & trace::kPlanned) != 0 || difference(step) != nullptr) continue;
+      add((e.flags & trace::kMain) != 0 ? 440 : 150, StoryLine::Kind::process, step.ts_ns, node_of(step), words_of(step), evidence_of(step));
+    }
+  }
+
+  void symptom() {
+    const std::int64_t at = input_.story.oracle_ns != 0 ? run_.zero_ns + input_.story.oracle_ns : run_.end_ns;
+    std::string text = "the oracle finds the bug";
+    if (!input_.oracle_said.empty()) text += fmt::format(": '{}'", one_line(input_.oracle_said));
+    add(1000, StoryLine::Kind::symptom, std::max(at, run_.end_ns), "", std::move(text), "oracle.log");
+  }
+
+  std::vector<StoryLine> chosen() {
+    std::stable_sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+    std::vector<StoryLine> out;
+    std::set<std::pair<std::string, std::string>> said;
+    for (Candidate& candidate : candidates_) {
+      if (out.size() == kMostStoryLines) break;
+      if (said.emplace(candidate.line.node, candidate.line.text).second) out.push_back(std::move(candidate.line));
+    }
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.ts_ns < b.ts_ns; });
+    mark_first_wrong(out);
+    return out;
+  }
+
+  // The earliest clean difference that is told; one that only the bug has goes before those that every fault brings.
+  static void mark_first_wrong(std::vector<StoryLine>& lines) {
+    const auto told = [](std::string_view what) {
+      return [what](const StoryLine& line) {
+        return (line.kind == StoryLine::Kind::difference || line.kind == StoryLine::Kind::message) && line.text.ends_with(what);
+      };
+    };
+    auto first = std::find_if(lines.begin(), lines.end(), told(": only when the bug shows"));
+    if (first != lines.end()) first->first_wrong = true;
+  }
+
+  const Input& input_;
+  const Comparison& comparison_;
+  const Run& run_;
+  std::vector<Candidate> candidates_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const Difference*> keys_;
+};
+
+}  // namespace
+
+std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison) {
+  return Teller(input, comparison).tell();
+}
+
+}  // namespace rose::explain

@@ -1,0 +1,241 @@
+// Which functions to look at: those on the stack where the fault fired, those that the faulted thread had entered, and those by
+// which failing runs differ from sound ones.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "explain/explain.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr double kInnermost = 0.9, kOuter = 0.82;       // of a stack: the innermost frame, and each further one times that
+constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that the thread entered before the fault, where no stack is known
+constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
+constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
+constexpr double kBase = 0.5;                            // main and the like are on every stack
+
+struct Evidence {
+  double stack = 0, difference = 0, around = 0;
+  std::map<double, std::string, std::greater<>> why;  // the heaviest reason first
+  std::set<std::string> nodes;
+  std::string file;
+  int line = 0;
+
+  void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
+    if (weight <= 0) return;
+    this->*part = std::max(this->*part, weight);
+    if (!node.empty()) nodes.insert(node);
+    if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; })) why.emplace(weight, std::move(reason));
+  }
+};
+using Evidences = std::map<std::string, Evidence>;
+
+bool is_base(std::string_view function) {
+  return function == "main" || function == "main.main" || function.ends_with("::main") || function.starts_with("_start");
+}
+
+std::string times(std::size_t have, std::size_t all) { return have == all ? fmt::format("all {}", all) : fmt::format("{} of {}", have, all); }
+
+// The application's frames, innermost first, each function once.
+std::vector<const schedule::Frame*> application(const schedule::Stack& stack) {
+  std::vector<const schedule::Frame*> out;
+  for (const schedule::Frame& frame : stack.frames) {
+    if (frame.function.empty() || is_library(frame)) continue;
+    if (std::any_of(out.begin(), out.end(), [&](const auto* seen) { return seen->function == frame.function; })) continue;
+    out.push_back(&frame);
+    if (out.size() == kMostFrames) break;
+  }
+  return out;
+}
+
+struct OnStack {
+  std::size_t runs = 0, innermost = 0;
+  double weight = 0;  // added up over the runs
+  std::string node, why, called;
+};
+
+void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
+  std::map<std::string, OnStack> seen;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::map<std::string, std::pair<double, bool>> here;  // of this run: the best weight, and whether it is innermost
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      for (const schedule::Stack& stack : fault->stacks) {
+        double weight = kInnermost;
+        const std::vector<const schedule::Frame*> frames = application(stack);
+        for (std::size_t i = 0; i < frames.size(); ++i, weight *= kOuter) {
+          const schedule::Frame& frame = *frames[i];
+          const double own = is_base(frame.function) ? weight * kBase : weight;
+          auto& best = here[frame.function];
+          best = {std::max(best.first, own), best.second || i == 0};
+          OnStack& on = seen[frame.function];
+          on.node = stack.node.empty() ? fault->node : stack.node;
+          if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
+          if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
+          Evidence& evidence = out[frame.function];
+          if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
+        }
+      }
+    }
+    for (const auto& [function, best] : here) {
+      OnStack& on = seen[function];
+      ++on.runs;
+      on.innermost += best.second ? 1 : 0;
+      on.weight += best.first;
+    }
+  }
+  for (const auto& [function, on] : seen) {
+    std::string reason = on.innermost == on.runs
+                             ? fmt::format("the fault arrived in it in {} failing runs", times(on.runs, failing))
+                             : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
+    if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
+    if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
+    out[function].add(&Evidence::stack, on.weight / static_cast<double>(failing), on.node, std::move(reason));
+  }
+}
+
+// The thread that a fault hit: of those that hit a whole process, the one that met the last condition.
+std::int32_t thread_of(const schedule::FaultOutcome& fault) {
+  if (!fault.conditions.empty() && fault.conditions.back().tid != 0 && (fault.conditions.back().node == fault.node || fault.node.empty()))
+    return fault.conditions.back().tid;
+  return fault.tid;
+}
+
+// Without a stack: what the thread had entered last. It may have returned from that.
+void from_entries(const Input& input, std::size_t failing, Evidences& out) {
+  struct Entered {
+    double weight = 0;
+    std::size_t runs = 0;
+    bool last = false;
+    std::string node;
+  };
+  std::map<std::string, Entered> seen;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::set<std::string> here;
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      if (std::any_of(fault->stacks.begin(), fault->stacks.end(), [](const auto& stack) { return !application(stack).empty(); })) continue;
+      const std::int32_t tid = thread_of(*fault);
+      const std::int64_t at = run.zero_ns + fault->fired_ns;
+      double weight = kEntered;
+      std::size_t count = 0;
+      std::set<std::string> of_fault;
+      for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
+        const Kind& kind = input.kinds[step->kind];
+        if (step->ts_ns > at || kind.what != StepKind::function) continue;
+        if (tid != 0 ? step->tid != tid : fault->node.empty() || kind.node != fault->node) continue;
+        if (!of_fault.insert(kind.function).second) continue;
+        Entered& entered = seen[kind.function];
+        if (here.insert(kind.function).second) ++entered.runs, entered.weight += is_base(kind.function) ? weight * kBase : weight;
+        entered.last = entered.last || count == 0;
+        entered.node = kind.node;
+        weight *= kEnteredBefore;
+        ++count;
+      }
+    }
+  }
+  for (const auto& [function, entered] : seen)
+    out[function].add(&Evidence::stack, entered.weight / static_cast<double>(failing), entered.node,
+                      fmt::format("{} before the fault arrived, in {} failing runs (no stack is known)",
+                                  entered.last ? "the last watched function that was entered" : "entered shortly", times(entered.runs, failing)));
+}
+
+std::string of_runs(double share, std::size_t runs) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs); }
+
+std::string counted(const Difference& d, const Comparison&, std::size_t failing, std::size_t sound, std::size_t near) {
+  std::string out = fmt::format("{} failing and {} sound runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
+  if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
+  return out;
+}
+
+void from_differences(const Input& input, const Comparison& comparison, Evidences& out) {
+  const auto amount = [&](Group group) {
+    return static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
+  };
+  const std::size_t failing = amount(Group::failing), sound = amount(Group::sound), near = amount(Group::near);
+  std::vector<const Difference*> in_order;
+  for (const Difference& d : comparison.differences) in_order.push_back(&d);
+  std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
+  double earlier = 0;  // differences that come first are nearer to the cause
+  for (const Difference* d : in_order) {
+    const Kind& kind = input.kinds[d->kind];
+    const double weight = d->weight * 0.95 / (1 + 0.05 * earlier);
+    const std::string runs = counted(*d, comparison, failing, sound, near);
+    if (d->next != kNoKind) {
+      const Kind& next = input.kinds[d->next];
+      if (kind.what == StepKind::function)
+        out[kind.function].add(&Evidence::around, weight * kSuccession, kind.node,
+                               fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
+      continue;
+    }
+    earlier += 1;
+    if (kind.what == StepKind::function) {
+      out[kind.function].add(&Evidence::difference, weight, kind.node,
+                             fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
+    } else if (d->in != kNoKind) {
+      const Kind& in = input.kinds[d->in];
+      out[in.function].add(&Evidence::around, weight * kInside, in.node,
+                           fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
+    }
+  }
+}
+
+}  // namespace
+
+bool is_library(const schedule::Frame& frame) {
+  const auto begins = [](std::string_view text, std::initializer_list<std::string_view> with) {
+    return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
+  };
+  if (frame.module == "[vdso]" || frame.module == "[vsyscall]") return true;
+  const std::string_view module = frame.module;
+  const std::string_view name = module.substr(module.rfind('/') + 1);
+  // Only what lies in the system's folders: an application may have a "libc.so" of its own.
+  if (begins(module, {"/lib", "/usr/lib"}) &&
+      begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjvm", "libjava", "libnio", "libnet",
+                    "librt.", "librt-", "libdl.", "libpython", "libasan", "libtsan"}))
+    return true;
+  if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
+    return true;
+  return begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "runtime.", "runtime/",
+                                 "syscall.", "internal/", "os.", "sync.", "net.", "net/http", "bufio.", "io.", "fmt.", "_start", "__clone", "clone",
+                                 "start_thread"});
+}
+
+std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison) {
+  const auto failing = static_cast<std::size_t>(
+      std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); }));
+  if (failing == 0) return {};
+  Evidences evidences;
+  from_stacks(input, failing, evidences);
+  from_entries(input, failing, evidences);
+  from_differences(input, comparison, evidences);
+  std::vector<Suspect> out;
+  for (auto& [function, evidence] : evidences) {
+    Suspect suspect;
+    suspect.function = function;
+    suspect.score = 1 - (1 - evidence.stack) * (1 - evidence.difference) * (1 - evidence.around);
+    if (suspect.score <= 0) continue;
+    if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
+    suspect.file = evidence.file;
+    suspect.line = evidence.line;
+    if (suspect.file.empty() && input.place) {
+      const Place place = input.place(suspect.node, function);
+      suspect.file = place.file;
+      suspect.line = place.line;
+    }
+    std::size_t reasons = 0;
+    for (const auto& [weight, reason] : evidence.why) {
+      if (++reasons > 3) break;
+      suspect.why += (suspect.why.empty() ? "" : "; ") + reason;
+    }
+    out.push_back(std::move(suspect));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
+  if (out.size() > kMostSuspects) out.resize(kMostSuspects);
+  return out;
+}
+
+}  // namespace rose::explain
