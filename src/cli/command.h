@@ -25,6 +25,7 @@ namespace rose::cli {
 [[nodiscard]] Command dump_command();
 [[nodiscard]] Command diagnose_command();
 [[nodiscard]] Command replay_command();
+[[nodiscard]] Command explain_command();
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command heal_command();
 [[nodiscard]] Command node_command();

@@ -1,0 +1,129 @@
+#include "replay/contrast.h"
+
+#include <algorithm>
+
+namespace rose::replay {
+namespace {
+
+std::string ordinal(int n) {
+  const int last = n % 100;
+  const char* end = last >= 11 && last <= 13 ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+  return std::to_string(n) + end;
+}
+
+// What is counted of a fault, in a copy of its schedule; nullptr: nothing.
+int* count_of(schedule::Fault& fault) {
+  if (fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::exception) return &fault.count;
+  if (fault.before) return &fault.before_count;
+  if (fault.when.empty()) return nullptr;
+  schedule::Condition& last = fault.when.back();
+  return last.kind == schedule::ConditionKind::elapsed || last.kind == schedule::ConditionKind::role ? nullptr : &last.count;
+}
+
+struct Turn {
+  ContrastRun what = ContrastRun::schedule;
+  const schedule::Schedule* schedule = nullptr;
+  std::string words;
+};
+
+class Turns {
+ public:
+  Turns(const schedule::Schedule& schedule, const ContrastOptions& options, Contrast& done)
+      : schedule_(schedule), options_(options), done_(done), besides_(beside(schedule, options.besides)) {
+    sound_.name = schedule.name;
+  }
+
+  // What to run next, side by side; none: it is done.
+  std::vector<Turn> next() {
+    std::vector<Turn> turns;
+    int tries = done_.reproduced + done_.missed + done_.inconclusive;
+    int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
+    // As if those of this turn reproduced and were sound.
+    int reproduced = done_.reproduced, good = done_.sound;
+    while (static_cast<int>(turns.size()) < options_.jobs) {
+      const bool more = reproduced < options_.wanted && tries < options_.most_tries();
+      const bool begun = done_.reproduced > 0;
+      const bool more_sound = begun && good < options_.wanted && sound < options_.most_sound();
+      if (more && (!more_sound || reproduced <= good)) {
+        turns.push_back({ContrastRun::schedule, &schedule_, "the schedule"});
+        ++tries, ++reproduced;
+        // One after the other until it is known that the bug shows at all.
+        if (!begun) break;
+      } else if (more_sound) {
+        turns.push_back({ContrastRun::sound, &sound_, "without faults"});
+        ++sound, ++good;
+      } else if (begun && next_beside_ < besides_.size()) {
+        const Beside& one = besides_[next_beside_++];
+        turns.push_back({ContrastRun::beside, &one.schedule, one.words});
+      } else {
+        break;
+      }
+    }
+    return turns;
+  }
+
+ private:
+  const schedule::Schedule& schedule_;
+  const ContrastOptions& options_;
+  const Contrast& done_;
+  std::vector<Beside> besides_;
+  std::size_t next_beside_ = 0;
+  schedule::Schedule sound_;  // no faults
+};
+
+void count(Contrast& done, const Run& run, const Turn& turn) {
+  using schedule::OracleAnswer;
+  using schedule::Verdict;
+  ++done.runs;
+  if (run.result.verdict == Verdict::inconclusive) done.last_reason = run.result.reason;
+  switch (turn.what) {
+    case ContrastRun::schedule:
+      ++(run.result.verdict == Verdict::reproduced ? done.reproduced : run.result.verdict == Verdict::not_reproduced ? done.missed : done.inconclusive);
+      break;
+    case ContrastRun::sound:
+      ++(run.result.oracle == OracleAnswer::miss ? done.sound : run.result.oracle == OracleAnswer::hit ? done.sound_hits : done.sound_unknown);
+      break;
+    case ContrastRun::beside:
+      ++done.besides;
+      if (run.result.verdict == Verdict::reproduced) done.besides_that_hit.push_back(turn.words);
+      break;
+  }
+}
+
+}  // namespace
+
+std::vector<Beside> beside(const schedule::Schedule& schedule, std::size_t most) {
+  std::vector<Beside> out;
+  for (const int by : {1, -1}) {
+    for (std::size_t i = 0; i < schedule.faults.size() && out.size() < most; ++i) {
+      schedule::Schedule other = schedule;
+      int* count = count_of(other.faults[i]);
+      if (count == nullptr || *count + by < 1) continue;
+      const int before = *count;
+      *count += by;
+      out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id, ordinal(before + by), ordinal(before))});
+    }
+  }
+  return out;
+}
+
+Result<Contrast> contrast(const config::Config& config, const schedule::Schedule& schedule, const ContrastOptions& options, RunStore& store,
+                          const std::function<void(Run&& run, ContrastRun what, const std::string& words)>& each) {
+  Contrast done;
+  Turns turns(schedule, options, done);
+  RunOptions run_options = options.run;
+  for (std::vector<Turn> now = turns.next(); !now.empty(); now = turns.next()) {
+    run_options.number = done.runs + 1;
+    std::vector<const schedule::Schedule*> schedules;
+    for (const Turn& turn : now) schedules.push_back(turn.schedule);
+    std::vector<Result<Run>> made = run_side_by_side(store, config, schedules, run_options);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      if (!made[i]) return Unexpected(std::move(made[i]).error());
+      count(done, *made[i], now[i]);
+      each(*std::move(made[i]), now[i].what, now[i].words);
+    }
+  }
+  return done;
+}
+
+}  // namespace rose::replay

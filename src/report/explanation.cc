@@ -1,0 +1,185 @@
+#include "report/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "report/timeline.h"
+
+namespace rose::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using explain::Explanation;
+using explain::StoryLine;
+
+constexpr std::size_t kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
+
+std::string place(const std::string& file, int line) {
+  if (file.empty()) return {};
+  return line > 0 ? fmt::format("{}:{}", file, line) : file;
+}
+
+Json stack_json(const Explanation::StackOf& one) {
+  Json frames = Json::array();
+  for (const schedule::Frame& frame : one.stack.frames)
+    frames.push_back({{"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"module", frame.module}, {"offset", frame.offset}});
+  return {{"fault", one.fault}, {"node", one.stack.node}, {"thread", one.stack.thread}, {"frames", std::move(frames)}, {"why", one.stack.why},
+          {"incomplete", one.stack.incomplete}};
+}
+
+std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
+
+std::string runs_words(const ExplanationReport& r) {
+  const Explanation& e = r.explanation;
+  return fmt::format("{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} with the fault but "
+                     "without the bug",
+                     r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near);
+}
+
+// Names and messages come from the traced system: none of them may become markup.
+std::string md(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// The strings of this system, whatever bytes they hold.
+std::string line_text(const StoryLine& line) {
+  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), line.node, printable(line.text), line.first_wrong ? "   <- the first wrong step" : "");
+}
+
+std::string frame_text(const schedule::Frame& frame) {
+  std::string out = frame.function.empty() ? fmt::format("{}+{:#x}", frame.module, frame.offset) : frame.function;
+  if (const std::string at = place(frame.file, frame.line); !at.empty()) out += " at " + at;
+  else if (!frame.function.empty() && !frame.module.empty()) out += " in " + frame.module;
+  return out;
+}
+
+}  // namespace
+
+std::string explanation_json(const ExplanationReport& r) {
+  const Explanation& e = r.explanation;
+  Json stacks = Json::array(), suspects = Json::array(), story = Json::array(), differences = Json::array();
+  for (const Explanation::StackOf& one : e.stacks) stacks.push_back(stack_json(one));
+  for (std::size_t i = 0; i < e.suspects.size(); ++i) {
+    const explain::Suspect& s = e.suspects[i];
+    Json json = {{"rank", i + 1}, {"function", s.function}, {"score", s.score}, {"why", s.why}, {"node", s.node}};
+    json["file"] = s.file.empty() ? Json() : Json(s.file);
+    json["line"] = s.line > 0 ? Json(s.line) : Json();
+    suspects.push_back(std::move(json));
+  }
+  for (const StoryLine& line : e.story)
+    story.push_back({{"ts", line.ts_ns}, {"node", line.node}, {"text", line.text}, {"elapsed", static_cast<double>(line.at_ns) / 1e9},
+                     {"evidence", line.evidence}, {"first_wrong", line.first_wrong}});
+  for (const explain::Told& d : e.differences)
+    differences.push_back({{"node", d.node}, {"what", d.words}, {"missing", d.missing}, {"failing", d.failing}, {"sound", d.sound}, {"near", d.near},
+                           {"only_bug", d.only_bug}, {"weight", d.weight}});
+  const Json json = {{"verdict", explain::verdict_name(e.verdict)},
+                     {"fault", e.fault},
+                     {"stacks", std::move(stacks)},
+                     {"suspects", std::move(suspects)},
+                     {"story", std::move(story)},
+                     {"seconds", r.seconds},
+                     {"reason", e.reason},
+                     {"faults", e.faults},
+                     {"symptom", e.symptom},
+                     {"differences", std::move(differences)},
+                     {"not_told", e.limits},
+                     {"runs", {{"made", r.runs}, {"reproduced", r.reproduced}, {"not_reproduced", r.missed}, {"inconclusive", r.inconclusive},
+                               {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}}},
+                     {"chance", e.chance},
+                     {"explanation", r.written}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string explanation_text(const ExplanationReport& r) {
+  const Explanation& e = r.explanation;
+  std::string out = fmt::format("{}: {}\n", explain::verdict_name(e.verdict), printable(e.reason));
+  if (!e.stacks.empty()) {
+    out += "\nwhere the fault arrived\n";
+    const Explanation::StackOf& first = e.stacks.front();
+    out += fmt::format("  '{}' on {}{}\n", first.fault, first.stack.node, first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
+    for (const schedule::Frame& frame : first.stack.frames) out += "    " + printable(frame_text(frame)) + "\n";
+  }
+  if (!e.suspects.empty()) {
+    out += "\nsuspects\n";
+    for (std::size_t i = 0; i < std::min(e.suspects.size(), kTextSuspects); ++i) {
+      const explain::Suspect& s = e.suspects[i];
+      out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n", i + 1, s.score, printable(s.function),
+                         s.file.empty() ? "" : " (" + printable(place(s.file, s.line)) + ")", printable(s.why));
+    }
+    if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
+  }
+  if (!e.story.empty()) {
+    out += fmt::format("\nwhat happened (run {})\n", r.story.number);
+    for (const StoryLine& line : e.story) out += "  " + line_text(line) + "\n";
+  }
+  if (!e.limits.empty()) {
+    out += "\nwhat could not be told\n";
+    for (const std::string& limit : e.limits) out += "  - " + printable(limit) + "\n";
+  }
+  out += "\n" + runs_words(r) + "\n";
+  if (!r.written.empty()) out += fmt::format("written: {}\n", r.written);
+  return out;
+}
+
+std::string explanation_markdown(const ExplanationReport& r) {
+  const Explanation& e = r.explanation;
+  std::string out = fmt::format("# {}: why it fails\n\n**{}**: {}\n\n", md(r.name), explain::verdict_name(e.verdict), md(e.reason));
+  if (!e.faults.empty()) {
+    out += "## The faults\n\n";
+    for (std::size_t i = 0; i < e.faults.size(); ++i) out += fmt::format("{}. {}{}\n", i + 1, md(e.faults[i]), i == 0 ? " (the first)" : "");
+    out += "\n";
+  }
+  if (!e.stacks.empty()) {
+    out += "## The code that received them\n\n";
+    for (const Explanation::StackOf& one : e.stacks) {
+      out += fmt::format("`{}` on {}, thread {}{}\n\n", one.fault, md(one.stack.node), md(one.stack.thread),
+                         one.stack.why.empty() ? "" : ": " + md(one.stack.why));
+      for (std::size_t i = 0; i < one.stack.frames.size(); ++i) out += fmt::format("{}. {}\n", i + 1, md(frame_text(one.stack.frames[i])));
+      out += "\n";
+    }
+  }
+  if (!e.suspects.empty()) {
+    out += "## Suspects\n\n| | function | where | score | why |\n|---|---|---|---|---|\n";
+    for (std::size_t i = 0; i < std::min(e.suspects.size(), kMarkdownSuspects); ++i) {
+      const explain::Suspect& s = e.suspects[i];
+      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(place(s.file, s.line)), s.score, md(s.why));
+    }
+    out += "\n";
+  }
+  if (!e.story.empty()) {
+    out += fmt::format("## What happened\n\nOf run {}, from the first fault to the symptom. Times count from the beginning of the workload; those of log lines are "
+                       "when they were written, to some milliseconds.\n\n| at | node | what | evidence |\n|---|---|---|---|\n", r.story.number);
+    for (const StoryLine& line : e.story)
+      out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text), line.first_wrong ? " **(the first wrong step)**" : "",
+                         md(line.evidence));
+    out += "\n";
+  }
+  if (!e.differences.empty()) {
+    out += "## What is different\n\nFrom the fault on; shares of the runs. Ranked by Ochiai's coefficient, less what differs among equal runs, near the fault first.\n\n"
+           "| node | what | failing | sound | fault without bug | weight |\n|---|---|---|---|---|---|\n";
+    for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
+      const explain::Told& d = e.differences[i];
+      out += fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "", md(d.words), share(d.failing), share(d.sound),
+                         e.near > 0 ? share(d.near) : "-", d.weight);
+    }
+    if (e.differences.size() > kMarkdownDifferences) out += fmt::format("\nand {} more.\n", e.differences.size() - kMarkdownDifferences);
+    out += "\n";
+  }
+  if (!e.limits.empty()) {
+    out += "## What could not be told\n\n";
+    for (const std::string& limit : e.limits) out += "- " + md(limit) + "\n";
+    out += "\n";
+  }
+  out += fmt::format("## How\n\n{}. Schedule: {}; configuration: {}.\n", runs_words(r), md(r.schedule_path), md(r.config_path));
+  return out;
+}
+
+}  // namespace rose::report

@@ -1,0 +1,27 @@
+// What explain found: for machines, for people, as a file that goes with a ticket.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/explain.h"
+#include "report/results.h"
+
+namespace rose::report {
+
+struct ExplanationReport {
+  explain::Explanation explanation;
+  std::string name;            // of the deployment
+  schedule::Schedule schedule;
+  std::string schedule_path, config_path, written;  // written: explanation.md
+  schedule::RunResult story;   // the run that is told, with its trace
+  int runs = 0;                // in all
+  int reproduced = 0, missed = 0, inconclusive = 0;  // of the schedule
+  double seconds = 0;
+};
+
+[[nodiscard]] std::string explanation_json(const ExplanationReport& report);
+[[nodiscard]] std::string explanation_text(const ExplanationReport& report);
+[[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);
+
+}  // namespace rose::report
