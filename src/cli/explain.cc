@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
 constexpr std::size_t kMostLineBytes = 400;
 constexpr int kWantedRuns = 5;
+constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
 
 struct ExplainOptions {
   std::string schedule;
@@ -44,7 +45,7 @@ class RunLogs {
 
   struct Said {
     std::vector<explain::LogLine> lines;
-    std::string oracle;
+    std::string oracle, run_dir;
     bool cut = false;
   };
 
@@ -69,6 +70,7 @@ class RunLogs {
       read(run_dir, times->second, said);
       times_.erase(times);
     }
+    said.run_dir = run_dir.string();
     said.oracle = last_line(run_dir / "oracle.log");
     said_[number] = std::move(said);
   }
@@ -148,6 +150,7 @@ void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explai
   told = true;
   input.story_run = input.runs.size() - 1;
   input.oracle_said = std::move(said.oracle);
+  input.run_dir = std::move(said.run_dir);
   input.lines = std::move(said.lines);
   input.story = std::move(run.result);
 }
@@ -155,7 +158,7 @@ void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explai
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
   for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
   if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
-  if (made.besides == 0) input.limits.emplace_back("the schedule counts no calls: no run was made in which its faults fire one call earlier or later");
+  if (made.besides == 0) input.limits.emplace_back("no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be another");
 }
 
 // Without a failing run, or without anything to hold it against.
@@ -214,6 +217,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   contrast_options.jobs = jobs;
   replay::RunOptions& run_options = contrast_options.run;
   run_options.tracer = replay::tracer_options(config);
+  run_options.tracer.function_share = kFunctionShare;
   run_options.profile = &watchable.functions;
   run_options.allow_attached = options.allow_attached;
   run_options.tracer_ready = [&](observe::Tracer&, const std::filesystem::path& run_dir) { logs.began(run_dir); };
@@ -278,7 +282,8 @@ Command explain_command() {
       .name = "explain",
       .summary = "Tell what the program made of a schedule's faults, and which functions to look at",
       .description =
-          "It runs a schedule that reproduces, by turns with runs without faults, and with runs in which each fault fires one call earlier or later. "
+          "It runs a schedule that reproduces, by turns with runs without faults, and with runs in which each fault fires one call earlier or later, or at "
+          "no step in particular. "
           "It compares what the nodes do from the first fault on: functions entered or no longer entered, failed and state-changing calls, log "
           "messages, ends of processes, silences. What differs between equal runs is noise, and does not count.\n\n"
           "It tells the suspects, best first, and the story from the fault to the symptom. When failing and sound runs differ in nothing "

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;   // successions of one run
 constexpr double kLeastWeight = 0.25;
+constexpr double kNothingNew = 0.6;          // what sound runs do, too, only earlier: a start, for one, that a crash brings once more
 
 using Key = std::uint64_t;  // a kind, or two that follow each other
 Key key_of(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
@@ -71,6 +72,16 @@ Firsts firsts_of(const Run& run, const Kinds& kinds) {
     last->second = step.kind;
   }
   return firsts;
+}
+
+// What a run does up to its cut.
+std::unordered_set<std::uint32_t> kinds_before(const Run& run) {
+  std::unordered_set<std::uint32_t> out;
+  for (const Step& step : run.steps) {
+    if (step.ts_ns > run.cut_ns) break;
+    out.insert(step.kind);
+  }
+  return out;
 }
 
 struct Groups {
@@ -138,7 +149,7 @@ Difference measure(const Groups& groups, Key key) {
   d.noise = (variance(d.failing) * amount(groups.failing) + variance(d.sound) * amount(groups.sound)) /
             (amount(groups.failing) + amount(groups.sound));
   d.clean = d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0;
-  d.only_bug = d.clean && (groups.near.empty() || d.near == d.sound);
+  d.only_bug = d.clean && !groups.near.empty() && d.near == d.sound;
   return d;
 }
 
@@ -170,6 +181,7 @@ double weight_of(Nearness nearness) {
 
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   Comparison out;
+  std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
   std::vector<Firsts> firsts;
   firsts.reserve(runs.size());
   Groups groups;
@@ -182,7 +194,10 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
         groups.failing.push_back(&firsts.back());
         groups.shortest_failing = std::min(groups.shortest_failing, run.end_ns - run.cut_ns);
         break;
-      case Group::sound: groups.sound.push_back(&firsts.back()); break;
+      case Group::sound:
+        groups.sound.push_back(&firsts.back());
+        before.push_back(kinds_before(run));
+        break;
       case Group::near: groups.near.push_back(&firsts.back()); break;
     }
   }
@@ -204,7 +219,9 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
-    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness);
+    const auto earlier = std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
+    if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
+    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - kNothingNew) * d.earlier);
     if (d.weight >= kLeastWeight && (d.clean || d.noise < 0.5)) out.differences.push_back(d);
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());

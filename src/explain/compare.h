@@ -24,7 +24,8 @@ struct Difference {
   double ochiai = 0;
   double noise = 0;               // 0: all equal runs agree; 1: half of them have it
   bool clean = false;             // all failing runs, no sound one; or the other way round
-  bool only_bug = false;          // clean, and the runs in which the fault did no harm are like the sound ones
+  double earlier = 0;             // share of the sound runs that have it before the moment of the fault: it is nothing new
+  bool only_bug = false;          // clean, and there are runs in which the fault did no harm, all like the sound ones
   Nearness nearness = Nearness::elsewhere;
   std::int64_t after_ns = 0;      // first seen so long after the fault (missing: in sound runs)
   std::uint32_t in = kNoKind;     // the function that its thread was in

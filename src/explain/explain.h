@@ -46,7 +46,7 @@ struct StoryLine {
   std::int64_t at_ns = 0;      // since the workload began
   std::string node, text;
   std::string evidence;        // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 sound ones"
-  bool first_wrong = false;    // the first difference that all failing runs have, and no other run
+  bool first_wrong = false;    // the first difference that all failing runs have and no sound run
 };
 
 // What a function is known as beside its name.
@@ -65,6 +65,7 @@ struct Input {
   schedule::RunResult story;
   std::vector<LogLine> lines;
   std::size_t story_run = 0;
+  std::string run_dir;                       // where that run was, to shorten its paths
   std::string oracle_said;                   // its last lines in that run
   std::string workload_ended;
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty

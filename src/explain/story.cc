@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "explain/explain.h"
 
 namespace rose::explain {
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
+constexpr double kUsual = 0.5;
+constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
 struct Candidate {
   double weight = 0;
@@ -66,6 +69,8 @@ class Teller {
   void add(double weight, StoryLine::Kind kind, std::int64_t ts_ns, std::string node, std::string text, std::string evidence) {
     Candidate candidate;
     candidate.weight = weight;
+    // Paths as the configuration knows them, not where this one run happened to be.
+    if (!input_.run_dir.empty()) text = replaced(std::move(text), input_.run_dir + "/", "");
     candidate.line = {kind, ts_ns, ts_ns - run_.zero_ns, std::move(node), std::move(text), std::move(evidence), false};
     candidates_.push_back(std::move(candidate));
   }
@@ -153,8 +158,9 @@ class Teller {
       if (d == nullptr || !seen.insert(step.kind).second) continue;
       const bool message = input_.kinds[step.kind].what == StepKind::message;
       std::string text = words_of(step);
-      if (d->clean) text += d->only_bug ? ": only when the bug shows" : ": only with the fault";
-      add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0), message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
+      if (d->clean) text += d->only_bug ? kOnlyBug : kOnlyFault;
+      if (d->earlier >= kUsual) text += " (sound runs do so before)";
+      add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier, message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
           node_of(step), std::move(text), fmt::format("{}; {}", evidence_of(step), counted(*d)));
     }
     for (const Difference& d : comparison_.differences) {
@@ -210,15 +216,17 @@ class Teller {
     return out;
   }
 
-  // The earliest clean difference that is told; one that only the bug has goes before those that every fault brings.
+  // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that the fault
+  // brings, harm or not. What sound runs do at another time is none.
   static void mark_first_wrong(std::vector<StoryLine>& lines) {
-    const auto told = [](std::string_view what) {
-      return [what](const StoryLine& line) {
+    for (const std::string_view what : {kOnlyBug, kOnlyFault}) {
+      const auto first = std::find_if(lines.begin(), lines.end(), [&](const StoryLine& line) {
         return (line.kind == StoryLine::Kind::difference || line.kind == StoryLine::Kind::message) && line.text.ends_with(what);
-      };
-    };
-    auto first = std::find_if(lines.begin(), lines.end(), told(": only when the bug shows"));
-    if (first != lines.end()) first->first_wrong = true;
+      });
+      if (first == lines.end()) continue;
+      first->first_wrong = true;
+      return;
+    }
   }
 
   const Input& input_;

@@ -16,6 +16,7 @@ constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that th
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kBase = 0.5;                            // main and the like are on every stack
+constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
   double stack = 0, difference = 0, around = 0;
@@ -159,10 +160,12 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   std::vector<const Difference*> in_order;
   for (const Difference& d : comparison.differences) in_order.push_back(&d);
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
+  const bool killed = std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
+                                  [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
   double earlier = 0;  // differences that come first are nearer to the cause
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
-    const double weight = d->weight * 0.95 / (1 + 0.05 * earlier);
+    const double weight = d->weight * 0.95 / (1 + 0.05 * earlier) * (d->missing && killed ? kDead : 1);
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {
       const Kind& next = input.kinds[d->next];

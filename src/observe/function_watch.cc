@@ -41,11 +41,11 @@ RateLimits counting_limits(double infrequent_below, double entry_seconds) {
   return limits;
 }
 
-// A hundredth of a CPU for all functions together, and (in production) no function more than `hot_rate` times a second,
+// A share of a CPU for all functions together, and (in production) no function more than `hot_rate` times a second,
 // ten seconds long: that is none of the rare ones.
-RateLimits recording_limits(double hot_rate, double entry_seconds) {
+RateLimits recording_limits(double hot_rate, double share, double entry_seconds) {
   RateLimits limits;
-  limits.share = 0.01;
+  limits.share = share;
   limits.burst_seconds = 5;
   limits.entry_seconds = entry_seconds;
   limits.hot_rate = hot_rate;
@@ -71,6 +71,7 @@ void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, byt
 Result<void> FunctionWatch::find(const std::vector<Target>& targets, const TracerOptions& options) {
   infrequent_below_ = options.infrequent_below;
   hot_rate_ = options.hot_function_rate;
+  share_ = options.function_share;
   std::map<std::pair<int, std::uint64_t>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
   const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
@@ -194,7 +195,7 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   log::debug("{} functions to watch; one entry costs {:.1f} us", functions_.size(), entry_seconds * 1e6);
   rates_ = std::make_unique<FunctionRates>(
       functions_.size(), nodes_.size() + 1,
-      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(hot_rate_, entry_seconds));
+      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(hot_rate_, share_, entry_seconds));
 
   const std::lock_guard lock(mutex_);
   const std::size_t most = !kernel::has_uprobe_multi() ? 1 : counting() ? kCountedGroup : kRecordedGroup;

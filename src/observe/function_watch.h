@@ -88,6 +88,7 @@ class FunctionWatch {
   std::vector<bool> wanted_;  // [function * nodes + node]
   double infrequent_below_ = 0;
   double hot_rate_ = 0;
+  double share_ = 0;
   OnLetGo on_let_go_;
 
   const bpf_program* program_ = nullptr;

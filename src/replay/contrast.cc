@@ -28,9 +28,13 @@ struct Turn {
 
 class Turns {
  public:
-  Turns(const schedule::Schedule& schedule, const ContrastOptions& options, Contrast& done)
-      : schedule_(schedule), options_(options), done_(done), besides_(beside(schedule, options.besides)) {
+  Turns(const schedule::Schedule& schedule, const ContrastOptions& options, Contrast& done) : schedule_(schedule), options_(options), done_(done) {
     sound_.name = schedule.name;
+  }
+
+  // A run of the schedule reproduced.
+  void reproduced(const std::vector<schedule::FaultOutcome>& fired) {
+    if (besides_.empty()) besides_ = beside(schedule_, fired, options_.besides);
   }
 
   // What to run next, side by side; none: it is done.
@@ -92,8 +96,25 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 }  // namespace
 
-std::vector<Beside> beside(const schedule::Schedule& schedule, std::size_t most) {
+std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<Beside> out;
+  for (std::size_t i = 0; i < schedule.faults.size() && out.size() < most; ++i) {
+    const schedule::Fault& fault = schedule.faults[i];
+    const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
+    const bool placed = fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
+                          return condition.kind != schedule::ConditionKind::elapsed;
+                        });
+    const bool process = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause;
+    if (!process || !placed || !fault.after.empty() || outcome == fired.end() || outcome->fired_ns <= 0) continue;
+    if (schedule::role_of(fault.node)) continue;  // who has the role is known by its steps only
+    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
+    schedule::Condition elapsed;
+    elapsed.elapsed_ns = outcome->fired_ns / 2;
+    other.schedule.faults[i].before.reset();
+    other.schedule.faults[i].when = {elapsed};
+    out.push_back(other);
+    if (out.size() < most) out.push_back(std::move(other));  // one run alone says little
+  }
   for (const int by : {1, -1}) {
     for (std::size_t i = 0; i < schedule.faults.size() && out.size() < most; ++i) {
       schedule::Schedule other = schedule;
@@ -120,6 +141,7 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) return Unexpected(std::move(made[i]).error());
       count(done, *made[i], now[i]);
+      if (now[i].what == ContrastRun::schedule && made[i]->result.verdict == schedule::Verdict::reproduced) turns.reproduced(made[i]->result.faults);
       each(*std::move(made[i]), now[i].what, now[i].words);
     }
   }

@@ -1,4 +1,4 @@
-// Runs to compare: of a schedule, of the same system without faults, and of schedules that are one call beside it. They take turns,
+// Runs to compare: of a schedule, of the same system without faults, and of schedules that are a little beside it. They take turns,
 // so that a machine that grows slower or warmer meanwhile does not tell them apart.
 #pragma once
 
@@ -14,8 +14,9 @@ struct Beside {
   schedule::Schedule schedule;
   std::string words;  // "'full': the 2nd call instead of the 1st"
 };
-// Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later. At most `most`.
-[[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, std::size_t most);
+// Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
+// comes at a certain step, half as late after the workload began, whatever is going on then. `fired`: of a run. At most `most`.
+[[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 
 enum class ContrastRun { schedule, sound, beside };
 

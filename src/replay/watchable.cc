@@ -60,7 +60,8 @@ Result<Watchable> watchable_functions(const config::Config& config) {
     if (!native.functions.empty() || !native.sources.empty()) {
       std::vector<std::filesystem::path> binaries(node.binaries.begin(), node.binaries.end());
       ROSE_TRY(const std::vector<symbols::Located> located, symbols::find_functions(binaries, native.functions, native.sources));
-      for (const symbols::Located& one : located) functions.push_back(one.function);
+      for (const symbols::Located& one : located)
+        if (!is_scaffolding(one.function.name)) functions.push_back(one.function);
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
         if (is_systems(binary)) continue;

@@ -51,7 +51,7 @@ std::string md(std::string_view text) {
 
 // The strings of this system, whatever bytes they hold.
 std::string line_text(const StoryLine& line) {
-  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), line.node, printable(line.text), line.first_wrong ? "   <- the first wrong step" : "");
+  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), line.node, printable(line.text), line.first_wrong ? "   <- the first difference" : "");
 }
 
 std::string frame_text(const schedule::Frame& frame) {
@@ -158,7 +158,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += fmt::format("## What happened\n\nOf run {}, from the first fault to the symptom. Times count from the beginning of the workload; those of log lines are "
                        "when they were written, to some milliseconds.\n\n| at | node | what | evidence |\n|---|---|---|---|\n", r.story.number);
     for (const StoryLine& line : e.story)
-      out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text), line.first_wrong ? " **(the first wrong step)**" : "",
+      out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text), line.first_wrong ? " **(the first difference)**" : "",
                          md(line.evidence));
     out += "\n";
   }

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# rose explain on planted failures: the faulty function among the first three, the contract's JSON, the exit codes, what is left behind.
+. "$(dirname "$0")/common.bash"
+for need in ip gcc g++ python3; do command -v $need > /dev/null || skip "$need is missing"; done
+rose=$(realpath "$rose")
+export TMPDIR=$work
+cp -r "$here/../planted" "$work/planted"
+cd "$work/planted"
+rm -rf -- */build
+for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case cannot be built"; done
+
+# A crash between two writes of `checkpoint`, which no sound run ends in.
+cd "$work/planted/crash-between-writes"
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/why.md" --report "$work/report" --json
+json_is 'j["verdict"]' explained
+json_is 'j["fault"]' kill
+json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True
+json_is '[s["rank"] for s in j["suspects"]] == list(range(1, len(j["suspects"]) + 1))' True
+json_is 'all(0 <= s["score"] <= 1 and s["why"] for s in j["suspects"])' True
+json_is 'all(set(l) >= {"ts", "node", "text"} for l in j["story"]) and [l["ts"] for l in j["story"]] == sorted(l["ts"] for l in j["story"])' True
+json_is '"kill" in j["story"][0]["text"] and "oracle" in j["story"][-1]["text"]' True
+json_is 'all(set(s) >= {"fault", "node", "thread", "frames"} for s in j["stacks"])' True
+json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
+[ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
+grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
+cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"
+cp "$work/report/explanation.json" "$work/out"
+json_is 'j["verdict"]' explained
+[ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
+nothing_left "by explain"
+
+# A fault that does no harm: the bug does not show, and nothing is explained.
+cat > "$work/harmless.toml" << 'END'
+version = 1
+[[fault]]
+id = "slow"
+kind = "syscall"
+node = "shelf"
+syscall = "pwrite64"
+path = "*/index"
+delay = "10ms"
+effect = "full"
+END
+expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 -o "$work/none.md" --json
+json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
+
+# A fault that never fires: it cannot tell.
+sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
+expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 -o "$work/none.md" --json
+json_is 'j["verdict"], j["runs"]["inconclusive"] > 0' "('inconclusive', True)"
+
+# The bug shows without faults as well: there is nothing to hold failing runs against.
+sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
+printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
+expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 -o "$work/none.md" --json
+json_is 'j["verdict"], "without faults" in j["reason"]' "('inconclusive', True)"
+
+# Refusals.
+expect 2 "$rose" explain no-such-file.toml -c rose.toml
+says err "no-such-file.toml"
+printf 'version = 1\nname = "empty"\n' > "$work/empty.toml"
+expect 2 "$rose" explain "$work/empty.toml" -c rose.toml
+expect 2 "$rose" explain schedule.toml -c rose.toml --runs 0
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint(arg1)'
+says err "--ask"
+
+# Interrupted within a run, it leaves nothing.
+"$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &
+pid=$!
+until_true 60 sh -c 'ls -d /run/netns/rose-*'
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status -ne 0 ] || fail "interrupted, explain exits with 0"
+nothing_left "by the interrupted explain"

@@ -1,0 +1,197 @@
+// What runs differ in, and what is only noise.
+#include <catch2/catch.hpp>
+
+#include <random>
+
+#include "explain_runs.h"
+
+using namespace rose;
+using explain::Group;
+using script::Case;
+
+namespace {
+
+// The same work in every run: a request, and what it writes.
+script::Run usual(int number) {
+  script::Run run(number);
+  run.enters(10, "start").enters(100, "request").does(101, "openat", "/data/log").enters(102, "store");
+  return run;
+}
+
+bool tells(const explain::Explanation& e, const std::string& words, bool missing = false) {
+  return std::any_of(e.differences.begin(), e.differences.end(), [&](const auto& d) { return d.words == words && d.missing == missing; });
+}
+
+}  // namespace
+
+TEST_CASE("what only failing runs do after the fault is told", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").says(105, 7, "gave up"));
+    one.add(Group::sound, usual(2 * i + 1).enters(104, "commit").says(300, 1, "saved"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(e.fault == "fault");
+  CHECK(e.failing == 5);
+  CHECK(e.sound == 5);
+  CHECK(tells(e, "enters give_up"));
+  CHECK(tells(e, "enters commit", true));
+  CHECK(tells(e, "logs 'message 7'"));
+  CHECK_FALSE(tells(e, "enters request"));
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK((e.suspects[0].function == "give_up" || e.suspects[0].function == "store"));
+  CHECK(e.suspects[0].score > 0.5);
+  CHECK_FALSE(e.suspects[0].why.empty());
+}
+
+TEST_CASE("what comes before the fault in every run is no difference", "[explain]") {
+  // The fault comes at another time in each run; sound runs are cut at the same step.
+  Case one;
+  for (int i = 0; i < 4; ++i) {
+    const int at = 100 + 150 * i;
+    one.add(Group::failing, script::Run(2 * i).enters(at, "request").enters(at + 1, "prepare").faulted(at + 2).enters(at + 3, "give_up"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(at, "request").enters(at + 1, "prepare").enters(at + 3, "commit"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(tells(e, "enters give_up"));
+  CHECK_FALSE(tells(e, "enters prepare"));
+  CHECK_FALSE(tells(e, "enters prepare", true));
+  for (const explain::Run& run : one.input.runs) CHECK(run.found_cut);
+}
+
+TEST_CASE("what the fault brings about, bug or not, weighs less than what only the bug has", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(3 * i).faulted(103).enters(104, "retry").enters(105, "forget"));
+    one.add(Group::sound, usual(3 * i + 1).enters(104, "commit"));
+    one.add(Group::near, usual(3 * i + 2).faulted(103).enters(104, "retry"));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.suspects.size() >= 2);
+  const auto score = [&](const std::string& function) {
+    for (const explain::Suspect& s : e.suspects)
+      if (s.function == function) return s.score;
+    return 0.0;
+  };
+  CHECK(score("forget") > score("retry"));
+  const auto forget = std::find_if(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters forget"; });
+  REQUIRE(forget != e.differences.end());
+  CHECK(forget->only_bug);
+  const auto retry = std::find_if(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters retry"; });
+  REQUIRE(retry != e.differences.end());
+  CHECK_FALSE(retry->only_bug);
+  const auto first = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
+  REQUIRE(first != e.story.end());
+  CHECK(first->text.starts_with("enters forget"));
+}
+
+TEST_CASE("the same things in another order on one thread are told", "[explain]") {
+  Case one;
+  for (int i = 0; i < 6; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "publish").does(105, "fsync", "/data/log").enters(106, "done"));
+    one.add(Group::sound, usual(2 * i + 1).does(104, "fsync", "/data/log").enters(105, "publish").enters(106, "done"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words.starts_with("enters publish, then fsync"); }));
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "publish"; }));
+}
+
+TEST_CASE("loops and counts are collapsed", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    script::Run failing = usual(2 * i).faulted(103), sound = usual(2 * i + 1);
+    for (int k = 0; k < 5 + 3 * i; ++k) failing.enters(110 + k, "poll");
+    for (int k = 0; k < 20 - 3 * i; ++k) sound.enters(110 + k, "poll");
+    one.add(Group::failing, failing);
+    one.add(Group::sound, sound);
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.differences.empty());
+  CHECK(e.verdict == explain::Verdict::nothing_found);
+  CHECK(e.suspects.empty());
+}
+
+TEST_CASE("what varies among equal runs is noise", "[explain]") {
+  Case one;
+  for (int i = 0; i < 6; ++i) {
+    script::Run failing = usual(2 * i).faulted(103).enters(104, "give_up"), sound = usual(2 * i + 1);
+    if (i % 2 == 0) failing.enters(200, "collect_garbage");
+    if (i % 3 == 0) sound.enters(200, "collect_garbage");
+    one.add(Group::failing, failing);
+    one.add(Group::sound, sound);
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(tells(e, "enters give_up"));
+  CHECK_FALSE(tells(e, "enters collect_garbage"));
+}
+
+TEST_CASE("what a failing run no longer comes to, since it ended early, is not missing in it", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").ends(200));
+    one.add(Group::sound, usual(2 * i + 1).enters(104, "commit").enters(900, "night_job"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(tells(e, "enters commit", true));
+  CHECK_FALSE(tells(e, "enters night_job", true));
+}
+
+TEST_CASE("functions that were let go of are not said to be missing", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).let_go("busy").enters(104, "give_up"));
+    one.add(Group::sound, usual(2 * i + 1).enters(104, "busy"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK_FALSE(tells(e, "enters busy", true));
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
+}
+
+TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[explain]") {
+  // Twenty pairs of sets of equal runs; some with things that come and go by chance, alone or together.
+  std::mt19937 chance(7);
+  const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
+  for (int pair = 0; pair < 20; ++pair) {
+    CAPTURE(pair);
+    Case one;
+    const int noises = pair % 5;
+    for (int i = 0; i < 10; ++i) {
+      script::Run run = usual(i).faulted(103);
+      run.enters(104, "carry_on").says(120, 3, "all is well");
+      for (int k = 0; k < noises; ++k) {
+        if (!coin(0.2 + 0.15 * k)) continue;
+        run.enters(200 + k, "by_chance_" + std::to_string(k)).fails(201 + k, "openat", 2, "/data/maybe" + std::string(1, static_cast<char>('a' + k)));
+      }
+      one.add(i % 2 == 0 ? Group::failing : Group::sound, run);
+    }
+    const explain::Explanation e = one.explain();
+    CHECK(e.verdict == explain::Verdict::nothing_found);
+    CHECK(e.suspects.empty());
+    CHECK(e.differences.empty());
+    CHECK_FALSE(e.limits.empty());
+  }
+}
+
+TEST_CASE("few runs are no proof", "[explain]") {
+  Case one;
+  for (int i = 0; i < 2; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up"));
+    one.add(Group::sound, usual(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::nothing_found);
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("--runs") != std::string::npos; }));
+}
+
+TEST_CASE("runs without a fault explain nothing", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).enters(104, "give_up"));
+    one.add(Group::sound, usual(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::nothing_found);
+  CHECK(e.story.empty());
+}

@@ -1,0 +1,133 @@
+// Runs as a tracer would have seen them, written by hand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/explain.h"
+#include "kernel/syscalls.h"
+
+namespace script {
+
+using namespace rose;
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kZero = 1'700'000'000'000'000'000;
+
+class Run {
+ public:
+  explicit Run(int number) {
+    result_.number = number;
+    result_.trace.meta.workload_ts = kZero;
+    result_.workload_end_ns = 1000 * kMs;
+  }
+  Run& enters(int ms, const std::string& function, int tid = 1, const std::string& node = "n1") {
+    event(ms, trace::EventType::af, tid, node).function = result_.trace.strings.intern(function);
+    return *this;
+  }
+  Run& fails(int ms, const std::string& call, int error, const std::string& path, int tid = 1, const std::string& node = "n1") {
+    trace::Event& e = event(ms, trace::EventType::scf, tid, node);
+    e.syscall = static_cast<std::int16_t>(*kernel::syscall_number(call));
+    e.err = static_cast<std::int16_t>(error);
+    e.path = result_.trace.strings.intern(path);
+    return *this;
+  }
+  Run& does(int ms, const std::string& call, const std::string& path, int tid = 1, const std::string& node = "n1") {
+    trace::Event& e = event(ms, trace::EventType::sys, tid, node);
+    e.syscall = static_cast<std::int16_t>(*kernel::syscall_number(call));
+    e.path = result_.trace.strings.intern(path);
+    return *this;
+  }
+  Run& says(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
+    lines_.push_back({kZero + ms * kMs, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1)});
+    return *this;
+  }
+  // A fault's mark in the trace is not what the program does.
+  Run& faulted(int ms, int tid = 1, const std::string& node = "n1", const std::string& id = "fault") {
+    schedule::FaultOutcome fault;
+    fault.id = id;
+    fault.armed = fault.fired = true;
+    fault.fired_ns = ms * kMs;
+    fault.tid = fault.pid = tid;
+    fault.node = node;
+    fault.detail = "write(/data/log)";
+    result_.faults.push_back(fault);
+    event(ms, trace::EventType::scf, tid, node).flags = trace::kInjected;
+    result_.trace.events.back().syscall = 1;
+    result_.trace.events.back().err = 28;
+    return *this;
+  }
+  Run& stack(const std::vector<schedule::Frame>& frames) {
+    schedule::Stack stack;
+    stack.node = result_.faults.back().node;
+    stack.tid = result_.faults.back().tid;
+    stack.thread = "writer";
+    stack.ns = result_.faults.back().fired_ns;
+    stack.frames = frames;
+    result_.faults.back().stacks.push_back(stack);
+    return *this;
+  }
+  Run& let_go(const std::string& function) {
+    event(1, trace::EventType::af, 1, "n1").function = result_.trace.strings.intern(function);
+    result_.trace.events.back().flags = trace::kTruncated;
+    return *this;
+  }
+  Run& ends(int ms) {
+    result_.workload_end_ns = ms * kMs;
+    return *this;
+  }
+
+  schedule::RunResult& result() {
+    trace::sort_by_time(result_.trace);
+    return result_;
+  }
+  std::vector<explain::LogLine>& lines() { return lines_; }
+
+ private:
+  trace::Event& event(int ms, trace::EventType type, int tid, const std::string& node) {
+    trace::Event e;
+    e.ts_ns = kZero + ms * kMs;
+    e.type = type;
+    e.pid = 1;
+    e.tid = tid;
+    e.node = result_.trace.strings.intern(node);
+    result_.trace.events.push_back(e);
+    return result_.trace.events.back();
+  }
+  schedule::RunResult result_;
+  std::vector<explain::LogLine> lines_;
+};
+
+inline schedule::Schedule one_fault() {
+  schedule::Schedule out;
+  schedule::Fault fault;
+  fault.id = "fault";
+  fault.node = "n1";
+  fault.call.syscall = "write";
+  fault.error = 28;
+  out.faults.push_back(fault);
+  return out;
+}
+
+class Case {
+ public:
+  Case() { input.schedule = one_fault(); }
+  void add(explain::Group group, Run run) {
+    input.runs.push_back(explain::condense(run.result(), run.lines(), group, input.kinds));
+    if (group != explain::Group::failing || told_) return;
+    told_ = true;
+    input.story_run = input.runs.size() - 1;
+    input.story = std::move(run.result());
+    input.lines = std::move(run.lines());
+  }
+  explain::Explanation explain() {
+    if (!input.message) input.message = [](std::uint32_t kind) { return "message " + std::to_string(kind); };
+    return explain::explain(input);
+  }
+  explain::Input input;
+
+ private:
+  bool told_ = false;
+};
+
+}  // namespace script

@@ -1,0 +1,130 @@
+// Which functions are suspects, and the story that is told.
+#include <catch2/catch.hpp>
+
+#include "explain_runs.h"
+
+using namespace rose;
+using explain::Group;
+using script::Case;
+
+namespace {
+
+schedule::Frame frame(const std::string& function, const std::string& file = "store.c", int line = 10, const std::string& module = "/srv/kv") {
+  schedule::Frame out;
+  out.function = function;
+  out.file = file;
+  out.line = line;
+  out.module = module;
+  return out;
+}
+
+script::Run failing(int number) { return script::Run(number).enters(100, "request").enters(101, "save").faulted(102); }
+script::Run sound(int number) { return script::Run(number).enters(100, "request").enters(101, "save"); }
+
+}  // namespace
+
+TEST_CASE("the innermost frame of the application comes first; the library's are no suspects", "[explain]") {
+  Case one;
+  for (int i = 0; i < 4; ++i) {
+    one.add(Group::failing, failing(2 * i).stack({frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"), frame("write_epoch", "store.c", 27),
+                                                  frame("save", "store.c", 44), frame("main", "store.c", 120),
+                                                  frame("__libc_start_main", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")}));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(e.reason.find("nothing by which") != std::string::npos);
+  REQUIRE(e.suspects.size() == 3);
+  CHECK(e.suspects[0].function == "write_epoch");
+  CHECK(e.suspects[0].file == "store.c");
+  CHECK(e.suspects[0].line == 27);
+  CHECK(e.suspects[1].function == "save");
+  CHECK(e.suspects[1].why.find("it had called write_epoch") != std::string::npos);
+  CHECK(e.suspects[2].function == "main");
+  REQUIRE(e.stacks.size() == 1);
+  CHECK(e.stacks[0].fault == "fault");
+  CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.text.find("in write_epoch (store.c:27), called from save") != std::string::npos; }));
+}
+
+TEST_CASE("without a stack, what the thread had entered is told when runs differ", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(103, "give_up"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  const auto save = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "save"; });
+  REQUIRE(save != e.suspects.end());
+  CHECK(save->why.find("no stack is known") != std::string::npos);
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.starts_with("no stack is known"); }));
+}
+
+TEST_CASE("the faulted thread goes before the same node, and that before other nodes", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(103, "here", 1).enters(103, "beside", 2).enters(103, "far", 3, "n2"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  std::vector<std::string> order;
+  for (const explain::Suspect& s : e.suspects)
+    if (s.function == "here" || s.function == "beside" || s.function == "far") order.push_back(s.function);
+  CHECK(order == std::vector<std::string>{"here", "beside", "far"});
+}
+
+TEST_CASE("a failed call accuses the function that its thread was in", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(300, "reload", 5).fails(301, "openat", 2, "/data/epoch", 5));
+    one.add(Group::sound, sound(2 * i + 1).enters(300, "reload", 5));
+  }
+  const explain::Explanation e = one.explain();
+  const auto reload = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "reload"; });
+  REQUIRE(reload != e.suspects.end());
+  CHECK(reload->why.find("openat fails with ENOENT") != std::string::npos);
+}
+
+TEST_CASE("which node is hit may change from run to run", "[explain]") {
+  Case one;
+  for (int i = 0; i < 6; ++i) {
+    const std::string node = "n" + std::to_string(i % 3 + 1);
+    one.add(Group::failing, script::Run(2 * i).enters(100, "lead", 1, node).faulted(101, 1, node).enters(150, "take_over", 2, i % 3 == 0 ? "n2" : "n1"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "lead", 1, node));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters take_over" && d.node.empty(); }));
+  const auto line = std::find_if(e.story.begin(), e.story.end(), [](const auto& l) { return l.text.starts_with("enters take_over"); });
+  REQUIRE(line != e.story.end());
+  CHECK(line->node == "n2");
+}
+
+TEST_CASE("the story goes from the fault to the symptom, in order, each line with its evidence", "[explain]") {
+  Case one;
+  one.input.oracle_said = "100 messages acknowledged, 3 of them gone";
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(103, "give_up").says(104, 9, "warning: not saved").enters(400, "drop", 7, "n2"));
+    one.add(Group::sound, sound(2 * i + 1).enters(103, "commit"));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.story.size() >= 4);
+  CHECK(e.story.size() <= explain::kMostStoryLines);
+  CHECK(e.story.front().kind == explain::StoryLine::Kind::fault);
+  CHECK(e.story.back().kind == explain::StoryLine::Kind::symptom);
+  CHECK(e.story.back().text.find("3 of them gone") != std::string::npos);
+  for (std::size_t i = 1; i < e.story.size(); ++i) CHECK(e.story[i - 1].ts_ns <= e.story[i].ts_ns);
+  for (const explain::StoryLine& line : e.story) CHECK_FALSE(line.evidence.empty());
+  const auto message = std::find_if(e.story.begin(), e.story.end(), [](const auto& l) { return l.text.starts_with("logs 'warning: not saved'"); });
+  REQUIRE(message != e.story.end());
+  CHECK(message->evidence.starts_with("n1/stderr.log:1"));
+}
+
+TEST_CASE("frames of runtimes are told from those of the application", "[explain]") {
+  CHECK(explain::is_library(frame("runtime.futex", "/usr/lib/go/src/runtime/sys_linux_amd64.s")));
+  CHECK(explain::is_library(frame("std::vector<int>::push_back(int const&)", "/usr/include/c++/12/bits/stl_vector.h")));
+  CHECK(explain::is_library(frame("std::sys::pal::unix::fs::File::write", "/rustc/abc/library/std/src/fs.rs")));
+  CHECK(explain::is_library(frame("pwrite64", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")));
+  CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
+  CHECK_FALSE(explain::is_library(frame("Store::install(unsigned long)", "store.cc")));
+  CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));
+}
