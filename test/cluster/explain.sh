@@ -39,7 +39,6 @@ node = "shelf"
 syscall = "pwrite64"
 path = "*/index"
 delay = "10ms"
-effect = "full"
 END
 expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
