@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/page.h"
 #include "inject/injector.h"
 #include "logs/reader.h"
 #include "replay/contrast.h"
@@ -269,6 +270,11 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (folder) {
     ROSE_CHECK(write_file(*folder / "explanation.md", report::explanation_markdown(report)));
     ROSE_CHECK(write_file(*folder / "explanation.json", report::explanation_json(report)));
+    report::PageContext context = page_context(config.node_names());
+    context.environment.emplace_back("Schedule", options.schedule);
+    add_deployment(context, config, options.config);
+    ROSE_CHECK(write_file(*folder / "report.html", report::explanation_html(report, context)));
+    log::info("report: {}", (*folder / "report.html").string());
   }
   print(common.json ? report::explanation_json(report) : report::explanation_text(report));
   return exit_code_of(report.explanation.verdict);
@@ -304,11 +310,12 @@ Command explain_command() {
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side", .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},
               {.names = "--report", .slot = &options->report, .value = "DIR",
-               .help = "Write the record of all runs, their traces and the explanation to this folder", .completes = Completes::folder},
+               .help = "Write the record of all runs, their traces, the explanation and report.html to this folder", .completes = Completes::folder},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
+      .files = {{"DIR/report.html", "Of --report: suspects, and the story on the time line of a run. One file that fetches nothing."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },
   };
 }

@@ -96,9 +96,11 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 }  // namespace
 
-std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
-  std::vector<Beside> out;
-  for (std::size_t i = 0; i < schedule.faults.size() && out.size() < most; ++i) {
+namespace {
+
+// A crash or pause that waits for a step, at no step in particular.
+void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
     const bool placed = fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
@@ -113,10 +115,13 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
     other.schedule.faults[i].before.reset();
     other.schedule.faults[i].when = {elapsed};
     out.push_back(other);
-    if (out.size() < most) out.push_back(std::move(other));  // one run alone says little
+    out.push_back(std::move(other));  // one run alone says little
   }
+}
+
+void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (const int by : {1, -1}) {
-    for (std::size_t i = 0; i < schedule.faults.size() && out.size() < most; ++i) {
+    for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
       schedule::Schedule other = schedule;
       int* count = count_of(other.faults[i]);
       if (count == nullptr || *count + by < 1) continue;
@@ -124,6 +129,54 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
       *count += by;
       out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id, ordinal(before + by), ordinal(before))});
     }
+  }
+}
+
+// Each fault by itself left out, where there are several and they are no alternatives.
+void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
+  if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const auto& fault) { return !fault.group.empty(); })) return;
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+    Beside other{schedule, fmt::format("without '{}'", schedule.faults[i].id)};
+    auto& faults = other.schedule.faults;
+    // What waited for it waits for what it waited for.
+    for (schedule::Fault& fault : faults) {
+      const auto waits = std::find(fault.after.begin(), fault.after.end(), schedule.faults[i].id);
+      if (waits == fault.after.end()) continue;
+      fault.after.erase(waits);
+      for (const std::string& id : schedule.faults[i].after)
+        if (std::find(fault.after.begin(), fault.after.end(), id) == fault.after.end()) fault.after.push_back(id);
+    }
+    faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
+    out.push_back(std::move(other));
+  }
+}
+
+void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+    if (schedule.faults[i].duration_ns < 4'000'000) continue;
+    Beside other{schedule, fmt::format("'{}' a quarter as long", schedule.faults[i].id)};
+    other.schedule.faults[i].duration_ns /= 4;
+    out.push_back(std::move(other));
+  }
+}
+
+}  // namespace
+
+std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
+  std::vector<std::vector<Beside>> sorts(4);
+  at_no_step(schedule, fired, sorts[0]);
+  one_call_beside(schedule, sorts[1]);
+  one_less(schedule, sorts[2]);
+  shorter(schedule, sorts[3]);
+  std::vector<Beside> out;
+  for (std::size_t i = 0; out.size() < most; ++i) {
+    bool any = false;
+    for (std::vector<Beside>& sort : sorts) {
+      if (i >= sort.size()) continue;
+      any = true;
+      if (out.size() < most) out.push_back(std::move(sort[i]));
+    }
+    if (!any) break;
   }
   return out;
 }

@@ -15,7 +15,8 @@ struct Beside {
   std::string words;  // "'full': the 2nd call instead of the 1st"
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
-// comes at a certain step, half as late after the workload began, whatever is going on then. `fired`: of a run. At most `most`.
+// comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
+// lasts, a quarter as long. `fired`: of a run. At most `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 
 enum class ContrastRun { schedule, sound, beside };
@@ -23,7 +24,7 @@ enum class ContrastRun { schedule, sound, beside };
 struct ContrastOptions {
   int wanted = 5;               // runs that reproduce, and as many sound ones
   int jobs = 1;
-  std::size_t besides = 4;      // schedules beside, a run each
+  std::size_t besides = 6;      // schedules beside, a run each
   RunOptions run;
 
   // Runs of the schedule at most, and without faults.

@@ -6,21 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "report/text.h"
 #include "report/timeline.h"
 
 namespace rose::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using explain::Explanation;
 using explain::StoryLine;
 
 constexpr std::size_t kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
-
-std::string place(const std::string& file, int line) {
-  if (file.empty()) return {};
-  return line > 0 ? fmt::format("{}:{}", file, line) : file;
-}
 
 Json stack_json(const Explanation::StackOf& one) {
   Json frames = Json::array();
@@ -29,8 +24,6 @@ Json stack_json(const Explanation::StackOf& one) {
   return {{"fault", one.fault}, {"node", one.stack.node}, {"thread", one.stack.thread}, {"frames", std::move(frames)}, {"why", one.stack.why},
           {"incomplete", one.stack.incomplete}};
 }
-
-std::string share(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
@@ -56,7 +49,7 @@ std::string line_text(const StoryLine& line) {
 
 std::string frame_text(const schedule::Frame& frame) {
   std::string out = frame.function.empty() ? fmt::format("{}+{:#x}", frame.module, frame.offset) : frame.function;
-  if (const std::string at = place(frame.file, frame.line); !at.empty()) out += " at " + at;
+  if (const std::string at = source_place(frame.file, frame.line); !at.empty()) out += " at " + at;
   else if (!frame.function.empty() && !frame.module.empty()) out += " in " + frame.module;
   return out;
 }
@@ -112,7 +105,7 @@ std::string explanation_text(const ExplanationReport& r) {
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kTextSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
       out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n", i + 1, s.score, printable(s.function),
-                         s.file.empty() ? "" : " (" + printable(place(s.file, s.line)) + ")", printable(s.why));
+                         s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why));
     }
     if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
   }
@@ -150,7 +143,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += "## Suspects\n\n| | function | where | score | why |\n|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kMarkdownSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
-      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(place(s.file, s.line)), s.score, md(s.why));
+      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(source_place(s.file, s.line)), s.score, md(s.why));
     }
     out += "\n";
   }
@@ -167,8 +160,8 @@ std::string explanation_markdown(const ExplanationReport& r) {
            "| node | what | failing | sound | fault without bug | weight |\n|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
       const explain::Told& d = e.differences[i];
-      out += fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "", md(d.words), share(d.failing), share(d.sound),
-                         e.near > 0 ? share(d.near) : "-", d.weight);
+      out += fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "", md(d.words), percent(d.failing), percent(d.sound),
+                         e.near > 0 ? percent(d.near) : "-", d.weight);
     }
     if (e.differences.size() > kMarkdownDifferences) out += fmt::format("\nand {} more.\n", e.differences.size() - kMarkdownDifferences);
     out += "\n";

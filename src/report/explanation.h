@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "explain/explain.h"
-#include "report/results.h"
+#include "report/page.h"
 
 namespace rose::report {
 
@@ -23,5 +23,7 @@ struct ExplanationReport {
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);
+// The same as a page, with the story on the run's time line.
+[[nodiscard]] std::string explanation_html(const ExplanationReport& report, const PageContext& context);
 
 }  // namespace rose::report

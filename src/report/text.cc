@@ -30,6 +30,11 @@ Json interval_json(const schedule::Tally& tally) {
   return Json::array({low, high});
 }
 
+std::string source_place(const std::string& file, int line) {
+  if (file.empty()) return {};
+  return line > 0 ? fmt::format("{}:{}", file, line) : file;
+}
+
 std::string percent(double share) {
   // Nearly all is not all, nor is nearly nothing nothing.
   if (share > 0.99 && share < 1) return fmt::format("{:.1f} %", std::min(share * 100, 99.9));

@@ -585,8 +585,9 @@ class Drawing {
 
   void draw_moments() {
     const int n = options_.number;
-    for (const MomentKind kind : {MomentKind::condition, MomentKind::fault}) {
+    for (const MomentKind kind : {MomentKind::condition, MomentKind::step, MomentKind::fault}) {
       const bool fault = kind == MomentKind::fault;
+      if (kind == MomentKind::step && std::none_of(placed_.begin(), placed_.end(), [](const auto& placed) { return placed.moment->kind == MomentKind::step; })) continue;
       out_ += fmt::format("<g class=\"{}\" fill=\"#c8320f\">\n", fault ? "fault" : "cond");
       for (const PlacedMoment& placed : placed_) {
         const Moment& moment = *placed.moment;
@@ -674,7 +675,7 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
   for (const Moment& moment : panel.moments) {
     std::string text = moment.text;
     if (moment.end_ns > moment.begin_ns) text += fmt::format(", until {}", moment_text(moment.end_ns));
-    all.push_back({moment.begin_ns, moment.node, moment.kind == MomentKind::fault ? "fault" : "condition", std::move(text)});
+    all.push_back({moment.begin_ns, moment.node, moment.kind == MomentKind::fault ? "fault" : moment.kind == MomentKind::step ? "step" : "condition", std::move(text)});
   }
   for (const Boundary& boundary : panel.boundaries)
     all.push_back({boundary.at_ns, "", boundary.alarm ? "oracle" : "workload", boundary.label});

@@ -15,6 +15,7 @@ namespace rose::report {
 enum class MomentKind {
   fault,      // injected, or suspected in the incident
   condition,  // met
+  step,       // of the story that is told
 };
 
 // What is not an event of the trace. Times are nanoseconds since the panel's zero.

@@ -1,3 +1,4 @@
+#include "report/explanation.h"
 #include "report/page.h"
 #include "report/suite.h"
 
@@ -550,6 +551,60 @@ TEST_CASE("a page stays small, and counts what it thins", "[page]") {
   for (std::size_t i = 0; i < wide.events.size(); ++i) wide.events[i].path = wide.strings.intern(std::string(4000, '&') + std::to_string(i));
   for (trace::Event& e : wide.events) e.node = wide.strings.intern("node-" + std::to_string(&e - wide.events.data()));
   check_page(dump_html(wide, {}, "wide", story.context));
+}
+
+TEST_CASE("an explanation as a page, as Markdown and for machines, whatever names it holds", "[page]") {
+  const std::string hostile[] = {"Store::install(unsigned long)", "</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "| a | `b` <i>",
+                                 "\x1b[31m\x01\x7f", "\xff\xfe\xc3", "line\nbreak"};
+  for (const std::string& evil : hostile) {
+    INFO(evil);
+    Story story;
+    ExplanationReport report;
+    explain::Explanation& e = report.explanation;
+    e.verdict = explain::Verdict::explained;
+    e.reason = e.symptom = e.fault = evil;
+    e.faults = e.limits = {evil};
+    explain::Suspect suspect;
+    suspect.function = suspect.file = suspect.node = suspect.why = evil;
+    suspect.line = 12;
+    suspect.score = 0.9;
+    e.suspects = {suspect, suspect};
+    explain::Told told;
+    told.node = told.words = evil;
+    e.differences = {told};
+    schedule::Stack stack;
+    stack.node = stack.thread = stack.why = stack.incomplete = evil;
+    stack.frames.resize(2);
+    stack.frames[0].function = stack.frames[0].file = stack.frames[1].module = evil;
+    e.stacks = {{evil, stack}};
+    for (const auto kind : {explain::StoryLine::Kind::fault, explain::StoryLine::Kind::difference, explain::StoryLine::Kind::symptom}) {
+      explain::StoryLine line;
+      line.kind = kind;
+      line.at_ns = 2 * kSecond;
+      line.node = "n1";
+      line.text = line.evidence = evil;
+      e.story.push_back(line);
+    }
+    report.name = report.schedule_path = report.config_path = report.written = evil;
+    report.schedule = *story.diagnosis.found;
+    report.story = story.run;
+    const std::string page = explanation_html(report, story.context);
+    check_page(page);
+    CHECK(page.find("<img") == std::string::npos);
+    CHECK(page.find("step of the story") != std::string::npos);
+    const auto json = nlohmann::json::parse(explanation_json(report));
+    for (const char* key : {"verdict", "fault", "stacks", "suspects", "story", "seconds"}) CHECK(json.contains(key));
+    CHECK(json["suspects"][1]["rank"] == 2);
+    CHECK(json["story"].size() == 3);
+    CHECK(json["stacks"][0]["frames"].size() == 2);
+    const std::string markdown = explanation_markdown(report), text = explanation_text(report);
+    CHECK(markdown.find("<script>") == std::string::npos);
+    CHECK(markdown.find("\n| 2 | ") != std::string::npos);  // no name ends a row
+    for (const std::string& out : {markdown, text}) {
+      CHECK(out.find('\x1b') == std::string::npos);
+      CHECK(out.find('\x01') == std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("times and lengths in words", "[page]") {

@@ -1,0 +1,67 @@
+// Schedules a little beside one that reproduces.
+#include <catch2/catch.hpp>
+
+#include "replay/contrast.h"
+
+using namespace rose;
+using replay::beside;
+
+namespace {
+
+schedule::Schedule parse(const std::string& text) {
+  auto schedule = schedule::parse_schedule("version = 1\nname = \"t\"\n" + text, "t.toml");
+  REQUIRE(schedule.has_value());
+  return *schedule;
+}
+
+schedule::FaultOutcome fired(const std::string& id, std::int64_t ns) {
+  schedule::FaultOutcome outcome;
+  outcome.id = id;
+  outcome.fired = true;
+  outcome.fired_ns = ns;
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a fault of the nth call fires one call later and one earlier", "[contrast]") {
+  const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ncount = 3\n"), {}, 6);
+  REQUIRE(others.size() == 2);
+  CHECK(others[0].schedule.faults[0].count == 4);
+  CHECK(others[1].schedule.faults[0].count == 2);
+  CHECK(others[1].words == "'a' at the 2nd instead of the 3rd");
+}
+
+TEST_CASE("a first call has none before it", "[contrast]") {
+  const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\n"), {}, 6);
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].schedule.faults[0].count == 2);
+}
+
+TEST_CASE("a crash at a step comes at no step in particular, twice", "[contrast]") {
+  const auto schedule = parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
+  const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
+  REQUIRE(others.size() == 3);  // and once at the second entry
+  CHECK(others[0].schedule.faults[0].when.size() == 1);
+  CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
+  CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);
+  CHECK(std::count_if(others.begin(), others.end(), [](const auto& one) { return one.words.find("half as late") != std::string::npos; }) == 2);
+}
+
+TEST_CASE("of several faults each is left out once, and what lasts is shorter once", "[contrast]") {
+  const auto schedule = parse(
+      "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"2s\"\nwhen = [ { elapsed = \"1s\" } ]\n"
+      "[[fault]]\nid = \"stop\"\nkind = \"pause\"\nnode = \"n2\"\nduration = \"1s\"\nafter = [\"cut\"]\n"
+      "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n3\"\nafter = [\"stop\"]\n");
+  const auto others = beside(schedule, {fired("cut", 1'000'000'000)}, 20);
+  const auto find = [&](const std::string& words) {
+    return std::find_if(others.begin(), others.end(), [&](const auto& one) { return one.words == words; });
+  };
+  const auto without = find("without 'stop'");
+  REQUIRE(without != others.end());
+  REQUIRE(without->schedule.faults.size() == 2);
+  CHECK(without->schedule.faults[1].after == std::vector<std::string>{"cut"});
+  REQUIRE(find("'cut' a quarter as long") != others.end());
+  CHECK(find("'cut' a quarter as long")->schedule.faults[0].duration_ns == 500'000'000);
+  CHECK(beside(schedule, {}, 2).size() == 2);
+}
