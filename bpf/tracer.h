@@ -86,6 +86,7 @@ enum rose_piece_kind {
 	ROSE_PIPE = 8,   /* u64 inode number */
 	ROSE_ANON = 9,   /* text: "[eventpoll]" */
 	ROSE_NETLINK = 10, /* u64 protocol: who is at the other end in the kernel */
+	ROSE_NAME = 11,  /* text: of the method that was entered */
 };
 /* Last of a call that belongs to a storm, and behind a process of one: struct rose_storm_mark. */
 enum { ROSE_STORM = 16 };
@@ -151,6 +152,8 @@ struct rose_entered {
 	rose_u32 link; /* which of the links it is attached by: two, for a moment, may tell one entry */
 };
 ROSE_SIZE(struct rose_entered, 32);
+/* As `function`: a method of a JVM, whose name follows as a piece. `link` 1: its entries are no longer told. */
+#define ROSE_NAMED 0xffffffffu
 
 enum rose_process_flag {
 	ROSE_MAIN = 1,

@@ -4,7 +4,7 @@
 #ifndef ROSE_TRACER_FUNCTIONS_H
 #define ROSE_TRACER_FUNCTIONS_H
 
-#include "tracer/maps.h"
+#include "tracer/records.h"
 
 /* Probes are the file's, not a process's: whoever runs it pays, and is counted. Returns the node, or -1. */
 static __always_inline __s32 count_entry(__u32 function)
@@ -31,6 +31,37 @@ int rose_function(void *ctx)
 	record.function = (__u32)cookie;
 	record.link = cookie >> 32;
 	emit(node, &record, sizeof(record), false);
+	return 0;
+}
+
+/* Methods of a JVM: the agent in it (src/jvm/agent) calls rose_jvm_enter(name, let_go). */
+SEC("uprobe")
+int rose_method(void *ctx)
+{
+	struct pt_regs *regs = ctx;
+	struct rose_entered *record;
+	struct scratch *s;
+	__u32 size;
+	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+
+	if (node < 0)
+		return 0;
+	s = take_scratch(node);
+	if (!s)
+		return 0;
+	record = (void *)s->record;
+	fill_head(&record->head, ROSE_ENTERED, 0, node);
+	record->function = ROSE_NAMED;
+	record->link = BPF_CORE_READ(regs, si) != 0;
+	s->size = sizeof(*record);
+	put_user_path(s, BPF_CORE_READ(regs, di), ROSE_NAME);
+	size = s->size;
+	if (size > ROSE_RECORD_BYTES)
+		size = ROSE_RECORD_BYTES;
+	record->head.size = size;
+	if (size >= sizeof(*record))
+		emit(node, record, size, false);
+	give_back(s);
 	return 0;
 }
 

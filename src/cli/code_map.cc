@@ -1,5 +1,9 @@
 #include "cli/code_map.h"
 
+#include <algorithm>
+
+#include "jvm/node.h"
+
 namespace rose::cli {
 namespace {
 
@@ -25,8 +29,22 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
   return found;
 }
 
+// System calls first; what is neither shows nothing outside until the next call.
+Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node, const std::string& method) const {
+  if (!methods_.knows(node, method))
+    return fail(ErrorKind::input, fmt::format("no run has told of the code of '{}' on '{}'", method, node), "");
+  std::vector<diagnose::CodePlace> found;
+  for (const auto& [site, syscall] : methods_.places(node, method)) {
+    found.push_back({site.offset, syscall ? diagnose::PlaceKind::syscall : diagnose::PlaceKind::call,
+                     site.line > 0 ? fmt::format("{} (line {})", site.callee, site.line) : site.callee, site.loop});
+  }
+  std::stable_partition(found.begin(), found.end(), [](const auto& place) { return place.kind == diagnose::PlaceKind::syscall; });
+  return found;
+}
+
 Result<std::vector<diagnose::CodePlace>> NodeCode::places(std::string_view node, std::string_view function) {
   const config::Node* config = config_.find(node);
+  if (config != nullptr && jvm::is_method(*config, function)) return places_of_method(config->name, std::string(function));
   if (config == nullptr || config->binaries.empty())
     return fail(ErrorKind::input, fmt::format("no program of '{}' is known", node), "name it with `binary` in its [[node]]");
   std::optional<Error> first;

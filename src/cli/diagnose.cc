@@ -47,10 +47,11 @@ std::vector<std::string> parts_of_the_search() {
 class ClusterRunner final : public diagnose::Runner {
  public:
   ClusterRunner(const config::Config& config, const std::optional<profile::Profile>& profile, replay::RunStore& store,
-                bool allow_attached, std::vector<replay::RunStore::Recorded> recorded)
+                jvm::CodeBook& methods, bool allow_attached, std::vector<replay::RunStore::Recorded> recorded)
       : config_(config), store_(store) {
     options_.tracer = replay::tracer_options(config);
     options_.allow_attached = allow_attached;
+    options_.code_book = &methods;
     if (profile) options_.profile = &*profile;
     for (replay::RunStore::Recorded& run : recorded) {
       next_number_ = run.result.number + 1;  // they come by their numbers
@@ -307,7 +308,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   const auto seconds = [&] { return static_cast<double>(monotonic_ns() - began) / 1e9; };
   NodeCode code(config);
   inputs.code = &code;
-  ClusterRunner runner(config, inputs.profile, store, options.allow_attached, std::move(recorded));
+  ClusterRunner runner(config, inputs.profile, store, code.methods(), options.allow_attached, std::move(recorded));
   if (logs) {
     runner.look_with(*logs);
     ROSE_CHECK(compare_with_a_run(*logs, runner, config, inputs));

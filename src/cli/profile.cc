@@ -57,8 +57,10 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   if (shown > 0) log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
   ROSE_CHECK(profile::write_profile(profile, options.out));
   for (const config::Node& node : config.nodes) {
-    if (jvm::runs_java(node))
-      log::info("{} runs a JVM: its methods are not profiled; rare system calls are its context, and schedules may name its methods", node.name);
+    const jvm::Names methods = jvm::methods_of(node);
+    if (jvm::runs_java(node) && methods.functions.empty() && methods.sources.empty())
+      log::info("{} runs a JVM, and none of its methods are named: give `functions` (\"org.x.*\") or `sources` (\"Server.java\") in its [[node]]; "
+                "rare system calls are its only context", node.name);
   }
 
   std::uint64_t calls = 0;

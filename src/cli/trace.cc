@@ -157,7 +157,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
     target.functions = options.functions;
     if (!profile) continue;
     for (const profile::FunctionRate& function : profile->functions) {
-      if (function.infrequent && (function.node == target.node || function.node == "*"))
+      if (function.infrequent && function.binary != profile::kJvm && (function.node == target.node || function.node == "*"))
         target.profiled.push_back({function.function, function.binary});
     }
   }

@@ -10,5 +10,7 @@ namespace rose::jvm {
 
 // The function of it that kernel programs are attached to.
 inline constexpr const char* kVisitStub = "rose_jvm_visit";
+// The one by which entries of watched methods are told: (name, whether it is let go of).
+inline constexpr const char* kEnterStub = "rose_jvm_enter";
 
 }  // namespace rose::jvm

@@ -66,4 +66,12 @@ Names native_of(const config::Node& node) {
   return names;
 }
 
+Names methods_of(const config::Node& node) {
+  Names names;
+  if (!runs_java(node)) return names;
+  std::copy_if(node.functions.begin(), node.functions.end(), std::back_inserter(names.functions), looks_like_java);
+  std::copy_if(node.sources.begin(), node.sources.end(), std::back_inserter(names.sources), is_jvm_source);
+  return names;
+}
+
 }  // namespace rose::jvm

@@ -23,5 +23,7 @@ struct Names {
   std::vector<std::string> functions, sources;
 };
 [[nodiscard]] Names native_of(const config::Node& node);
+// Those of its JVM; none where it runs none.
+[[nodiscard]] Names methods_of(const config::Node& node);
 
 }  // namespace rose::jvm

@@ -4,7 +4,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 
 #include "base/file.h"
 #include "jvm/agent_file.h"
@@ -36,6 +38,22 @@ std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At
 
 }  // namespace
 
+std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch) {
+  std::string text = fmt::format("rose-jvm\t2\nstate\t{}\n", state.string());
+  for (const PlaceRequest& place : places) {
+    text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
+    if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
+    text += '\n';
+  }
+  if (!watch) return text;
+  text += fmt::format("watch\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000));
+  if (watch->code) text += "code\t1\n";
+  for (const std::string& name : watch->functions) text += fmt::format("function\t{}\n", field(name));
+  for (const std::string& name : watch->sources) text += fmt::format("source\t{}\n", field(name));
+  for (const std::string& name : watch->methods) text += fmt::format("method\t{}\n", field(name));
+  return text;
+}
+
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {
   auto session = std::make_unique<Session>();
   session->run_dir_ = run_dir;
@@ -54,25 +72,19 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
 
 void Session::add_places(const std::string& node, const std::vector<PlaceRequest>& places) {
   if (places.empty()) return;
-  auto& asked = asked_[node];
+  auto& asked = asked_[node].places;
   asked.insert(asked.end(), places.begin(), places.end());
 }
 
 Result<void> Session::write() {
-  for (const auto& [node, places] : asked_) {
+  for (const auto& [node, asked] : asked_) {
     const std::filesystem::path state_folder = state(node);
     struct stat owner {};
     const bool known = ::stat((run_dir_ / node).c_str(), &owner) == 0 && owner.st_uid != 0;
     ROSE_CHECK(make_folder(state_folder, 0700));
     if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()), errno);
-    std::string text = fmt::format("rose-jvm\t1\nstate\t{}\n", state_folder.string());
-    for (const PlaceRequest& place : places) {
-      text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
-      if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
-      text += '\n';
-    }
-    ROSE_CHECK(write_file(folder_ / (node + ".spec"), text, 0644));
+    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch), 0644));
   }
   return {};
 }

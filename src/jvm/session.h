@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,19 @@ struct PlaceRequest {
   std::string message;
 };
 
+// Methods of a node whose entries matter.
+struct WatchRequest {
+  bool count = false;  // they are counted; else each is told to the tracer as it happens
+  bool code = false;   // where they call is told too (jvm/code_book.h)
+  double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: only all together count
+  std::vector<std::string> functions, sources;  // by name or glob, by source file
+  std::vector<std::string> methods;             // by the names that a profile has
+};
+
+// The text of an agent's instructions (jvm/agent/spec.h). `state`: the folder for what it tells.
+[[nodiscard]] std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places,
+                                       const std::optional<WatchRequest>& watch);
+
 class Session {
  public:
   // Writes the agent into the run's folder, which must exist. ErrorKind::environment when programs there may not be executed.
@@ -36,6 +50,7 @@ class Session {
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
   void add_places(const std::string& node, const std::vector<PlaceRequest>& places);
+  void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
   // Once all is asked for, and before the nodes start. Their folders exist, and belong to their users.
   [[nodiscard]] Result<void> write();
 
@@ -45,8 +60,12 @@ class Session {
   [[nodiscard]] std::filesystem::path state(const std::string& node) const;
 
  private:
+  struct Asked {
+    std::vector<PlaceRequest> places;
+    std::optional<WatchRequest> watch;
+  };
   std::filesystem::path run_dir_, folder_, agent_;
-  std::map<std::string, std::vector<PlaceRequest>> asked_;
+  std::map<std::string, Asked> asked_;
 };
 
 }  // namespace rose::jvm

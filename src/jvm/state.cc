@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/file.h"
 #include "jvm/state_layout.h"
@@ -38,6 +39,10 @@ bool parse_state(std::string_view bytes, JvmState& into) {
     switch (static_cast<RecordKind>(record.kind)) {
       case RecordKind::note: into.notes.push_back({record.entry, std::move(text)}); break;
       case RecordKind::place: into.places.push_back({record.entry, std::move(text)}); break;
+      case RecordKind::method:
+        into.methods.push_back({std::move(text), static_cast<double>(record.count) + static_cast<double>(record.unseen) / 1000,
+                                (record.flags & kMethodUnknown) == 0, (record.flags & kMethodWatched) != 0});
+        break;
     }
   }
   return true;
@@ -54,6 +59,39 @@ std::vector<JvmState> read_states(const std::filesystem::path& folder) {
   }
   std::sort(all.begin(), all.end(), [](const JvmState& a, const JvmState& b) { return a.pid < b.pid; });
   return all;
+}
+
+std::map<std::string, WatchedMethod> watched_methods(const std::vector<JvmState>& states) {
+  std::map<std::string, WatchedMethod> all;
+  for (const JvmState& state : states) {
+    for (const WatchedMethod& method : state.methods) {
+      const auto [at, fresh] = all.emplace(method.name, method);
+      if (fresh) continue;
+      at->second.calls += method.calls;
+      at->second.known = at->second.known && method.known;
+      at->second.watched = at->second.watched && method.watched;
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> complaints(const std::string& node, const std::vector<JvmState>& states) {
+  if (states.empty()) return {fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it): its methods are not watched", node)};
+  std::set<std::string> told;
+  bool able = false, any = false;
+  for (const JvmState& state : states) {
+    able = able || state.breakpoints;
+    any = any || !state.methods.empty();
+  }
+  for (const JvmState& state : states) {
+    // Notes on a schedule's places are told with its faults. A JVM beside others may be a tool of the start script's.
+    if (able && !state.breakpoints) continue;
+    for (const Note& note : state.notes) {
+      if (note.entry == kNoEntry) told.insert(fmt::format("{}: {}", node, note.text));
+    }
+  }
+  if (able && !any) told.insert(fmt::format("no class that {} loaded has a method that its `functions` or `sources` mean", node));
+  return {told.begin(), told.end()};
 }
 
 }  // namespace rose::jvm

@@ -6,8 +6,9 @@
 
 namespace rose::jvm {
 
-inline constexpr std::uint64_t kStateMagic = 0x31306d766a736f72;  // "rosjvm01"
+inline constexpr std::uint64_t kStateMagic = 0x32306d766a736f72;  // "rosjvm02"
 inline constexpr std::uint32_t kStateRecords = 8192;             // at most
+inline constexpr std::uint32_t kStateMethods = 4096;             // of them
 inline constexpr std::uint32_t kStateText = 448;
 inline constexpr std::uint32_t kNoEntry = 0xffffffff;
 
@@ -25,6 +26,12 @@ static_assert(sizeof(StateHead) == 4096);
 enum class RecordKind : std::uint32_t {
   note = 1,      // something that people should hear
   place = 2,     // where a schedule's condition or fault stands: `entry` says which, the text where it was found
+  method = 3,    // one whose entries are watched, by name
+};
+
+enum MethodState : std::uint32_t {
+  kMethodWatched = 1,  // now
+  kMethodUnknown = 2,  // not watched for long enough to say how often it is entered
 };
 
 struct StateRecord {
@@ -32,7 +39,10 @@ struct StateRecord {
   std::uint32_t entry = 0;
   std::uint32_t length = 0;  // of the text
   char text[kStateText] = {};
-  std::uint8_t pad[52] = {};
+  std::uint32_t flags = 0;   // of a method, as the rest
+  std::uint64_t count = 0;   // entries that were seen
+  std::uint64_t unseen = 0;  // thousandths of entries that there probably were while it was let go of
+  std::uint8_t pad[32] = {};
 };
 static_assert(sizeof(StateRecord) == 512);
 

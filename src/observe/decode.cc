@@ -211,6 +211,19 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   return true;
 }
 
+// Of a JVM's method: it stands in `path`.
+bool decode_name(std::span<const std::byte> rest, Decoded& out) {
+  rose_piece piece;
+  if (!read_as(rest, piece) || piece.kind != ROSE_NAME) return false;
+  rest = rest.subspan(sizeof piece);
+  if (piece.length == 0 || piece.length > rest.size()) return false;
+  out.path = text_of(rest.first(piece.length));
+  std::replace_if(out.path.begin(), out.path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  out.has_path = true;
+  if (out.link != 0) out.event.flags |= trace::kTruncated;
+  return true;
+}
+
 }  // namespace
 
 Address address_of(const std::uint8_t (&bytes)[16]) {
@@ -266,7 +279,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       out.event.type = trace::EventType::af;
       out.function = entered.function;
       out.link = entered.link;
-      return true;
+      return entered.function != ROSE_NAMED || decode_name(record.subspan(sizeof entered), out);
     }
     case ROSE_SILENT: {
       rose_silent silent;

@@ -16,7 +16,7 @@ namespace rose::observe {
 struct Decoded {
   trace::Event event;  // node and the string ids stay 0; ts_ns is monotonic
   std::uint32_t node = 0;
-  std::uint32_t function = 0;  // AF
+  std::uint32_t function = 0;  // AF; ROSE_NAMED: `path` has its name
   std::uint32_t link = 0;      // AF: the number of the link that told it
   std::string path, path2, peer, src, dst;
   bool has_path = false, has_path2 = false, has_peer = false;

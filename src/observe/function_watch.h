@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "kernel/attach.h"
 #include "observe/binaries.h"
-#include "observe/function_rates.h"
+#include "base/function_rates.h"
 #include "observe/tracer.h"
 #include "symbols/symbols.h"
 

@@ -47,6 +47,7 @@
 namespace rose::observe {
 namespace {
 
+constexpr const char* kMethodStub = "rose_jvm_enter";  // jvm/agent_file.h
 constexpr std::size_t kMostEnds = 256;  // of processes, that nobody has taken yet
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 
@@ -136,6 +137,7 @@ class KernelTracer final : public Tracer {
   std::size_t take_some(std::size_t most);
   void take(std::span<const std::byte> record);
   void take_counted(Decoded& counted);
+  void warn_of_hot_method();
   void tend_storms(bool all);
   void note_end(const Decoded& decoded);
   void take_missed();
@@ -191,6 +193,8 @@ class KernelTracer final : public Tracer {
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
+  std::vector<kernel::FunctionLink> method_links_;
+  std::set<std::string> hot_methods_;  // that were told
   FunctionWatch functions_;  // last: its thread tells us of what it let go of
 };
 
@@ -303,6 +307,8 @@ Result<void> KernelTracer::load() {
   bpf_program__set_autoload(progs.rose_sys_count, counting);
   bpf_program__set_autoload(progs.rose_function, functions_.size() != 0 && !functions_.counting());
   bpf_program__set_autoload(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
+  bpf_program__set_autoload(progs.rose_method, !options_.method_agents.empty());
+  if (!options_.method_agents.empty()) kernel::prepare_uprobe(progs.rose_method);
   bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
   bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
   if (functions_.size() != 0) {
@@ -365,6 +371,11 @@ Result<void> KernelTracer::attach() {
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
   ROSE_CHECK(network_.attach(&skeleton_->bss->rose_network_counts));
+  for (const auto& agent : options_.method_agents) {
+    ROSE_TRY(const auto stub, symbols::find_functions(agent, {kMethodStub}, {}));
+    ROSE_TRY(auto link, kernel::attach_functions(progs.rose_method, agent, {{.offset = stub.front().offset, .cookie = 0}}));
+    method_links_.push_back(std::move(link));
+  }
   return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
                            bpf_map__fd(skeleton_->maps.rose_entries),
                            [this](std::uint32_t function, std::uint32_t node) { note_let_go(function, node); });
@@ -436,6 +447,7 @@ void KernelTracer::stop() {
     reader_.join();
   }
   functions_.stop();
+  method_links_.clear();
   network_.detach();
   links_.clear();
 }
@@ -486,17 +498,28 @@ void KernelTracer::take(std::span<const std::byte> record) {
   }
   if (decoded_.storm != 0) storms_.remember(decoded_, ring_.consumed());
   if (decoded_.event.type == trace::EventType::af) {
-    if (decoded_.function >= functions_.size()) {
+    if (decoded_.function == ROSE_NAMED) {
+      warn_of_hot_method();
+    } else if (decoded_.function >= functions_.size()) {
       ++unreadable_;
       return;
     }
-    if (!functions_.wanted(decoded_.function, decoded_.node)) return;
-    if (!functions_.entered(decoded_.function, decoded_.link, static_cast<std::uint32_t>(decoded_.event.tid))) return;
+    if (decoded_.function != ROSE_NAMED &&
+        (!functions_.wanted(decoded_.function, decoded_.node) ||
+         !functions_.entered(decoded_.function, decoded_.link, static_cast<std::uint32_t>(decoded_.event.tid))))
+      return;
   }
   if (decoded_.event.type == trace::EventType::nd && targets_[decoded_.node].own_network && decoded_.src == decoded_.dst) return;
   if (decoded_.event.type == trace::EventType::ps) note_end(decoded_);
   recorded_ += decoded_.event.count;
   window_->add(decoded_);
+}
+
+// The agent has let go of it.
+void KernelTracer::warn_of_hot_method() {
+  if ((decoded_.event.flags & trace::kTruncated) == 0 || hot_methods_.size() >= 1024) return;
+  if (hot_methods_.insert(decoded_.path).second)
+    log::warning("'{}' is entered too often: not recorded for a while at a time while it is that busy", decoded_.path);
 }
 
 void KernelTracer::take_counted(Decoded& counted) {

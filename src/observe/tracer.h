@@ -54,6 +54,7 @@ struct TracerOptions {
   double infrequent_below = 0;                     // profile: > 0 counts functions instead of recording them and lets go of hot ones
   double hot_function_rate = 0;                    // recording: a function entered so often a second is let go of; 0: only all together count
   double function_share = 0.01;                    // recording: of one CPU, that all functions together may cost
+  std::vector<std::filesystem::path> method_agents; // files of the agent for JVMs (room jvm): the entries that they tell are recorded
   std::string host_node;                           // Meta.node
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };

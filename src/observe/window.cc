@@ -117,7 +117,7 @@ void Window::add(const Decoded& decoded) {
       if (decoded.has_peer) event.peer = strings.intern(decoded.peer);
       break;
     case trace::EventType::af:
-      event.function = strings.intern(function_(decoded.function));
+      event.function = strings.intern(decoded.has_path ? std::string_view(decoded.path) : function_(decoded.function));
       break;
     case trace::EventType::nd:
       event.src = strings.intern(decoded.src);

@@ -36,6 +36,9 @@ struct CallKind {
   std::uint64_t count = 0;   // over all runs
 };
 
+// FunctionRate::binary of a method of the node's JVMs: it is in no file that could be probed.
+inline constexpr const char* kJvm = "jvm";
+
 struct FunctionRate {
   std::string node;
   std::string function;   // demangled

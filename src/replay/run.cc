@@ -3,7 +3,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "inject/injector.h"
 #include "jvm/node.h"
 #include "jvm/session.h"
+#include "jvm/state.h"
 #include "replay/injected.h"
 
 namespace rose::replay {
@@ -96,6 +99,14 @@ bool wait_readable(int fd, std::int64_t ns) {
   return (watched[0].revents & POLLIN) != 0;
 }
 
+// Each of many runs would say the same.
+void warn_once(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::lock_guard lock(mutex);
+  if (told.size() < 256 && told.insert(text).second) log::warning(std::string_view(text));
+}
+
 class OneRun {
  public:
   OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
@@ -170,8 +181,10 @@ class OneRun {
       run_.backend = injector_->backend();
     }
     if (options_.trace) {
+      observe::TracerOptions tracer = options_.tracer;
+      ROSE_CHECK(watch_methods(tracer));
       const std::vector<observe::Target> targets = targets_of(config_, *deployment_, options_.profile);
-      ROSE_TRY(tracer_, observe::Tracer::start(options_.tracer, targets));
+      ROSE_TRY(tracer_, observe::Tracer::start(tracer, targets));
       observers_.connect(tracer_.get());
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
@@ -186,6 +199,49 @@ class OneRun {
     ROSE_TRY(jvms_, jvm::Session::open(deployment_->run_dir()));
     observers_.connect(jvms_.get());
     return {};
+  }
+
+  // Of JVMs: what the profile calls infrequent, else what the configuration names. Counted, or told to the tracer as they are entered.
+  Result<void> watch_methods(observe::TracerOptions& tracer) {
+    const bool count = tracer.infrequent_below > 0;
+    for (const config::Node& node : config_.nodes) {
+      const jvm::Names names = jvm::methods_of(node);
+      jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate,
+                                .functions = names.functions, .sources = names.sources, .methods = {}};
+      if (!count && options_.profile != nullptr) {
+        bool measured = false;
+        for (const profile::FunctionRate& function : options_.profile->functions) {
+          if (function.binary != profile::kJvm || (function.node != node.name && function.node != "*")) continue;
+          measured = true;
+          if (function.infrequent) request.methods.push_back(function.function);
+        }
+        if (measured) request.functions.clear(), request.sources.clear();
+      }
+      if (request.functions.empty() && request.sources.empty() && request.methods.empty()) continue;
+      ROSE_CHECK(open_jvms());
+      jvms_->watch(node.name, std::move(request));
+      watched_.push_back(node.name);
+    }
+    if (!watched_.empty() && !count) tracer.method_agents = {jvms_->agent()};
+    return {};
+  }
+
+  // What the agents told so far.
+  void read_methods() {
+    for (const std::string& node : watched_) {
+      const auto states = jvm::read_states(jvms_->state(node));
+      if (options_.code_book != nullptr) options_.code_book->learn(node, jvms_->state(node));
+      // Faults may end a JVM before it has anything to tell.
+      if (schedule_.faults.empty()) {
+        for (const std::string& text : jvm::complaints(node, states)) warn_once(text);
+      }
+      if (options_.tracer.infrequent_below <= 0) continue;
+      for (const auto& [name, method] : jvm::watched_methods(states)) {
+        if (!method.known) continue;
+        run_.counts.functions.push_back({.node = node, .function = name, .binary = profile::kJvm,
+                                         .count = static_cast<std::uint64_t>(std::llround(method.calls))});
+      }
+    }
   }
 
   Result<void> work() {
@@ -290,6 +346,7 @@ class OneRun {
     wall_offset_ = meta.wall_base_ns - meta.monotonic_base_ns;
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
+    read_methods();
   }
 
   void finish() {
@@ -319,6 +376,7 @@ class OneRun {
   const RunOptions& options_;
   Observers observers_;
   std::unique_ptr<jvm::Session> jvms_;
+  std::vector<std::string> watched_;  // nodes whose methods are
   std::unique_ptr<inject::Injector> injector_;
   std::unique_ptr<observe::Tracer> tracer_;
   std::unique_ptr<deploy::Deployment> deployment_;
@@ -361,7 +419,7 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
       // Where they are is for this configuration to say, and a build may lack some.
       std::set<std::string> rare;
       for (const profile::FunctionRate& function : profile->functions)
-        if (function.infrequent && (function.node == info.name || function.node == "*")) rare.insert(function.function);
+        if (function.infrequent && function.binary != profile::kJvm && (function.node == info.name || function.node == "*")) rare.insert(function.function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});
       target.functions.clear();
       target.sources.clear();

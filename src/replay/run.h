@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "deploy/deployment.h"
+#include "jvm/code_book.h"
 #include "observe/tracer.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
@@ -22,6 +23,7 @@ struct RunOptions {
   bool trace = true;                           // a tracer watches every node; its window becomes the result's trace
   bool allow_attached = false;                 // faults on `attach` nodes are allowed
   observe::TracerOptions tracer;
+  jvm::CodeBook* code_book = nullptr;          // learns where the watched methods of JVMs call
   const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
   bool cut_short_is_result = false;            // a cancelled run is an inconclusive one, with its trace (trace -c)
   bool needs_work = false;                     // a workload that fails at once says nothing: inconclusive (trace -c)

@@ -70,10 +70,31 @@ says out 'fault fire: fired in 2 of 2 runs'
 says out 'thrown in org.rose.test.Victim.store'
 nothing_left "by exceptions"
 
-# Methods are for schedules; that the profile does not count them is told.
-sed 's/^user = .*/functions = ["org.rose.test.*"]\nsources = ["Victim.java"]/; s/\["sh", "-c", .\[.*/["false"]/' crash.toml > profiled.toml
+# The profile counts methods, and a trace tells those that it calls infrequent.
+sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' crash.toml > profiled.toml
 expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
-says err 'n1 runs a JVM: its methods are not profiled'
+python3 - <<'PY' || fail "the profile has the methods' entries"
+import json
+functions = {f["function"]: f for f in json.load(open("profile.json"))["functions"]}
+assert functions["org.rose.test.Victim.seldom"]["count"] == 2, functions
+assert functions["org.rose.test.Victim.main"]["infrequent"], functions
+assert not functions["org.rose.test.Victim.busy"]["infrequent"], functions
+PY
+expect 1 "$rose" trace -c profiled.toml --profile profile.json -o dump.bin
+"$rose" dump show dump.bin --type af > entries
+[ "$(grep -c Victim.seldom entries)" = 2 ] || fail "two entries of a rare method are in the dump"
+grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
+# Nobody names its methods, nobody loads the agent, and none is there: each is told.
+sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
+expect 0 "$rose" profile -c unnamed.toml -o other.json --runs 1
+says err 'none of its methods are named'
+sed 's/^functions = .*/functions = ["org.nowhere.*"]/' profiled.toml > nowhere.toml
+expect 0 "$rose" profile -c nowhere.toml -o other.json --runs 1
+says err 'no class that n1 loaded has a method'
+sed 's/exec java/exec env -u JAVA_TOOL_OPTIONS java/' server.sh > bare.sh; chmod +x bare.sh
+sed 's/server\.sh/bare.sh/' profiled.toml > bare.toml
+expect 0 "$rose" profile -c bare.toml -o other.json --runs 1
+says err 'JAVA_TOOL_OPTIONS must reach it'
 
 # A method that no class has: the fault did not fire, and the reason is told.
 sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml

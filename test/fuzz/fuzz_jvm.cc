@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "jvm/bytecode.h"
+#include "jvm/call_sites.h"
+#include "jvm/code_book.h"
 #include "jvm/names.h"
 #include "jvm/state.h"
 
@@ -23,6 +25,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     at += bytes;
   }
   (void)rose::jvm::begins_at(code, size / 2);
+
+  // The first bytes as a constant pool, the rest as code.
+  const rose::jvm::ConstantPool pool(code.first(size / 2), size);
+  for (const auto& site : rose::jvm::call_sites(code.subspan(size / 2), pool)) {
+    if (site.offset >= size) std::abort();
+  }
+  rose::jvm::CodeBook book;
+  book.learn_text("n", text);
+  (void)book.places("n", "a");
 
   const std::string_view part = text.substr(0, 256);
   const std::size_t half = part.size() / 2;

@@ -127,6 +127,8 @@ void Agent::load(Vm vm, std::string_view specification) {
     jvmti_.deallocate(version);
   }
   if (!breakpoints_) return;
+  if (spec_.watch.on) watched_.begin(spec_.watch);
+  if (spec_.watch.on && spec_.watch.code && !state_.path().empty()) code_.open(state_.path() + ".code");
   g_agent = this;
   EventCallbacks callbacks;
   callbacks.set(Event::vm_init, vm_init);
@@ -162,11 +164,12 @@ bool Agent::may_set_breakpoints() {
     state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
     return false;
   }
-  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change.
+  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change; without the third, where
+  // methods call.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
-    for (const int one : {kCanSupportVirtualThreads, kCanRetransformClasses}) {
+    for (const int one : {kCanSupportVirtualThreads, kCanRetransformClasses, kCanGetConstantPool}) {
       if (possible.has(one)) wanted.add(one);
     }
     (void)jvmti_.add_capabilities(&wanted);
@@ -247,6 +250,7 @@ void Agent::on_breakpoint(Jni jni, MethodId method, Location location) {
   if (place == nullptr) return;
   const bool entered = t_jumping != place || location != 0;
   t_jumping = nullptr;
+  if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
   const Visit& told = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !told.entries.empty() && visit(jni, told);
   // Last: what visit() runs in this thread comes by other places.

@@ -1,5 +1,5 @@
 // The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by calling a function
-// that they are attached to, and throws what they order. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and
+// that they are attached to, and throws what they order; watches the entries of methods. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and
 // rose is told.
 #pragma once
 
@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "jvm/agent/code_file.h"
 #include "jvm/agent/interface.h"
 #include "jvm/agent/places.h"
 #include "jvm/agent/spec.h"
 #include "jvm/agent/state.h"
+#include "jvm/agent/watched.h"
 
 namespace rose::jvm {
 
@@ -50,7 +52,10 @@ class Agent {
   void places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted);
   void guard(const Class& klass, std::size_t index, Wanted& wanted);
   void publish(Class& klass, std::size_t index, Wanted& wanted);
+  void tell_code(const Class& klass);
   void hold(Jni jni, Place& place);
+  void release(Jni jni, Place& place);
+  void look_at_watched(Jni jni);
   void follow_redefined(Jni jni);
   [[nodiscard]] bool is_class(Jni jni, Object weak, Object klass) const;
 
@@ -64,6 +69,8 @@ class Agent {
   State state_;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below but what is atomic
   Places places_;
+  WatchedMethods watched_;
+  CodeFile code_;
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;
   bool live_ = false;    // atomic: breakpoints can be set

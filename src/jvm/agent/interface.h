@@ -48,6 +48,7 @@ inline constexpr int kCanGetBytecodes = 3;
 inline constexpr int kCanGetSourceFileName = 11;
 inline constexpr int kCanGetLineNumbers = 12;
 inline constexpr int kCanGenerateBreakpointEvents = 19;
+inline constexpr int kCanGetConstantPool = 35;
 inline constexpr int kCanRetransformClasses = 37;
 inline constexpr int kCanSupportVirtualThreads = 44;
 
@@ -88,6 +89,7 @@ class Jvmti : public Table {
     return at<12>(thread, run, argument, priority);
   }
   std::int32_t set_breakpoint(MethodId method, Location location) const { return at<38>(method, location); }
+  std::int32_t clear_breakpoint(MethodId method, Location location) const { return at<39>(method, location); }
   void deallocate(void* memory) const { (void)at<47>(static_cast<unsigned char*>(memory)); }
   std::int32_t class_signature(Object klass, char** signature) const {
     return at<48>(klass, signature, static_cast<char**>(nullptr));
@@ -107,6 +109,9 @@ class Jvmti : public Table {
   }
   std::int32_t system_property(const char* name, char** value) const { return at<131>(name, value); }
   std::int32_t potential_capabilities(Capabilities* capabilities) const { return at<140>(capabilities); }
+  std::int32_t constant_pool(Object klass, std::int32_t* count, std::int32_t* size, unsigned char** bytes) const {
+    return at<146>(klass, count, size, bytes);
+  }
   std::int32_t add_capabilities(const Capabilities* capabilities) const { return at<142>(capabilities); }
 };
 

@@ -11,6 +11,8 @@
 
 namespace rose::jvm {
 
+struct Watched;
+
 // What a visit tells the kernel's program; made once, never changed.
 struct Visit {
   std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
@@ -23,6 +25,7 @@ struct Place {
   Object klass = nullptr;       // weak
   Visit entered;                // at the entry of a method: when it is one
   Visit passed;                 // whenever a thread comes by
+  const Watched* watched = nullptr;  // at the entry of a watched method
   // Its method has jumps that lead back to its entry, where a breakpoint is hit by calls and jumps alike. Breakpoints on those jumps,
   // and on where each goes on otherwise, tell which it was.
   Place* jumps_to = nullptr;

@@ -34,6 +34,7 @@ struct Agent::Class {
     std::uint32_t flags = 0;
     std::vector<unsigned char> code;
     bool has_code = false;  // it was asked for
+    bool watched = false;
   };
   Jni jni;
   Object klass = nullptr;
@@ -41,6 +42,7 @@ struct Agent::Class {
   std::string name, source;
   std::vector<Own> methods;
   std::vector<PlaceSpec*> places;  // that may be in it
+  bool watched = false;            // methods to watch may be in it
 
   [[nodiscard]] Method method(std::size_t index) const {
     const Own& own = methods[index];
@@ -61,7 +63,7 @@ struct Agent::Wanted {
   struct One {
     Location location = 0;
     std::vector<const PlaceSpec*> entered, passed;
-    bool guard = false, jumps = false;
+    bool guard = false, jumps = false, watched = false;
   };
   std::vector<One> places;
 
@@ -78,19 +80,22 @@ struct Agent::Wanted {
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
-  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}};
+  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}, .watched = false};
   jvmti_.deallocate(signature);
   // Made for a lambda or a method handle: its code is elsewhere.
   if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
     if (place->pattern.may_be_in(one.name)) one.places.push_back(place);
   }
-  if (one.places.empty()) return;
+  one.watched = watched_.may_be_in(one.name, {});
+  if (one.places.empty() && !one.watched) return;
   char* source = nullptr;
   if (jvmti_.source_file(klass, &source) == kNone) {
     one.source = source;
     jvmti_.deallocate(source);
   }
+  one.watched = one.watched && watched_.may_be_in(one.name, one.source.empty() ? "?" : one.source);
+  if (one.places.empty() && !one.watched) return;
 
   std::int32_t count = 0;
   MethodId* methods = nullptr;
@@ -107,6 +112,7 @@ void Agent::prepare(Jni jni, Object klass) {
   jvmti_.deallocate(methods);
   for (PlaceSpec* place : one.places) place->method_seen = place->placed = false;
   for (std::size_t i = 0; i < one.methods.size(); ++i) prepare_method(one, i);
+  if (one.watched && code_.wanted()) tell_code(one);
   for (const PlaceSpec* place : one.places) {
     if (!place->method_seen || place->placed) continue;
     std::string text = one.name + " has '" + place->pattern.text() + "', but ";
@@ -118,6 +124,25 @@ void Agent::prepare(Jni jni, Object klass) {
       text += "it has no code to stop in: it is native or abstract";
     state_.note(text, place->entry);
   }
+}
+
+// Where the class's watched methods call, and what.
+void Agent::tell_code(const Class& klass) {
+  std::int32_t count = 0, size = 0;
+  unsigned char* bytes = nullptr;
+  if (jvmti_.constant_pool(klass.klass, &count, &size, &bytes) != kNone) return;
+  const ConstantPool pool({bytes, static_cast<std::size_t>(size)}, static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < klass.methods.size(); ++i) {
+    const auto& own = klass.methods[i];
+    if (!own.watched) continue;
+    std::int32_t lines = 0;
+    LineEntry* table = nullptr;
+    if (jvmti_.line_table(own.id, &lines, &table) != kNone) lines = 0;
+    code_.add(klass.display(i), Code(own.code), pool, table, lines);
+    if (table != nullptr) jvmti_.deallocate(table);
+  }
+  code_.flush();
+  jvmti_.deallocate(bytes);
 }
 
 void Agent::prepare_method(Class& klass, std::size_t index) {
@@ -145,6 +170,10 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
     code();
     place->method_seen = true;
     places_of(klass, index, *place, wanted);
+  }
+  if (klass.watched && watched_.wants(method, klass.display(index))) {
+    code();
+    if (!own.code.empty()) wanted.at(0).watched = own.watched = true;
   }
   if (wanted.places.empty()) return;
   guard(klass, index, wanted);
@@ -248,6 +277,7 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
   };
   std::vector<Place*> made;
   Place* entry = nullptr;
+  Watched* watched = nullptr;
   for (const auto& one : wanted.places) {
     auto* place = new Place;
     place->method = method;
@@ -256,16 +286,25 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
     fill(place->entered, one.entered);
     fill(place->passed, one.passed);
     if (one.location == 0) entry = place;
+    if (one.watched) watched = watched_.of(method, klass.display(index), state_);
     made.push_back(place);
   }
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (wanted.places[i].jumps) made[i]->jumps_to = entry;
     if (wanted.places[i].guard && entry != nullptr && made[i] != entry) entry->guards.push_back(made[i]);
   }
+  if (watched != nullptr) {
+    entry->watched = watched;
+    watched->place = entry;
+  }
   for (Place* place : made) places_.publish(place);
   for (Place* place : made) {
     if (!place->entered.entries.empty() || !place->passed.entries.empty()) hold(klass.jni, *place);
   }
+  // One that was let go of stays so in a class that another tool changes.
+  if (watched == nullptr || (watched->gaps && !watched_.is_held(*watched))) return;
+  hold(klass.jni, *entry);
+  if (!watched_.is_held(*watched)) watched_.held(*watched);
 }
 
 }  // namespace rose::jvm

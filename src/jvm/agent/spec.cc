@@ -1,5 +1,7 @@
 #include "jvm/agent/spec.h"
 
+#include <algorithm>
+
 namespace rose::jvm {
 namespace {
 
@@ -49,11 +51,45 @@ bool take_place(std::string_view line, Spec& spec) {
   return true;
 }
 
+bool take_watch(std::string_view line, WatchSpec& watch) {
+  const std::string_view how = take_field(line);
+  std::int64_t thousandths = 0;
+  if ((how != "count" && how != "tell") || !number_of(line, thousandths)) return false;
+  watch.on = true;
+  watch.count = how == "count";
+  watch.rate = static_cast<double>(thousandths) / 1000;
+  return true;
+}
+
+void take_method(std::string_view name, WatchSpec& watch) {
+  watch.methods.emplace_back(name);
+  const std::string_view before = name.substr(0, name.find('('));
+  const auto dot = before.rfind('.');
+  if (dot != std::string_view::npos) watch.classes.emplace_back(before.substr(0, dot));
+}
+
 bool take_line(std::string_view line, Spec& spec) {
   const std::string_view what = take_field(line);
   if (what == "state") {
     spec.state = std::string(line);
     return true;
+  }
+  if (what == "watch") return take_watch(line, spec.watch);
+  if (what == "code") {
+    spec.watch.code = true;
+    return true;
+  }
+  if (what == "function") {
+    spec.watch.functions.push_back(new NamePattern(line));
+    return !line.empty();
+  }
+  if (what == "source") {
+    spec.watch.sources.emplace_back(line);
+    return !line.empty();
+  }
+  if (what == "method") {
+    take_method(line, spec.watch);
+    return !line.empty();
   }
   return what == "place" && take_place(line, spec);
 }
@@ -69,12 +105,13 @@ Spec parse_spec(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (first) {
       first = false;
-      if (line == "rose-jvm\t1") continue;
+      if (line == "rose-jvm\t2") continue;
       spec.damaged = true;
       return spec;
     }
     if (!line.empty() && !take_line(line, spec)) spec.damaged = true;
   }
+  for (auto* list : {&spec.watch.sources, &spec.watch.methods, &spec.watch.classes}) std::sort(list->begin(), list->end());
   return spec;
 }
 

@@ -31,8 +31,20 @@ struct PlaceSpec {
   bool told = false;         // it was found somewhere, and rose was told so
 };
 
+// Methods whose entries matter. All lists but the patterns are sorted.
+struct WatchSpec {
+  bool on = false;
+  bool count = false;  // they are counted; else each is told as it happens
+  bool code = false;   // where they call is told too
+  double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: nothing
+  std::vector<const NamePattern*> functions;
+  std::vector<std::string> sources;           // file names
+  std::vector<std::string> methods, classes;  // exactly these, by the names that records have; the classes that they are in
+};
+
 struct Spec {
   std::string state;  // folder
+  WatchSpec watch;
   std::vector<PlaceSpec*> places;
   bool damaged = false;
 };

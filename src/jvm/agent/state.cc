@@ -33,10 +33,12 @@ void State::open(std::string_view folder) {
     path += '/';
     std::uint64_t word = random_word() ^ static_cast<std::uint64_t>(::getpid());
     for (int i = 0; i < 16; ++i, word >>= 4) path += "0123456789abcdef"[word & 15];
+    path_ = path;
     path += ".jvm";
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd_ < 0 && errno != EEXIST) break;
   }
+  if (fd_ < 0) path_.clear();
   head_ = new (more(sizeof(StateHead))) StateHead;
   head_->record_bytes = sizeof(StateRecord);
   head_->pid = ::getpid();

@@ -1,12 +1,13 @@
-// Setting breakpoints; the agent's own thread, which sets those anew that other tools take away.
+// Setting breakpoints and taking them away; the agent's own thread, which sets those anew that other tools take away.
 #include <time.h>
 
 #include "jvm/agent/agent.h"
+#include "jvm/agent/stubs.h"
 
 namespace rose::jvm {
 namespace {
 
-constexpr std::int64_t kLookNs = 100'000'000;
+constexpr std::int64_t kLookNs = 50'000'000;
 
 std::int64_t now_ns() {
   timespec now;
@@ -29,11 +30,34 @@ void Agent::hold(Jni jni, Place& place) {
   for (Place* guard : place.guards) hold(jni, *guard);
 }
 
+void Agent::release(Jni jni, Place& place) {
+  if (place.users == 0 || --place.users > 0) return;
+  const Object klass = jni.new_local(place.klass);
+  if (klass == nullptr) return;
+  (void)jvmti_.clear_breakpoint(place.method, place.location);
+  jni.delete_local(klass);
+  for (Place* guard : place.guards) release(jni, *guard);
+}
+
+// Under the lock.
+void Agent::look_at_watched(Jni jni) {
+  const WatchedMethods::Changes changes = watched_.look();
+  for (Watched* one : changes.gone) {
+    release(jni, *one->place);
+    if (!spec_.watch.count) rose_jvm_enter(one->name, 1);
+  }
+  for (Watched* one : changes.again) {
+    hold(jni, *one->place);
+    watched_.held(*one);
+  }
+}
+
 void Agent::watch(Jni jni) {
   while (!__atomic_load_n(&ending_, __ATOMIC_ACQUIRE)) {
     {
       const Lock lock(mutex_);
       if (!redefined_.empty()) follow_redefined(jni);
+      if (watched_.on()) look_at_watched(jni);
     }
     const timespec pause{0, kLookNs};
     ::nanosleep(&pause, nullptr);

@@ -1,6 +1,8 @@
 package org.rose.test;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.function.IntUnaryOperator;
 
 /** Does the named part so often, and says what it does: one line a step, written before the next step begins. */
@@ -67,6 +69,26 @@ public final class Victim {
     }
   }
 
+  static void busy(int i) {
+    sum += i;
+  }
+
+  /** A new file for each call. */
+  static void seldom(int i) throws IOException {
+    Files.createFile(Paths.get("seldom-" + i));
+  }
+
+  /** 10,000 calls of one method a second, two of another. */
+  static void paced(int i) throws IOException {
+    for (int n = 0; n < 200; ++n) busy(n);
+    if (i % 25 == 0) seldom(i);
+    try {
+      Thread.sleep(20);
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
+  }
+
   static boolean throwing(int i) {
     try {
       store(i);
@@ -119,6 +141,9 @@ public final class Victim {
         break;
       case "changed":
         changed();
+        break;
+      case "paced":
+        paced(i);
         break;
       case "names":
         IntUnaryOperator doubled = x -> x + x;

@@ -1,9 +1,9 @@
-#include "observe/function_rates.h"
+#include "base/function_rates.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace rose::observe {
+namespace rose {
 namespace {
 
 constexpr int kPauseGrowth = 4;
@@ -188,4 +188,4 @@ FunctionRates::Estimate FunctionRates::estimate(std::size_t index, std::size_t n
   return out;
 }
 
-}  // namespace rose::observe
+}  // namespace rose

@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
-#include "observe/function_rates.h"
+#include "base/function_rates.h"
 
-using rose::observe::FunctionRates;
-using rose::observe::RateLimits;
+using rose::FunctionRates;
+using rose::RateLimits;
 
 namespace {
 

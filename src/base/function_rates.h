@@ -1,6 +1,6 @@
 // How often functions are entered, measured at a bounded price: which to let go of, which to attach again and
-// when, and what their rates are, unwatched times included. Pure: told counts and times, decides; the
-// kernel's side is function_watch.
+// when, and what their rates are, unwatched times included. Pure: told counts and times, decides. For the
+// tracer (observe/function_watch) and for the agent in JVMs, so it needs nothing but the standard library's headers.
 //
 // A function is let go of as soon as it is hot beyond doubt, and sampled again after growing pauses: what was busy only
 // at the start shows itself as rare. All entries together may take a share of one CPU (a token bucket);
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace rose::observe {
+namespace rose {
 
 struct RateLimits {
   double share = 0.10;              // of one CPU, for all entries together
@@ -84,4 +84,4 @@ class FunctionRates {
   double tokens_ = 0;  // seconds of entries that may still be spent
 };
 
-}  // namespace rose::observe
+}  // namespace rose

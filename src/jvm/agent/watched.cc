@@ -1,0 +1,133 @@
+#include "jvm/agent/watched.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "jvm/agent/stubs.h"
+
+namespace rose::jvm {
+namespace {
+
+// What an entry costs: counted by the breakpoint's callback alone; told, by way of the kernel.
+constexpr double kCountSeconds = 0.3e-6;
+constexpr double kTellSeconds = 7e-6;
+// Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two.
+constexpr std::size_t kMostAgain = 1;  // a look
+constexpr std::int64_t kEstimateNs = 250'000'000;
+
+std::int64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+RateLimits limits_of(const WatchSpec& spec) {
+  RateLimits limits;
+  limits.entry_seconds = spec.count ? kCountSeconds : kTellSeconds;
+  if (spec.count) {
+    limits.hot_rate = 2 * spec.rate;
+    limits.pause_seconds = 1;
+    return limits;
+  }
+  limits.share = 0.01;
+  limits.burst_seconds = 5;
+  limits.hot_rate = spec.rate;
+  limits.window_seconds = 10;
+  limits.hot_calls = std::max<std::uint64_t>(8, static_cast<std::uint64_t>(spec.rate * limits.window_seconds));
+  limits.pause_seconds = 10;
+  limits.longest_pause_seconds = 600;
+  return limits;
+}
+
+}  // namespace
+
+void WatchedMethods::begin(const WatchSpec& spec) {
+  spec_ = &spec;
+  rates_ = new FunctionRates(kStateMethods, 1, limits_of(spec));
+  counts_.resize(kStateMethods);
+}
+
+bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view source) const {
+  if (spec_ == nullptr) return false;
+  if (source.empty() ? !spec_->sources.empty() : std::binary_search(spec_->sources.begin(), spec_->sources.end(), source)) return true;
+  if (std::binary_search(spec_->classes.begin(), spec_->classes.end(), class_name)) return true;
+  for (const NamePattern* pattern : spec_->functions) {
+    if (pattern->may_be_in(class_name)) return true;
+  }
+  return false;
+}
+
+bool WatchedMethods::wants(const Method& method, std::string_view display) const {
+  if (std::binary_search(spec_->methods.begin(), spec_->methods.end(), display)) return true;
+  // What a compiler made, lambdas apart, stands in no source.
+  const bool made = (method.flags & (kSynthetic | kBridge)) != 0 && method.name.substr(0, 7) != "lambda$";
+  if (made) return false;
+  if (std::binary_search(spec_->sources.begin(), spec_->sources.end(), method.source)) return true;
+  for (const NamePattern* pattern : spec_->functions) {
+    if (pattern->matches(method)) return true;
+  }
+  return false;
+}
+
+Watched* WatchedMethods::of(MethodId method, std::string_view display, State& state) {
+  const auto less = [](const auto& entry, MethodId wanted) { return entry.first < wanted; };
+  const auto at = std::lower_bound(by_method_.begin(), by_method_.end(), method, less);
+  if (at != by_method_.end() && at->first == method) return at->second;
+  StateRecord* record = all_.size() < kStateMethods ? state.add(RecordKind::method, display) : nullptr;
+  if (record == nullptr) {
+    if (!full_) state.note("so many methods are asked for that only the first 4096 are watched: name fewer");
+    full_ = true;
+    return nullptr;
+  }
+  auto* name = static_cast<char*>(std::calloc(1, record->length + 1));
+  if (name == nullptr) return nullptr;
+  std::memcpy(name, record->text, record->length);
+  auto* watched = new Watched{.index = all_.size(), .name = name, .record = record, .method = method};
+  by_method_.insert(at, {method, watched});
+  all_.push_back(watched);
+  return watched;
+}
+
+void WatchedMethods::held(Watched& watched) {
+  rates_->attached(watched.index, now_ns(), counts_);
+  __atomic_fetch_or(&watched.record->flags, kMethodWatched, __ATOMIC_RELAXED);
+}
+
+void WatchedMethods::entered(const Watched& watched) const {
+  __atomic_fetch_add(&watched.record->count, 1, __ATOMIC_RELAXED);
+  if (!spec_->count) rose_jvm_enter(watched.name, 0);
+}
+
+WatchedMethods::Changes WatchedMethods::look() {
+  Changes changes;
+  const std::int64_t now = now_ns();
+  for (const Watched* one : all_) counts_[one->index] = __atomic_load_n(&one->record->count, __ATOMIC_RELAXED);
+  for (const std::uint32_t index : rates_->let_go(now, counts_)) {
+    Watched* one = all_[index];
+    one->gaps = true;
+    __atomic_fetch_and(&one->record->flags, ~kMethodWatched, __ATOMIC_RELAXED);
+    changes.gone.push_back(one);
+  }
+  for (const std::uint32_t index : rates_->due(now, kMostAgain)) changes.again.push_back(all_[index]);
+  if (now - estimated_ns_ >= kEstimateNs || !changes.gone.empty()) write_estimates(now);
+  return changes;
+}
+
+void WatchedMethods::write_estimates(std::int64_t now) {
+  estimated_ns_ = now;
+  for (const Watched* one : all_) {
+    if (!one->gaps) continue;
+    const auto estimate = rates_->estimate(one->index, 0, now, counts_, spec_->rate);
+    const double unseen = estimate.calls - static_cast<double>(counts_[one->index]);
+    __atomic_store_n(&one->record->unseen, unseen > 0 ? static_cast<std::uint64_t>(unseen * 1000) : 0, __ATOMIC_RELAXED);
+    if (estimate.known)
+      __atomic_fetch_and(&one->record->flags, ~kMethodUnknown, __ATOMIC_RELAXED);
+    else
+      __atomic_fetch_or(&one->record->flags, kMethodUnknown, __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace rose::jvm
