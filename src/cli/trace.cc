@@ -17,9 +17,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/java_agent.h"
 #include "cli/recording.h"
 #include "cli/targets.h"
 #include "kernel/privilege.h"
+#include "observe/binaries.h"
 #include "observe/tracer.h"
 #include "replay/repeat.h"
 #include "trace/dump.h"
@@ -49,6 +51,7 @@ struct TraceOptions {
   std::vector<std::string> noise;
   std::vector<std::string> functions;
   std::vector<std::string> binaries;
+  std::string java_agent;
   bool keep = false;
 };
 
@@ -160,6 +163,12 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
       if (function.infrequent && function.binary != profile::kJvm && (function.node == target.node || function.node == "*"))
         target.profiled.push_back({function.function, function.binary});
     }
+  }
+  if (!options.java_agent.empty()) {
+    ROSE_TRY(std::filesystem::path agent, java_agent_in(options.java_agent));
+    if (!observe::any_maps(targets, agent))
+      log::warning("no traced process has loaded '{}' so far: methods of JVMs are seen once one is started with it", agent.string());
+    tracer_options.method_agents = {std::move(agent)};
   }
   ROSE_CHECK(cancel::install(true));
 
@@ -320,10 +329,22 @@ Result<int> list_noise(TraceOptions options) {
   return 0;
 }
 
+// What JVMs that rose will trace are to be started with.
+Result<int> write_agent(const TraceOptions& options, const Common& common) {
+  if (options.profile.empty())
+    return fail(ErrorKind::usage, "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
+                "name what to trace, or give a profile");
+  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
+  return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below, common);
+}
+
 Result<int> run_trace(const TraceOptions& options, const Common& common) {
   if (std::find(options.noise.begin(), options.noise.end(), "list") != options.noise.end()) return list_noise(options);
   const bool deployment = !options.config.empty();
   const int chosen = (deployment ? 1 : 0) + (options.command.empty() ? 0 : 1) + (options.targets.empty() ? 0 : 1);
+  if (deployment && !options.java_agent.empty())
+    return fail(ErrorKind::usage, "--java-agent does not go with -c rose.toml: there, nodes' JVMs have the agent from rose");
+  if (chosen == 0 && !options.java_agent.empty()) return write_agent(options, common);
   if (chosen == 0)
     return fail(ErrorKind::usage, "nothing to trace",
                 "name it: --pid, --cgroup, --unit, --container, --node NAME=..., -c rose.toml, or -- CMD ARG...");
@@ -352,7 +373,7 @@ Command trace_command() {
       .name = "trace",
       .summary = "Record what fails in running systems, in a window that 'rose dump' writes",
       .synopsis = {"(--pid PID... | --cgroup PATH... | --unit UNIT... | --container ID... | --node NAME=WHAT...) [OPTION...]",
-                   "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]"},
+                   "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]", "--java-agent DIR --profile FILE"},
       .description =
           "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls that failed, "
           "connections that fell silent, processes that crashed, exited or were paused, rare state-changing calls, and rare functions. It "
@@ -392,6 +413,10 @@ Command trace_command() {
                .help = "Files whose functions --function names, or --profile where its own path is not on this host",
                .completes = Completes::file},
               {.names = "--function", .slot = &options->functions, .value = "NAME", .help = "Functions to watch: names or globs"},
+              {.names = "--java-agent", .slot = &options->java_agent, .value = "DIR",
+               .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent there, for the methods "
+                       "that --profile calls infrequent, and say how JVMs are started with it",
+               .completes = Completes::folder},
               {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
                .range = {{1000, trace::kMostWindow}}},
               {.names = "--memory", .slot = &options->memory, .value = "SIZE", .help = "Memory to keep them in", .otherwise = "64MiB"},

@@ -52,6 +52,22 @@ std::set<std::string> mapped(pid_t pid) {
 
 }  // namespace
 
+bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& file) {
+  struct stat wanted{};
+  if (::stat(file.c_str(), &wanted) != 0) return false;
+  for (const Target& target : targets) {
+    for (const pid_t pid : processes_of(target)) {
+      for (const auto& path : mapped(pid)) {
+        struct stat status{};
+        if (std::filesystem::path(path).filename() == file.filename() && ::stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &status) == 0 &&
+            status.st_dev == wanted.st_dev && status.st_ino == wanted.st_ino)
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
 int Binaries::hold(const std::filesystem::path& open, const std::filesystem::path& name) {
   Held held;
   held.fd = Fd(::open(open.c_str(), O_PATH | O_CLOEXEC));

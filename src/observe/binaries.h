@@ -13,6 +13,9 @@
 
 namespace rose::observe {
 
+// Does a process of the targets map this file to execute it?
+[[nodiscard]] bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& file);
+
 class Binaries {
  public:
   // The same file is held once, under the first name it came by; -1 and errno: it cannot be opened.

@@ -135,3 +135,29 @@ expect 0 "$rose" replay crash_schedule.toml -c attached.toml --runs 1 --allow-at
 says out 'fault die: fired in 1 of 1 run'
 echo 1 > "$SERVICE/cgroup.kill"
 until_true 10 rmdir "$SERVICE"
+
+# Production: a JVM that was started with the agent is traced while it runs.
+expect 2 "$rose" trace --java-agent agent
+says err 'needs --profile'
+expect 0 "$rose" trace --java-agent agent --profile profile.json --json
+options=$(json 'j["options"]')
+cat > production.sh <<SH
+#!/bin/sh
+mkdir -p prod && cd prod
+JAVA_TOOL_OPTIONS='"$options"' exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim paced 100000 1 > ../production.out 2>&1
+SH
+chmod +x production.sh
+./production.sh & pid=$!
+until_true 20 grep -q 'Picked up' production.out
+"$rose" trace --pid $pid --java-agent agent -o prod.bin --control "$work/prod.sock" > prod.log 2>&1 & tracer=$!
+until_true 20 grep -q ready prod.log
+first=$(ls prod | wc -l)
+until_true 20 sh -c "[ \$(ls prod | wc -l) -ge $((first + 3)) ]"
+kill -INT $tracer; wait $tracer || fail "the tracer ends well"
+kill $pid; wait $pid 2>/dev/null
+"$rose" dump show prod.bin --type af > entries
+[ "$(grep -c Victim.seldom entries)" -ge 2 ] || fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
+grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
+expect 2 "$rose" trace --pid $$ --java-agent nowhere
+says err "there is no 'nowhere/rose-jvm.so'"
+nothing_left "by a trace of a JVM"
