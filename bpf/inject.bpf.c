@@ -149,6 +149,8 @@ static __always_inline void ring_changed(__u32 chain, __u32 tid, __u32 syscall, 
 	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), 0);
 }
 
+#include "inject/stack.h"
+
 struct opening {
 	__u32 first;
 	__u32 pad;
@@ -211,9 +213,35 @@ static __always_inline int signal_current(struct rose_chain *chain, __u32 number
 	return 1;
 }
 
-/* The chain's last condition was met by this thread. */
-static __always_inline void complete(struct rose_chain *chain, __u32 index, __u32 node, __u64 now)
+struct visit {
+	__u64 now;
+	__s64 result;
+	__u32 first;		/* site: where its list begins */
+	__u32 tid;
+	__u32 node;
+	__u32 roles;		/* the thread's node took one */
+	__u32 hit[2];		/* chains that hit the thread, as index + 1 */
+};
+
+/* Its stack is taken at the program's end, when nothing of the visit stands on the program's own any more. */
+static __always_inline void note_hit(struct visit *visit, __u32 index)
 {
+	visit->hit[visit->hit[0] ? 1 : 0] = index + 1;
+}
+
+static __always_inline void take_stacks(const struct visit *visit)
+{
+	if (visit->hit[0])
+		rose_take_stack(visit->hit[0] - 1);
+	if (visit->hit[1])
+		rose_take_stack(visit->hit[1] - 1);
+}
+
+/* The chain's last condition was met by this thread. */
+static __always_inline void complete(struct rose_chain *chain, __u32 index, struct visit *visit)
+{
+	__u64 now = visit->now;
+	__u32 node = visit->node;
 	__u32 key;
 
 	key = chain->node - ROSE_ROLE_NODES;
@@ -234,6 +262,7 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 	    rose_chain_node(chain) == node + 1) {
 		if (is_meant(chain))
 			signal_current(chain, chain->signal);
+		note_hit(visit, index);
 	} else if (chain->kind == ROSE_CHAIN_END) {
 		struct rose_chain *target;
 
@@ -244,15 +273,6 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, __u3
 	}
 	ring(index, 3, now);
 }
-
-struct visit {
-	__u64 now;
-	__s64 result;
-	__u32 first;		/* site: where its list begins */
-	__u32 tid;
-	__u32 node;
-	__u32 roles;		/* the thread's node took one */
-};
 
 static __always_inline int is_there(__u32 where, __u32 node)
 {
@@ -317,7 +337,7 @@ static __always_inline void visit_condition(struct visit *visit, __u32 id)
 	if (step >= ROSE_MET)
 		condition->met_node = visit->node + 1;
 	if (step == ROSE_COMPLETE)
-		complete(chain, condition->chain, visit->node, visit->now);
+		complete(chain, condition->chain, visit);
 	else if (step == ROSE_MET)
 		ring(condition->chain, 1, visit->now);
 }
@@ -461,6 +481,7 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	visit.now = bpf_ktime_get_ns();
 	bpf_loop(count, visit_pending, &visit, 0);
 	forget_pending(set, visit.tid, count);
+	take_stacks(&visit);
 	return 0;
 }
 
@@ -490,6 +511,7 @@ int rose_probe(void *ctx)
 	bpf_loop(count, visit_site, &visit, 0);
 	if (visit.roles)
 		ring(0, 4, visit.now);
+	take_stacks(&visit);
 	return 0;
 }
 

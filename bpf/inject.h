@@ -30,6 +30,12 @@ enum {
 	ROSE_CHAIN_NODES = 0x20000,	/* ... and "which chain n - ROSE_CHAIN_NODES is bound to" */
 	ROSE_ANY_NODE = 0xffffffff,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
+	ROSE_STACK_WORDS = 4096,	/* of a thread's stack, from its stack pointer on */
+	ROSE_STACK_MAPS = 40,		/* code that the words may be addresses of */
+	ROSE_STACK_PATH = 512,
+	ROSE_STACK_RANGES = 64,
+	ROSE_STACKS_EACH = 4,		/* a fault's first firings */
+	ROSE_MAX_STACKS = 256,
 };
 
 enum rose_chain_kind {
@@ -114,6 +120,8 @@ struct rose_chain {
 	__u32 first_edge;
 	__u32 edges;
 	__u32 bound;			/* `node` is a role: whose it was when the conditions were met, +1 */
+	__u32 stacks;			/* that were begun to be taken */
+	__u32 reserved;
 };
 
 /* Who last entered the role's function. */
@@ -216,6 +224,8 @@ struct rose_settings {
 	__u32 unread;			/* calls whose arguments could not be read, and which went by unmatched */
 	__u32 links;			/* rules that are bad links */
 	__u32 hold;			/* the interface that holds packets back; 0: none does */
+	__u32 stacks;			/* that are taken of each fault; 0: none */
+	__u32 stack_slots;		/* in rose_stacks */
 };
 
 /* ---- the override backend: what rose_call matches a call against, and what it does ---- */
@@ -277,6 +287,43 @@ struct rose_firing {
 	__u32 what;			/* 0 nothing, 1 paths (NUL between two), 2 peer, 3 local */
 	__u32 ready;			/* written last */
 	__u8 text[ROSE_FIRING_BYTES];
+};
+
+/* Executable memory of the process, and what file it is of. */
+struct rose_stack_map {
+	__u64 start;
+	__u64 end;
+	__u64 offset;			/* in the file */
+	__u64 inode;			/* 0: of no file */
+	__u32 at;			/* where the path begins; ROSE_STACK_PATH: it is not known */
+	__u32 reserved;
+	__u8 path[ROSE_STACK_PATH];	/* as the process sees it, to the end */
+};
+
+/* Addresses that were looked up: the same answer for all between. */
+struct rose_stack_range {
+	__u64 start;
+	__u64 end;
+};
+
+/* A thread as a fault met it: its registers, the top of its stack, and the code that this may be a way through. */
+struct rose_stack {
+	__u64 at_ns;
+	__u64 registers[17];		/* in the order of the psABI's DWARF numbers; the last is the instruction's address */
+	__u32 pid;
+	__u32 tid;
+	__u32 ready;			/* written last */
+	__u32 bytes;			/* of the stack that could be read */
+	__u32 map_count;
+	__u32 more_maps;		/* that did not fit */
+	__u32 unknown;			/* addresses that could not be looked up: the memory map was being changed */
+	__u32 reserved;
+	char thread[16];
+	__u64 words[ROSE_STACK_WORDS];
+	struct rose_stack_map maps[ROSE_STACK_MAPS];
+	/* scratch */
+	struct rose_stack_range ranges[ROSE_STACK_RANGES];
+	__u8 name[256];
 };
 
 enum rose_direction { ROSE_BOTH = 0, ROSE_IN = 1, ROSE_OUT = 2 };
@@ -397,7 +444,7 @@ struct rose_endpoint {
 #else
 #define ROSE_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type)
 #endif
-ROSE_SIZE(rose_chain, 128);
+ROSE_SIZE(rose_chain, 136);
 ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
 ROSE_SIZE(rose_node_state, 16);
@@ -407,11 +454,14 @@ ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 24);
-ROSE_SIZE(rose_settings, 48);
+ROSE_SIZE(rose_settings, 56);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_call, 152);
 ROSE_SIZE(rose_call_arguments, 8);
 ROSE_SIZE(rose_firing, 512);
+ROSE_SIZE(rose_stack_map, 552);
+ROSE_SIZE(rose_stack_range, 16);
+ROSE_SIZE(rose_stack, 56320);
 ROSE_SIZE(rose_rule, 96);
 ROSE_SIZE(rose_link, 184);
 ROSE_SIZE(rose_flow, 44);

@@ -236,6 +236,13 @@ struct file {
 	struct path f_path;
 	void *private_data;
 };
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;

@@ -638,6 +638,8 @@ int rose_call(struct pt_regs *ctx)
 		return 0;
 	if (look->fired)
 		rose_describe(look, call->index, number);
+	if (call->action != ROSE_DO_NOTHING)
+		rose_take_stack(call->index);
 	if (call->action == ROSE_DO_ANSWER) {
 		bpf_override_return(ctx, call->answer);
 		ring_changed(call->index, d.tid, number, d.now);

@@ -55,6 +55,7 @@ static __always_inline void visit_throw(struct java_visit *java, __u32 index)
 		return;
 	}
 	__sync_fetch_and_add(&chain->injected, 1);
+	note_hit(&java->visit, thrown->chain);
 	java->ordered = java->throws;
 }
 
@@ -106,6 +107,7 @@ int rose_java(void *ctx)
 			break;
 		bpf_send_signal_thread(number);
 	}
+	take_stacks(&java.visit);
 	return 0;
 }
 

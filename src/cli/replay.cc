@@ -34,6 +34,7 @@ struct ReplayOptions {
   std::string report;
   bool keep = false;
   bool allow_attached = false;
+  bool stacks = false, no_stacks = false;
 };
 
 // Fewer than half of the runs conclusive is no verdict; else the rate decides.
@@ -141,6 +142,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   run_options.tracer = replay::tracer_options(test.config);
   run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without
   run_options.allow_attached = how.options.allow_attached;
+  run_options.stacks = !how.options.no_stacks;
   const int runs = how.options.runs.value_or(test.config.diagnose.confirm_runs);
 
   report::ReplayReport report = blank_report(test, how);
@@ -247,6 +249,7 @@ Result<int> replay_several(const std::vector<Test>& tests, const Replaying& how)
 }
 
 Result<int> run_replay(const ReplayOptions& options, const Common& common) {
+  if (options.stacks && options.no_stacks) return fail(ErrorKind::usage, "--stacks and --no-stacks do not go together", "stacks are told unless --no-stacks is given");
   const replay::CaseQuery query{options.places, options.config, options.filter, options.exclude};
   ROSE_TRY(const std::optional<double> quarantine, quarantine_option(options));
   ROSE_TRY(const std::vector<replay::Case> cases, replay::find_cases(query));
@@ -308,6 +311,10 @@ Command replay_command() {
               {.names = "--report", .slot = &options->report, .value = "DIR",
                .help = "Write the record of all runs, their traces and results, and report.html to this folder",
                .completes = Completes::folder},
+              {.names = "--stacks", .slot = &options->stacks,
+               .help = "Tell where in the code the threads were that each fault hit, the first few times it fired: in the table, the report and "
+                       "--json. This is so anyway"},
+              {.names = "--no-stacks", .slot = &options->no_stacks, .help = "Do not look at the stacks of the threads that faults hit"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},

@@ -27,6 +27,7 @@
 #include "inject/methods.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
+#include "inject/stacks.h"
 #include "inject/state.h"
 #include "inject/supervisor.h"
 
@@ -116,6 +117,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   Result<void> load() {
     ROSE_TRY(programs_, Programs::load(*plan_));
+    stacks_ = std::make_unique<Stacks>(*plan_, *programs_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
@@ -155,7 +157,11 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void workload_began(std::int64_t zero_ns) override {
     // Once more: a socket that was made before its process came to the node, and bound afterwards, is known by now.
-    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) look_at_sockets(i);
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
+      look_at_sockets(i);
+      if (plan_->stacks == 0) continue;
+      if (const auto pids = deployment_->processes(i); !pids.empty()) stacks_->note_root(i, pids.front());
+    }
     workload_ns_ = static_cast<std::uint64_t>(zero_ns);
     state_->begin(workload_ns_);
   }
@@ -196,6 +202,7 @@ class ScheduleInjector final : public Injector, private Hands {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) end_pause(i);
     }
+    tell_stacks();
     const std::lock_guard lock(mutex_);
     if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
     final_ = compute();
@@ -648,6 +655,7 @@ class ScheduleInjector final : public Injector, private Hands {
     const auto done = static_cast<pid_t>(state_->chain(i).signalled);
     const auto pids = targets(i);
     note_struck(i, pids);
+    take_from_outside(i, pids);
     const bool all = chain.fault->scope == schedule::Scope::all;
     // The whole node and its main process are the deployment's to kill; others are signalled one by one.
     const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
@@ -702,7 +710,16 @@ class ScheduleInjector final : public Injector, private Hands {
     if (auto ok = deployment_->pause(node_of(i), all ? deploy::Scope::all : deploy::Scope::main); !ok) {
       trouble(i, ok.error());
     }
+    take_from_outside(i, pids);
     paused(i, pids.size());
+  }
+
+  // The main process, if it is among them.
+  void take_from_outside(std::size_t i, const std::vector<pid_t>& pids) {
+    if (pids.empty() || !hits_from_outside(i)) return;
+    const auto main = deployment_->main_pid(node_of(i));
+    const bool listed = std::find(pids.begin(), pids.end(), main) != pids.end();
+    stacks_->take_process(i, listed ? main : pids.front(), what_happens(i, ""));
   }
 
   void paused(std::size_t i, std::size_t processes) {
@@ -770,6 +787,51 @@ class ScheduleInjector final : public Injector, private Hands {
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(deeds_mutex_);
     if (deeds_.calls.size() < kMostChangedCalls) deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
+  }
+
+  // Before it is done: afterwards nothing may be left of the thread.
+  void hit(std::size_t i, NotifiedCall& call) override {
+    if (plan_->stacks == 0) return;
+    const auto tgid = call.tgid();
+    if (tgid != 0) stacks_->take(i, tgid, call.tid(), what_happens(i, call.describe()));
+  }
+
+  // ---- stacks ----
+  // What the fault does to the thread, for people.
+  [[nodiscard]] std::string what_happens(std::size_t i, const std::string& call) const {
+    const auto& chain = plan_->chains[i];
+    const auto& fault = *chain.fault;
+    if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
+    std::string what = fault.kind == schedule::FaultKind::pause ? "is stopped" : fmt::format("gets {}", kernel::signal_name(fault.signal));
+    if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
+      if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
+      if (chain.data.conditions == 0) return what;
+      return fmt::format("{} at the {}", what, plan_->conditions[chain.data.first_condition + chain.data.conditions - 1].words);
+    }
+    const auto where = call.empty() && chain.call ? chain.call->describe() : call;
+    if (fault.then_do == schedule::ThenDo::crash) return fmt::format("gets SIGKILL in {}", where);
+    if (fault.error != 0) return fmt::format("{} fails with {}", where, kernel::errno_name(fault.error));
+    if (fault.result) return fmt::format("{} returns {}", where, *fault.result);
+    return fault.delay_ns > 0 ? fmt::format("{} waits {}", where, format_duration(fault.delay_ns)) : where;
+  }
+
+  void tell_stacks() {
+    if (plan_->stacks == 0 || deployment_ == nullptr) return;
+    std::vector<std::vector<pid_t>> living;
+    for (std::size_t i = 0; i < plan_->nodes.size(); ++i) living.push_back(deployment_->processes(i));
+    auto told = stacks_->tell(
+        living, [this](std::size_t i) { return node_of(i); },
+        [this](std::size_t i) { return what_happens(i, programs_->fired_at(i)); });
+    for (auto& [i, stacks] : told) {
+      for (auto& stack : stacks) stack.ns = since_workload(static_cast<std::uint64_t>(stack.ns));
+    }
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(told);
+  }
+
+  // Of a process fault that nothing in the node brought about, or not in the node it is about.
+  [[nodiscard]] bool hits_from_outside(std::size_t i) const {
+    return plan_->stacks != 0 && state_->chain(i).signalled == 0 && !plan_->chains[i].call && programs_->stacks(i).empty();
   }
 
   // ---- results ----
@@ -852,6 +914,7 @@ class ScheduleInjector final : public Injector, private Hands {
         }
         out.conditions.push_back(condition);
       }
+      if (const auto told = told_.find(i); told != told_.end() && out.fired) out.stacks = told->second;
       if (!out.fired) out.why_not = why_not(i, progress, out.withdrawn);
       all.push_back(std::move(out));
     }
@@ -971,6 +1034,8 @@ class ScheduleInjector final : public Injector, private Hands {
   std::mutex crashing_;
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;
+  std::unique_ptr<Stacks> stacks_;
+  Stacks::Told told_;  // under mutex_
   MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
@@ -988,8 +1053,9 @@ Result<void> check(const schedule::Schedule& schedule, const config::Config& con
 }
 
 Result<std::unique_ptr<Injector>> Injector::create(const schedule::Schedule& schedule, const config::Config& config,
-                                                   bool allow_attached) {
+                                                   bool allow_attached, bool stacks) {
   ROSE_TRY(auto plan, make_plan(schedule, config, allow_attached));
+  if (stacks) plan->take_stacks();
   auto injector = std::make_unique<ScheduleInjector>(std::move(plan));
   ROSE_CHECK(injector->load());
   return injector;

@@ -46,10 +46,11 @@ struct Deeds {
 
 class Injector : public deploy::NodeObserver {
  public:
-  // Checks, chooses the backend for syscall faults. Nothing is attached yet.
+  // Checks, chooses the backend for syscall faults. Nothing is attached yet. `stacks`: outcomes tell where in the code the threads
+  // were that faults hit.
   [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
                                                                 const config::Config& config,
-                                                                bool allow_attached = false);
+                                                                bool allow_attached = false, bool stacks = false);
 
   // Some of its conditions and faults are about methods of JVMs: arm() needs a session.
   [[nodiscard]] virtual bool needs_jvms() const = 0;

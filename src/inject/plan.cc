@@ -861,6 +861,15 @@ Result<void> Planner::lists() {
 
 }  // namespace
 
+void Plan::take_stacks() {
+  stacks = 1;
+  if (schedule.faults.size() * ROSE_STACKS_EACH <= ROSE_MAX_STACKS) stacks = ROSE_STACKS_EACH;
+}
+
+std::uint32_t Plan::stack_slots() const {
+  return std::min(static_cast<std::uint32_t>(schedule.faults.size()) * stacks, static_cast<std::uint32_t>(ROSE_MAX_STACKS));
+}
+
 std::string Plan::where(std::uint32_t node) const {
   if (node < nodes.size()) return nodes[node];
   if (node >= ROSE_CHAIN_NODES && node - ROSE_CHAIN_NODES < chains.size()) return where(chains[node - ROSE_CHAIN_NODES].data.node);

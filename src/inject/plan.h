@@ -69,6 +69,7 @@ struct Plan {
   bool on_host = false;                    // nodes share the host's network
   std::vector<bool> attached;              // by node: rose did not start it
   std::vector<bool> enters;                // by node: it comes in through `rose exec`
+  std::uint32_t stacks = 0;                // that are taken of the threads that each fault hits
 
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -78,6 +79,9 @@ struct Plan {
   [[nodiscard]] static bool may_be(std::uint32_t where, std::size_t node) {
     return where == node || where >= ROSE_ROLE_NODES;
   }
+  // The first faults have room for that many each.
+  void take_stacks();
+  [[nodiscard]] std::uint32_t stack_slots() const;
   // "n1", "the leader".
   [[nodiscard]] std::string where(std::uint32_t node) const;
   [[nodiscard]] bool notifies() const;

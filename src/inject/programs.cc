@@ -116,6 +116,8 @@ class LoadedPrograms final : public Programs {
     bpf_program__set_autoload(inject_->progs.rose_java, plan_.has_methods());
     bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
+    bpf_program__set_autoload(inject_->progs.rose_registers, plan_.stacks > 0);
+    bpf_map__set_max_entries(inject_->maps.rose_stacks, std::max<std::uint32_t>(1, plan_.stack_slots()));
     prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
     if (plan_.has_methods()) kernel::prepare_uprobe(inject_->progs.rose_java);
@@ -131,6 +133,9 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(site_conditions_.map(inject_->maps.rose_site_conds));
     ROSE_CHECK(groups_.map(inject_->maps.rose_groups));
     ROSE_CHECK(roles_.map(inject_->maps.rose_roles));
+    ROSE_CHECK(stacks_.map(inject_->maps.rose_stacks));
+    settings_.as<rose_settings>()->stacks = plan_.stacks;
+    settings_.as<rose_settings>()->stack_slots = plan_.stack_slots();
     ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, &heard_, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
     std::uint32_t first = 0;
@@ -337,6 +342,31 @@ class LoadedPrograms final : public Programs {
       if (hold_) sum.held = hold_->counts(i);
     }
     return sum;
+  }
+
+  std::vector<const rose_stack*> stacks(std::size_t chain) const override {
+    std::vector<const rose_stack*> ready;
+    for (std::size_t n = 0; n < plan_.stacks; ++n) {
+      const auto at = chain * plan_.stacks + n;
+      if (at >= plan_.stack_slots()) break;
+      const auto& stack = stacks_.as<rose_stack>()[at];
+      if (__atomic_load_n(&stack.ready, __ATOMIC_ACQUIRE) != 0) ready.push_back(&stack);
+    }
+    return ready;
+  }
+
+  Result<std::array<std::uint64_t, 17>> registers(pid_t tid) const override {
+    bpf_iter_link_info about{};
+    about.task.tid = static_cast<__u32>(tid);
+    LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
+    const Fd link(bpf_link_create(bpf_program__fd(inject_->progs.rose_registers), 0, BPF_TRACE_ITER, &options));
+    if (!link) return kernel::bpf_failure("cannot look at a thread's registers", errno);
+    const Fd iterator(bpf_iter_create(link.get()));
+    std::array<std::uint64_t, 17> registers{};
+    if (!iterator) return kernel::bpf_failure("cannot look at a thread's registers", errno);
+    if (::read(iterator.get(), registers.data(), sizeof registers) != static_cast<ssize_t>(sizeof registers))
+      return fail(ErrorKind::environment, "the thread was gone before its registers could be read");
+    return registers;
   }
 
   void detach() override {
@@ -557,7 +587,7 @@ class LoadedPrograms final : public Programs {
   rose_inject* inject_ = nullptr;
   rose_network* network_ = nullptr;
   ring_buffer* ring_ = nullptr;
-  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_;
+  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_, stacks_;
   std::filesystem::path cgroup_root_;
   bool netns_ = false;
   std::string run_id_;  // name of the run's cgroup

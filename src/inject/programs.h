@@ -1,6 +1,7 @@
 // The loaded kernel programs of one schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), their maps and links.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,10 @@ class Programs {
     HoldCounts held;
   };
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
+  // What was copied of the threads that the fault hit.
+  [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
+  // Of a thread that stands in the kernel.
+  [[nodiscard]] virtual Result<std::array<std::uint64_t, 17>> registers(pid_t tid) const = 0;
   virtual void detach() = 0;
 };
 

@@ -189,6 +189,7 @@ class Supervisor::Listener {
     if (decision.fault == nullptr) {
       go_on_by_the_clock(*call, request);
     } else {
+      owner_.hands_.hit(decision.chain, *call);
       carry(decision, call, request.id);
     }
   }

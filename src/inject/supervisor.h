@@ -38,6 +38,8 @@ class Hands {
   // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its call is
   // held until Supervisor::release.
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
+  // A fault is about to be done to this call, in which its thread is held.
+  virtual void hit(std::size_t chain, NotifiedCall& call) = 0;
   // Where a fault fired, in words.
   virtual void fired_at(std::size_t chain, const std::string& call) = 0;
   // A call will end otherwise than the kernel would have ended it. May be called from several threads.

@@ -174,7 +174,7 @@ class OneRun {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
     if (!schedule_.faults.empty()) {
-      ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached));
+      ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached, options_.stacks));
       observers_.connect(injector_.get());
       if (injector_->needs_jvms()) ROSE_CHECK(open_jvms());
       ROSE_CHECK(injector_->arm(*deployment_, jvms_.get()));

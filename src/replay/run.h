@@ -22,6 +22,7 @@ struct RunOptions {
   std::filesystem::path run_dir;               // exists, empty
   bool trace = true;                           // a tracer watches every node; its window becomes the result's trace
   bool allow_attached = false;                 // faults on `attach` nodes are allowed
+  bool stacks = false;                         // of the threads that faults hit
   observe::TracerOptions tracer;
   jvm::CodeBook* code_book = nullptr;          // learns where the watched methods of JVMs call
   const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched

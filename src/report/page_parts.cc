@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "report/markup.h"
 #include "report/page_assets.h"
+#include "report/results.h"
 #include "report/text.h"
 
 namespace rose::report {
@@ -222,6 +224,8 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     moment.open = lasts && outcome.ended_ns == 0;
     if (!lasts) moment.end_ns = 0;
     moment.text = fmt::format("'{}' fired: {}{}{}", outcome.id, schedule::in_words(*fault), outcome.detail.empty() ? "" : "; ", outcome.detail);
+    const char* how = "; in ";
+    for (const std::string& frame : frames_in_short(outcome)) moment.text += std::exchange(how, ", ") + frame;
     panel.moments.push_back(moment);
     for (const std::string& other : fault->side) {
       moment.node = other;

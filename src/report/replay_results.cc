@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/results.h"
 #include "report/suite.h"
@@ -35,6 +36,51 @@ std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome
   if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};
   if (outcome.fired) return plural(outcome.seen, "call");
   return fmt::format("{} of {}", outcome.seen, fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
+}
+
+// Libraries that any program's calls go through.
+bool is_plumbing(const schedule::Frame& frame) {
+  const auto name = frame.module.substr(frame.module.rfind('/') + 1);
+  for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so", "libjvm.so", "libjava.so", "libnio.so", "libnet.so"})
+    if (name.starts_with(one)) return true;
+  return frame.module.empty();
+}
+
+std::string in_short(const schedule::Frame& frame) {
+  constexpr std::size_t kMost = 120;
+  const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  std::string text = frame.function;
+  if (text.empty()) text = frame.module.empty() ? fmt::format("code made at run time, {:#x}", frame.offset) : fmt::format("{}+{:#x}", last_part(frame.module), frame.offset);
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  if (!frame.file.empty()) text += fmt::format(" at {}", last_part(frame.file));
+  if (!frame.file.empty() && frame.line > 0) text += fmt::format(":{}", frame.line);
+  return text;
+}
+
+Json stack_json(const std::string& fault, const schedule::Stack& stack, int run) {
+  Json frames = Json::array();
+  for (const schedule::Frame& frame : stack.frames)
+    frames.push_back({{"function", text_or_null(frame.function)},
+                      {"file", text_or_null(frame.file)},
+                      {"line", frame.line > 0 ? Json(frame.line) : Json(nullptr)},
+                      {"module", text_or_null(frame.module)}});
+  return {{"fault", fault}, {"node", stack.node}, {"thread", stack.thread}, {"pid", stack.pid}, {"tid", stack.tid}, {"run", run},
+          {"why", stack.why}, {"frames", std::move(frames)}, {"incomplete", text_or_null(stack.incomplete)}};
+}
+
+// Of each fault those of the first run that has some.
+Json stacks_json(const ReplayReport& report) {
+  Json stacks = Json::array();
+  for (const schedule::Fault& fault : report.schedule.faults) {
+    const auto all = stacks.size();
+    for (const RunResult& run : report.runs) {
+      for (const schedule::FaultOutcome& outcome : run.faults)
+        for (const schedule::Stack& stack : outcome.stacks)
+          if (outcome.id == fault.id) stacks.push_back(stack_json(fault.id, stack, run.number));
+      if (stacks.size() > all) break;
+    }
+  }
+  return stacks;
 }
 
 const char* mark_of(bool expect_fixed, Verdict verdict) {
@@ -101,6 +147,7 @@ Json replay_object(const ReplayReport& report) {
                {"passed", report.passed()},
                {"words", schedule::in_words(report.schedule)},
                {"backend", text_or_null(report.backend)},
+               {"stacks", stacks_json(report)},
                {"run_results", std::move(runs)}};
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
@@ -134,6 +181,20 @@ std::string replay_text(const ReplayReport& report) {
   return out;
 }
 
+std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome) {
+  constexpr std::size_t kShown = 6;
+  if (outcome.stacks.empty()) return {};
+  const schedule::Stack& stack = outcome.stacks.front();
+  const auto own = std::find_if(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return !is_plumbing(frame); });
+  const auto first = own != stack.frames.end() ? own : stack.frames.begin();
+  std::vector<std::string> lines;
+  for (auto frame = first; frame != stack.frames.end() && lines.size() < kShown; ++frame) lines.push_back(in_short(*frame));
+  const auto left = static_cast<std::size_t>(stack.frames.end() - first) - lines.size();
+  if (left > 0) lines.push_back(fmt::format("{} more", plural(left, "frame")));
+  if (!stack.incomplete.empty()) lines.push_back(fmt::format("({})", stack.incomplete));
+  return lines;
+}
+
 std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunResult& run) {
   using Kind = FaultRow::Kind;
   std::vector<FaultRow> rows;
@@ -155,6 +216,8 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     }
     rows.push_back({Kind::fired, "fired", since_workload(outcome.fired_ns), outcome.node, thread_of(outcome.pid, outcome.tid),
                     seen_text(*fault, outcome), outcome.detail});
+    const char* how = "  in";
+    for (std::string& frame : frames_in_short(outcome)) rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
     const bool lasts = schedule::lasts(fault->kind);
     if (outcome.ended_ns != 0)
       rows.push_back({Kind::ended, "ended", since_workload(outcome.ended_ns), outcome.node, "", "", ""});

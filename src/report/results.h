@@ -55,7 +55,7 @@ struct ReplayReport {
 
 // One run's faults, row by row: when each condition was met, when the fault fired, where; or why not.
 struct FaultRow {
-  enum class Kind { fault, condition, fired, ended };
+  enum class Kind { fault, condition, fired, frame, ended };
   Kind kind = Kind::fault;
   std::string what;    // the fault's id, the condition in words
   std::string at;      // "1.234 s", "0.2 s before the workload", "never"
@@ -64,7 +64,10 @@ struct FaultRow {
   std::string detail;
 };
 [[nodiscard]] std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const schedule::RunResult& run);
-// The same as an aligned table.
+// Where the first of the threads was that the fault hit: "Store::append(int) at store.cc:30", innermost first, from the program's own code on,
+// a few; and how many more there are, or why there are none.
+[[nodiscard]] std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome);
+// The rows as an aligned table.
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);
 
 [[nodiscard]] std::string plan_json(const diagnose::Plan& plan);

@@ -31,6 +31,8 @@ make cc-pie g++ -g -O1 -o cc-pie "$sources/victim.cc" && native cc-pie tale::Vic
 make cc-static g++ -g -O1 -static -o cc-static "$sources/victim.cc" && native cc-static tale::Victim::step ./cc-static
 make go-static go env GOROOT && CGO_ENABLED=0 GOCACHE=$work/gocache make go-static go build -o go-static "$sources/victim.go" &&
   native go-static main.step ./go-static
+make go-stripped go env GOROOT && CGO_ENABLED=0 GOCACHE=$work/gocache make go-stripped go build -ldflags "-s -w" -o go-stripped "$sources/victim.go" &&
+  native go-stripped main.step ./go-stripped
 make rust rustc -g -O -o rust "$sources/victim.rs" && native rust victim::Victim::step ./rust
 make java javac -d . "$sources/Victim.java" && nodes+=("java|\"java\", \"-cp\", \"$work\", \"Victim\"")
 if command -v python3 >/dev/null; then
@@ -84,6 +86,13 @@ for node in "${nodes[@]}"; do
   cmp -s wanted "$run/${node%%|*}/stdout.log" || { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
+# Where the call failed: in the function, which main called; with file and line but where there is no debug information.
+for one in "${functions[@]}"; do
+  IFS='|' read -r node function _ <<<"$one"
+  ours="[f for s in j['stacks'] if s['fault'] == '$node' for f in s['frames'] if (f['function'] or '').split('(')[0].endswith(('$function', 'main'))][:2]"
+  json_is "[f['function'].split('(')[0].endswith('$function') for f in $ours]" "[True, False]"
+  [ "$node" = go-stripped ] || json_is "[f['line'] is not None and 'victim.' in f['file'] for f in $ours]" "[True, True]"
+done
 
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
@@ -96,5 +105,9 @@ for one in "${functions[@]}"; do
   cmp -s wanted "$run/${one%%|*}/stdout.log" || { fail "${one%%|*} went elsewhere:"; cat "$run/${one%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
+for one in "${functions[@]}"; do
+  IFS='|' read -r node function _ <<<"$one"
+  json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
+done
 echo "checked: $(printf '%s ' "${nodes[@]%%|*}")"
 [ ${#missing[@]} -eq 0 ] || echo "not checked: ${missing[*]}"

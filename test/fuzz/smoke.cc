@@ -38,6 +38,7 @@ int fuzz_jvm(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
+int fuzz_unwind(const std::uint8_t* data, std::size_t size);
 }
 
 namespace {
@@ -195,6 +196,23 @@ Seeds profile_seeds() {
   return {rose::profile::to_json(profile), "{}"};
 }
 
+// A thread somewhere in the code of a small library, and calls of it on its stack.
+Seeds unwind_seeds() {
+  Seeds seeds;
+  for (const std::string& file : code_seeds()) {
+    constexpr std::uint64_t kBase = 0x10000000, kTop = 0x7ffc00000000;
+    std::vector<std::uint64_t> words(17, 0x1000);
+    words[6] = words[7] = kTop;
+    words[16] = kBase + 0x1180;
+    for (const std::uint64_t word : {kBase + 0x1000, kBase + 0x2000, std::uint64_t{0x1000 << 1 | 1}, kBase + 0x900000, kBase + 0x901000, std::uint64_t{0}})
+      words.push_back(word);
+    words.resize(17 + 12);
+    for (std::uint64_t i = 0; i < 512; ++i) words.push_back(i % 2 == 0 ? kBase + 0x1100 + i : kTop + 8 * i + 16);
+    seeds.push_back(std::string(reinterpret_cast<const char*>(words.data()), words.size() * 8) + file);
+  }
+  return seeds;
+}
+
 constexpr Target kTargets[] = {
     {"code", fuzz_code, code_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
@@ -206,6 +224,7 @@ constexpr Target kTargets[] = {
     {"logs", fuzz_logs, logs_seeds, 1500},
     {"profile", fuzz_profile, profile_seeds, 3000},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},
+    {"unwind", fuzz_unwind, unwind_seeds, 400},
 };
 
 // A few of libFuzzer's mutations.

@@ -38,6 +38,7 @@ class Rig {
  public:
   config::Config config;
   bool allow_attached = false;
+  bool stacks = false;
 
   explicit Rig(config::Network network = config::Network::host) {
     if (std::getenv("ROSE_TEST_VERBOSE") != nullptr) log::set_level(log::Level::verbose);
@@ -89,7 +90,7 @@ class Rig {
   Result<void> try_prepare(const std::string& schedule_text) {
     ROSE_TRY(const auto schedule,
              schedule::parse_schedule("version = 1\nname = \"test\"\n" + schedule_text, "test.toml"));
-    ROSE_TRY(injector, inject::Injector::create(schedule, config, allow_attached));
+    ROSE_TRY(injector, inject::Injector::create(schedule, config, allow_attached, stacks));
     ROSE_TRY(deployment, deploy::Deployment::create(config, folder.path, 1, injector.get()));
     if (injector->needs_jvms()) {
       ROSE_TRY(jvms, jvm::Session::open(deployment->run_dir()));

@@ -1,0 +1,255 @@
+/* The thread that a fault hits, as it stands: registers, the top of its stack, and which files the code is of that addresses on the
+ * stack may be in. All is copied at once, for a process that is killed is gone before anybody could look. Frames are made of it
+ * later, in user space.
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_INJECT_STACK_H
+#define ROSE_INJECT_STACK_H
+
+#include "paths.h"
+#include "inject.h"
+
+/* Sized to the schedule before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_stack);
+} rose_stacks SEC(".maps");
+
+enum {
+	STACK_CHUNK = 1024,
+	STACK_PAGE = 4096,
+	LOOKUPS = 768,			/* of addresses; more are left alone */
+	FILE_DEPTH = 64,
+	VM_EXEC_ = 4,
+	NEAR_STACK = 1 << 20,		/* addresses so close above the stack pointer are the stack's own */
+};
+
+struct taking {
+	struct rose_stack *stack;
+	struct rose_stack_map *map;	/* that is being filled in */
+	struct rose_spot place;
+	__u64 sp;
+	__u64 address;
+	__u32 lookups;
+	__u32 range;
+	__u32 at;
+	__u32 pad;
+};
+
+static __always_inline void copy_registers(__u64 *to, const struct pt_regs *regs)
+{
+	to[0] = BPF_CORE_READ(regs, ax);
+	to[1] = BPF_CORE_READ(regs, dx);
+	to[2] = BPF_CORE_READ(regs, cx);
+	to[3] = BPF_CORE_READ(regs, bx);
+	to[4] = BPF_CORE_READ(regs, si);
+	to[5] = BPF_CORE_READ(regs, di);
+	to[6] = BPF_CORE_READ(regs, bp);
+	to[7] = BPF_CORE_READ(regs, sp);
+	to[8] = BPF_CORE_READ(regs, r8);
+	to[9] = BPF_CORE_READ(regs, r9);
+	to[10] = BPF_CORE_READ(regs, r10);
+	to[11] = BPF_CORE_READ(regs, r11);
+	to[12] = BPF_CORE_READ(regs, r12);
+	to[13] = BPF_CORE_READ(regs, r13);
+	to[14] = BPF_CORE_READ(regs, r14);
+	to[15] = BPF_CORE_READ(regs, r15);
+	to[16] = BPF_CORE_READ(regs, ip);
+}
+
+static long copy_chunk(__u32 i, struct taking *t)
+{
+	struct rose_stack *stack = t->stack;
+	__u32 at = stack->bytes;
+	__u64 from = t->sp + at;
+	__u32 size = STACK_CHUNK - rose_unknown(from & (STACK_CHUNK - 1));
+
+	if (at > sizeof(stack->words) - STACK_CHUNK || size > STACK_CHUNK)
+		return 1;
+	if (bpf_probe_read_user((__u8 *)stack->words + at, size, (void *)from))
+		return 1;
+	stack->bytes = at + size;
+	return 0;
+}
+
+/* One name more, before the path so far. */
+static long path_name(__u32 i, struct taking *t)
+{
+	struct rose_stack *stack = t->stack;
+	struct rose_stack_map *map = t->map;
+	struct rose_spot place = t->place;
+	const unsigned char *name;
+	__u32 at = t->at, length;
+	long n;
+
+	if (!rose_step_up(&place, &name))
+		return 1;
+	t->place.dentry = place.dentry;
+	t->place.mnt = place.mnt;
+	if (!name)
+		return 0;
+	n = bpf_probe_read_kernel_str(stack->name, sizeof(stack->name), name);
+	if (n <= 1 || n > (long)sizeof(stack->name))
+		return 1;
+	length = n - 1;
+	if (at < length + 1 || at > ROSE_STACK_PATH) {
+		t->at = ROSE_STACK_PATH;
+		return 1;
+	}
+	at = rose_unknown(at - length);
+	if (at >= ROSE_STACK_PATH)
+		return 1;
+	bpf_probe_read_kernel(&map->path[at], length & 255, stack->name);
+	at = rose_unknown(at - 1);
+	if (at >= ROSE_STACK_PATH)
+		return 1;
+	map->path[at] = '/';
+	t->at = at;
+	return 0;
+}
+
+/* `address` is that of an area, and none if a map begins there. */
+static long same_area(__u32 i, struct taking *t)
+{
+	struct rose_stack *stack = t->stack;
+
+	if (i >= stack->map_count || i >= ROSE_STACK_MAPS)
+		return 1;
+	if (stack->maps[i].start != t->address)
+		return 0;
+	t->address = 0;
+	return 1;
+}
+
+static long note_area(struct task_struct *task, struct vm_area_struct *area, struct taking *t)
+{
+	struct rose_stack *stack = t->stack;
+	struct rose_stack_map *map;
+	struct file *file;
+	__u64 start = BPF_CORE_READ(area, vm_start), end = BPF_CORE_READ(area, vm_end);
+	__u32 n;
+
+	stack->ranges[t->range & (ROSE_STACK_RANGES - 1)].start = start;
+	stack->ranges[t->range & (ROSE_STACK_RANGES - 1)].end = end;
+	if (!(BPF_CORE_READ(area, vm_flags) & VM_EXEC_))
+		return 0;
+	t->address = start;
+	bpf_loop(ROSE_STACK_MAPS, same_area, t, 0);
+	if (!t->address)
+		return 0;
+	n = rose_unknown(stack->map_count);
+	if (n >= ROSE_STACK_MAPS) {
+		stack->more_maps++;
+		return 0;
+	}
+	stack->map_count = n + 1;
+	map = &stack->maps[n];
+	map->start = start;
+	map->end = end;
+	map->offset = (__u64)BPF_CORE_READ(area, vm_pgoff) * STACK_PAGE;
+	map->inode = 0;
+	map->at = ROSE_STACK_PATH;
+	file = BPF_CORE_READ(area, vm_file);
+	if (!file)
+		return 0;
+	map->inode = BPF_CORE_READ(file, f_inode, i_ino);
+	t->map = map;
+	t->at = ROSE_STACK_PATH;
+	t->place.mnt = BPF_CORE_READ(file, f_path.mnt);
+	t->place.dentry = BPF_CORE_READ(file, f_path.dentry);
+	bpf_loop(FILE_DEPTH, path_name, t, 0);
+	map->at = t->at;
+	return 0;
+}
+
+/* 1: no more. */
+static __always_inline long look_up(struct taking *t, __u64 address)
+{
+	struct rose_stack *stack = t->stack;
+	struct rose_stack_range *range;
+	long err;
+
+	if (address < STACK_PAGE || address >= 1ULL << 47 || address - t->sp < NEAR_STACK)
+		return 0;
+	t->range = (address >> 18) & (ROSE_STACK_RANGES - 1);
+	range = &stack->ranges[t->range & (ROSE_STACK_RANGES - 1)];
+	if (address >= range->start && address < range->end)
+		return 0;
+	if (++t->lookups > LOOKUPS)
+		return 1;
+	/* Nobody's, unless the lookup says otherwise. */
+	range->start = address & ~(STACK_PAGE - 1ULL);
+	range->end = range->start + STACK_PAGE;
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, note_area, t, 0);
+	if (err == -16) {		/* EBUSY */
+		stack->unknown++;
+		range->end = 0;
+	}
+	return 0;
+}
+
+/* The instruction's address, then the stack's words. */
+static long scan_word(__u32 i, struct taking *t)
+{
+	struct rose_stack *stack = t->stack;
+	__u64 word = stack->registers[16];
+
+	if (i) {
+		i--;
+		if (i >= ROSE_STACK_WORDS || (i + 1) * 8 > stack->bytes)
+			return 1;
+		word = stack->words[i];
+	}
+	return look_up(t, word);
+}
+
+/* For a chain that fires on the current thread, the first few times. */
+__noinline int rose_take_stack(__u32 index)
+{
+	struct rose_settings *set = settings();
+	struct rose_chain *chain = bpf_map_lookup_elem(&rose_chains, &index);
+	struct taking t = {};
+	struct pt_regs *regs;
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 n, key;
+
+	if (!set || !chain || chain->stacks >= set->stacks)
+		return 0;
+	n = __sync_fetch_and_add(&chain->stacks, 1);
+	key = index * set->stacks + n;
+	if (n >= set->stacks || key >= set->stack_slots)
+		return 0;
+	t.stack = bpf_map_lookup_elem(&rose_stacks, &key);
+	if (!t.stack)
+		return 0;
+	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	copy_registers(t.stack->registers, regs);
+	t.sp = t.stack->registers[7];
+	t.stack->at_ns = bpf_ktime_get_ns();
+	t.stack->pid = id >> 32;
+	t.stack->tid = (__u32)id;
+	bpf_get_current_comm(t.stack->thread, sizeof(t.stack->thread));
+	bpf_loop(sizeof(t.stack->words) / STACK_CHUNK + 1, copy_chunk, &t, 0);
+	rose_spot_root(&t.place, (void *)bpf_get_current_task());
+	bpf_loop(ROSE_STACK_WORDS + 1, scan_word, &t, 0);
+	ROSE_WRITE(t.stack->ready, 1);
+	return 0;
+}
+
+/* The registers of a thread that is held in a call. */
+SEC("iter/task")
+int rose_registers(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u64 registers[17];
+
+	if (!task)
+		return 0;
+	copy_registers(registers, (void *)bpf_task_pt_regs(task));
+	bpf_seq_write(ctx->meta->seq, registers, sizeof(registers));
+	return 0;
+}
+
+#endif

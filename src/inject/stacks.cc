@@ -1,0 +1,272 @@
+#include "inject/stacks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace rose::inject {
+namespace {
+
+constexpr std::size_t kBytes = sizeof rose_stack::words;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMostThreads = 4;    // of a process that is hit as a whole
+constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
+constexpr std::size_t kStackPointer = 7;
+constexpr long kOverlayMagic = 0x794c7630;
+
+std::string text_of(const char* bytes, std::size_t room) { return std::string(bytes, ::strnlen(bytes, room)); }
+
+std::string thread_name(pid_t pid, pid_t tid) {
+  auto name = read_file(fmt::format("/proc/{}/task/{}/comm", pid, tid)).value_or("");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+std::vector<std::uint8_t> read_stack_of(pid_t pid, std::uint64_t from) {
+  std::vector<std::uint8_t> bytes(kBytes);
+  std::vector<iovec> theirs;
+  for (std::uint64_t at = from; at - from < kBytes;) {
+    const auto size = std::min<std::uint64_t>(kPage - at % kPage, kBytes - (at - from));
+    theirs.push_back({reinterpret_cast<void*>(at), size});
+    at += size;
+  }
+  iovec mine{bytes.data(), bytes.size()};
+  const auto got = ::process_vm_readv(pid, &mine, 1, theirs.data(), theirs.size(), 0);
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return bytes;
+}
+
+template <typename Number>
+bool take_number(std::string_view& text, Number& number, int base) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (read.ec != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  return true;
+}
+bool take_char(std::string_view& text, char wanted) {
+  if (text.empty() || text.front() != wanted) return false;
+  text.remove_prefix(1);
+  return true;
+}
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+// Is this the file that was mapped? Layered file systems number their files anew.
+bool is_file(const std::string& path, std::uint64_t inode) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (status.st_ino == inode) return true;
+  struct statfs system = {};
+  return ::statfs(path.c_str(), &system) == 0 && system.f_type == kOverlayMagic;
+}
+
+void add_reason(std::string& all, const std::string& one) {
+  if (one.empty()) return;
+  if (!all.empty()) all += "; ";
+  all += one;
+}
+
+// Frames of a language whose runtime alone can name them.
+std::string runtime_of(const std::vector<schedule::Frame>& frames) {
+  for (const auto& frame : frames) {
+    const auto name = std::string_view(frame.module).substr(frame.module.rfind('/') + 1);
+    if (name.starts_with("libjvm.so")) return "Java";
+    if (name.starts_with("libpython") || name.starts_with("python")) return "Python";
+    if (name == "node") return "JavaScript";
+    if (name.starts_with("ruby") || name.starts_with("libruby")) return "Ruby";
+  }
+  return {};
+}
+
+}  // namespace
+
+TakenStack read_stack(const rose_stack& stack) {
+  TakenStack taken;
+  taken.at_ns = static_cast<std::int64_t>(stack.at_ns);
+  taken.pid = static_cast<int>(stack.pid);
+  taken.tid = static_cast<int>(stack.tid);
+  taken.thread = text_of(stack.thread, sizeof stack.thread);
+  std::copy(std::begin(stack.registers), std::end(stack.registers), taken.snapshot.registers.begin());
+  const auto bytes = std::min<std::size_t>(stack.bytes, kBytes);
+  taken.snapshot.stack.resize(bytes);
+  std::memcpy(taken.snapshot.stack.data(), stack.words, bytes);
+  const auto maps = std::min<std::size_t>(stack.map_count, ROSE_STACK_MAPS);
+  bool long_path = false;
+  for (std::size_t i = 0; i < maps; ++i) {
+    const auto& map = stack.maps[i];
+    symbols::Mapping mapping{map.start, map.end, map.offset, {}, {}};
+    if (map.inode != 0 && map.at < ROSE_STACK_PATH)
+      mapping.name = text_of(reinterpret_cast<const char*>(map.path) + map.at, ROSE_STACK_PATH - map.at);
+    long_path = long_path || (map.inode != 0 && mapping.name.empty());
+    taken.snapshot.maps.push_back(std::move(mapping));
+    taken.inodes.push_back(map.inode);
+  }
+  if (stack.bytes == 0) add_reason(taken.missing, "its stack could not be read");
+  if (stack.unknown > 0) add_reason(taken.missing, "its memory map was being changed");
+  if (stack.more_maps > 0) add_reason(taken.missing, fmt::format("it runs code of more than {} files", ROSE_STACK_MAPS));
+  if (long_path) add_reason(taken.missing, fmt::format("the path of a file is longer than {} bytes", ROSE_STACK_PATH));
+  return taken;
+}
+
+void read_maps(std::string_view text, TakenStack& taken) {
+  for (const auto& each : split(text, '\n')) {
+    std::string_view line = each;
+    symbols::Mapping map;
+    std::uint64_t inode = 0;
+    if (!take_number(line, map.start, 16) || !take_char(line, '-') || !take_number(line, map.end, 16) || !take_char(line, ' ')) continue;
+    if (const auto rights = take_word(line); rights.size() < 3 || rights[2] != 'x') continue;
+    if (!take_number(line, map.offset, 16) || !take_char(line, ' ')) continue;
+    (void)take_word(line);  // device
+    if (!take_number(line, inode, 10)) continue;
+    while (take_char(line, ' ')) {
+    }
+    if (inode != 0) map.name = std::string(line);
+    taken.snapshot.maps.push_back(std::move(map));
+    taken.inodes.push_back(inode);
+  }
+}
+
+Stacks::Stacks(const Plan& plan, Programs& programs) : plan_(plan), programs_(programs) {}
+
+bool Stacks::wanted(std::size_t chain) {
+  const std::lock_guard lock(mutex_);
+  return begun_[chain]++ < plan_.stacks && chain < plan_.stack_slots() / std::max<std::size_t>(plan_.stacks, 1);
+}
+
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) {
+  if (plan_.stacks == 0 || !wanted(chain)) return;
+  TakenStack taken;
+  taken.at_ns = monotonic_ns();
+  taken.pid = pid;
+  taken.tid = tid;
+  taken.why = why;
+  taken.thread = thread_name(pid, tid);
+  const auto registers = programs_.registers(tid);
+  if (!registers) {
+    taken.missing = registers.error().message;
+  } else {
+    taken.snapshot.registers = *registers;
+    taken.snapshot.stack = read_stack_of(tid, (*registers)[kStackPointer]);
+    if (taken.snapshot.stack.empty()) taken.missing = "its stack could not be read";
+    read_maps(read_file(fmt::format("/proc/{}/maps", pid)).value_or(""), taken);
+  }
+  const std::lock_guard lock(mutex_);
+  taken_[chain].push_back(std::move(taken));
+}
+
+void Stacks::take_process(std::size_t chain, pid_t pid, const std::string& why) {
+  std::vector<pid_t> threads{pid};
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), ignored)) {
+    const auto name = entry.path().filename().string();
+    pid_t tid = 0;
+    std::string_view left = name;
+    if (threads.size() < kMostThreads && take_number(left, tid, 10) && tid != pid) threads.push_back(tid);
+  }
+  for (const auto tid : threads) {
+    // A thread that runs has no registers that anybody else could see.
+    const auto where = read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
+    if (where.empty()) continue;
+    if (!where.starts_with("running")) {
+      take(chain, pid, tid, why);
+      continue;
+    }
+    if (plan_.stacks == 0 || !wanted(chain)) continue;
+    TakenStack taken;
+    taken.at_ns = monotonic_ns();
+    taken.pid = pid;
+    taken.tid = tid;
+    taken.why = why;
+    taken.thread = thread_name(pid, tid);
+    taken.missing = "the thread was running when the fault fired: where, only a condition inside the process would tell";
+    const std::lock_guard lock(mutex_);
+    taken_[chain].push_back(std::move(taken));
+  }
+}
+
+void Stacks::note_root(std::size_t node, pid_t pid) {
+  if (plan_.stacks == 0) return;
+  Fd root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return;
+  const std::lock_guard lock(mutex_);
+  roots_[node] = std::move(root);
+}
+
+schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living, std::int64_t limit_ns) const {
+  std::vector<std::string> roots{fmt::format("/proc/{}/root", taken.pid)};
+  for (std::size_t i = 0; i < living.size() && i < 8; ++i) roots.push_back(fmt::format("/proc/{}/root", living[i]));
+  if (const auto kept = roots_.find(node); kept != roots_.end()) roots.push_back(fmt::format("/proc/self/fd/{}", kept->second.get()));
+  roots.emplace_back();
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < taken.snapshot.maps.size(); ++i) {
+    auto& map = taken.snapshot.maps[i];
+    if (map.name.empty() || map.name[0] != '/') continue;
+    for (const auto& root : roots) {
+      if (!is_file(root + map.name, taken.inodes[i])) continue;
+      map.file = root + map.name;
+      break;
+    }
+    if (map.file.empty()) lost.push_back(map.name);
+  }
+  schedule::Stack stack;
+  stack.node = plan_.nodes[node];
+  stack.thread = std::move(taken.thread);
+  stack.pid = taken.pid;
+  stack.tid = taken.tid;
+  stack.why = std::move(taken.why);
+  stack.ns = taken.at_ns;
+  stack.incomplete = std::move(taken.missing);
+  if (limit_ns <= 0) {
+    add_reason(stack.incomplete, "there was no time to find its frames");
+    return stack;
+  }
+  if (taken.snapshot.registers.back() == 0) return stack;
+  auto unwound = symbols::unwind(taken.snapshot, limit_ns);
+  for (auto& frame : unwound.frames)
+    stack.frames.push_back({std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
+  // Only if it mattered.
+  if (!unwound.incomplete.empty() && !lost.empty()) add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
+  add_reason(stack.incomplete, unwound.incomplete);
+  if (const auto language = runtime_of(stack.frames); !language.empty())
+    add_reason(stack.incomplete, fmt::format("these are the runtime's frames: {}'s own are not told", language));
+  return stack;
+}
+
+Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living, const std::function<std::size_t(std::size_t)>& node_of,
+                          const std::function<std::string(std::size_t)>& why) const {
+  const std::lock_guard lock(mutex_);
+  const auto until = monotonic_ns() + kAllNs;
+  Told told;
+  const auto tell = [&](std::size_t chain, TakenStack taken) {
+    const auto node = node_of(chain);
+    told[chain].push_back(tell_one(std::move(taken), node, living[node], std::min(kOneNs, until - monotonic_ns())));
+  };
+  for (std::size_t chain = 0; chain < plan_.schedule.faults.size(); ++chain) {
+    for (const auto* stack : programs_.stacks(chain)) {
+      auto taken = read_stack(*stack);
+      taken.why = why(chain);
+      tell(chain, std::move(taken));
+    }
+    if (const auto own = taken_.find(chain); own != taken_.end()) {
+      for (const auto& taken : own->second) tell(chain, taken);
+    }
+  }
+  return told;
+}
+
+}  // namespace rose::inject

@@ -1,0 +1,154 @@
+#include "symbols/frame_names.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "symbols/elf.h"
+#include "symbols/names.h"
+#include "symbols/symbols.h"
+
+namespace rose::symbols {
+namespace {
+
+constexpr std::size_t kMostInlined = 32;       // into one another at one place
+constexpr std::size_t kMostUnits = 200'000;    // looked through where the file has no index of addresses
+constexpr std::size_t kMostMangledBytes = 16'384;
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Scopes = std::unique_ptr<Dwarf_Die, Free>;
+
+std::string printed(const char* linkage_name) {
+  if (linkage_name == nullptr) return {};
+  const std::string_view name(linkage_name);
+  if (name.size() > kMostMangledBytes) return std::string(name.substr(0, kMostMangledBytes));
+  std::string text = demangle(name);
+  if (has_rust_hash(text)) text.resize(text.size() - 19);
+  return text;
+}
+
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+    if (dwarf_attr_integrate(die, wanted, &attribute) == nullptr) continue;
+    if (const char* name = dwarf_formstring(&attribute); name != nullptr && *name != '\0') return printed(name);
+  }
+  const char* name = dwarf_diename(die);
+  return name != nullptr ? std::string(name) : std::string();
+}
+
+// The unit that the code is of. Compilers other than GCC leave the index of addresses out.
+std::optional<Dwarf_Die> unit_at(Dwfl_Module* module, std::uint64_t pc, Dwarf_Addr& bias) {
+  if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, &bias); unit != nullptr) return *unit;
+  Dwarf_Die* unit = nullptr;
+  for (std::size_t n = 0; n < kMostUnits && (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr; ++n) {
+    if (dwarf_haspc(unit, pc - bias) > 0) return *unit;
+  }
+  return std::nullopt;
+}
+
+std::string file_of_call(Dwarf_Die* unit, Dwarf_Die* inlined) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word number = 0;
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) != 0) return {};
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getsrcfiles(unit, &files, &count) != 0 || number >= count) return {};
+  const char* name = dwarf_filesrc(files, number, nullptr, nullptr);
+  return name != nullptr ? name : "";
+}
+
+int line_of_call(Dwarf_Die* inlined) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word line = 0;
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0 || line > 100'000'000) return 0;
+  return static_cast<int>(line);
+}
+
+// By DWARF: what is inlined there, then the function itself. Empty without any that knows the place.
+std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
+  Dwarf_Addr bias = 0;
+  auto unit = unit_at(module, pc, bias);
+  if (!unit) return {};
+  std::string file;
+  int line = 0;
+  if (Dwarf_Line* source = dwarf_getsrc_die(&*unit, pc - bias); source != nullptr) {
+    if (const char* name = dwarf_linesrc(source, nullptr, nullptr); name != nullptr) file = name;
+    dwarf_lineno(source, &line);
+  }
+  Dwarf_Die* found = nullptr;
+  const int around = dwarf_getscopes(&*unit, pc - bias, &found);
+  const Scopes scopes(found);
+  if (around <= 0) return {};
+  // As they stand in the code, not as the source nests them.
+  found = nullptr;
+  const int depth = dwarf_getscopes_die(&scopes.get()[0], &found);
+  const Scopes chain(found);
+  std::vector<StackFrame> frames;
+  for (int i = 0; i < depth && frames.size() < kMostInlined; ++i) {
+    Dwarf_Die* die = &chain.get()[i];
+    const int tag = dwarf_tag(die);
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+    StackFrame frame;
+    frame.function = name_of(die);
+    frame.file = file;
+    frame.line = line;
+    frame.inlined = tag == DW_TAG_inlined_subroutine;
+    const bool last = !frame.inlined;
+    frames.push_back(std::move(frame));
+    if (last) return frames;
+    file = file_of_call(&*unit, die);
+    line = line_of_call(die);
+  }
+  // Something inlined, and no function around it: what is damaged is not told.
+  return {};
+}
+
+}  // namespace
+
+const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path, std::uint64_t address) {
+  auto known = tables_.find(path);
+  if (known == tables_.end()) {
+    std::vector<Named> table;
+    if (const auto file = ElfFile::open(path); file) {
+      const auto sources = file->sources();
+      for (auto& symbol : file->functions()) {
+        const auto source = sources.find(symbol.address);
+        table.push_back({symbol.address, symbol.size, std::move(symbol.linkage_name), source == sources.end() ? "" : source->second});
+      }
+    }
+    known = tables_.emplace(path, std::move(table)).first;
+  }
+  const auto& table = known->second;
+  auto at = std::upper_bound(table.begin(), table.end(), address, [](std::uint64_t wanted, const Named& one) { return wanted < one.address; });
+  if (at == table.begin()) return nullptr;
+  --at;
+  return address - at->address < at->size ? &*at : nullptr;
+}
+
+std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address, const std::filesystem::path& path) {
+  if (auto frames = by_dwarf(module, pc); !frames.empty()) {
+    if (!frames.back().function.empty()) return frames;
+  }
+  StackFrame frame;
+  GElf_Sym symbol{};
+  GElf_Off offset = 0;
+  const char* name = dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name != nullptr && (symbol.st_size == 0 || offset < symbol.st_size)) {
+    frame.function = printed(name);
+    return {frame};
+  }
+  if (const Named* named = in_tables(path, address); named != nullptr) {
+    frame.function = printed(named->name.c_str());
+    frame.file = named->source;
+  }
+  return {frame};
+}
+
+}  // namespace rose::symbols

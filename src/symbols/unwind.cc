@@ -1,0 +1,289 @@
+#include "symbols/unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "symbols/elf.h"
+#include "symbols/frame_names.h"
+
+namespace rose::symbols {
+namespace {
+
+constexpr std::size_t kMostMaps = 4096;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kStackPointer = 7, kInstruction = 16;
+constexpr std::int64_t kThread = 1;  // libdw wants a thread's number; there is only this one
+
+std::uint64_t page_below(std::uint64_t address) { return address & ~(kPage - 1); }
+
+// One file, mapped as the maps say.
+struct Module {
+  const Mapping* map = nullptr;
+  Fd fd;
+  std::uint64_t start = 0, end = 0;
+  std::uint64_t bias = 0;
+  std::filesystem::path debug_file;
+  bool looked_for_debug_file = false;
+};
+
+struct ElfEnd {
+  void operator()(Elf* elf) const { elf_end(elf); }
+};
+
+// Where the file's segments stand, if one of them is what was mapped.
+bool place(Module& module) {
+  std::unique_ptr<Elf, ElfEnd> elf(elf_begin(module.fd.get(), ELF_C_READ, nullptr));
+  GElf_Ehdr header;
+  std::size_t count = 0;
+  if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr) return false;
+  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 || elf_getphdrnum(elf.get(), &count) != 0) return false;
+  std::uint64_t first = UINT64_MAX, last = 0;
+  bool found = false;
+  for (std::size_t i = 0; i < count && i < 4096; ++i) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(elf.get(), static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD) continue;
+    if (segment.p_memsz == 0 || segment.p_vaddr + segment.p_memsz < segment.p_vaddr || segment.p_offset + segment.p_filesz < segment.p_offset) continue;
+    first = std::min(first, page_below(segment.p_vaddr));
+    last = std::max(last, page_below(segment.p_vaddr + segment.p_memsz + kPage - 1));
+    const auto offset = module.map->offset;
+    if (found || (segment.p_flags & PF_X) == 0 || offset < page_below(segment.p_offset) || offset >= segment.p_offset + segment.p_filesz) continue;
+    found = true;
+    module.bias = module.map->start - offset + segment.p_offset - segment.p_vaddr;
+  }
+  if (!found || first >= last) return false;
+  module.start = module.bias + first;
+  module.end = module.bias + last;
+  return module.start < module.end && module.start <= module.map->start && module.end - module.start < (std::uint64_t{1} << 40);
+}
+
+class Unwinder {
+ public:
+  Unwinder(const Snapshot& snapshot, std::int64_t limit_ns) : snapshot_(snapshot), until_ns_(monotonic_ns() + limit_ns) {}
+
+  Unwound run() {
+    open_modules();
+    dwfl_.reset(dwfl_begin(&kCallbacks));
+    if (!dwfl_ || modules_.empty()) {
+      why(snapshot_.maps.empty() ? "the process's memory map is not known" : "none of the files that the process ran can be read");
+      only_the_instruction();
+      return std::move(out_);
+    }
+    dwfl_report_begin(dwfl_.get());
+    for (auto& module : modules_) {
+      Dwfl_Module* reported = dwfl_report_module(dwfl_.get(), module.map->name.c_str(), module.start, module.end);
+      void** own = nullptr;
+      if (reported == nullptr) continue;
+      dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+      if (own != nullptr) *own = &module;
+    }
+    dwfl_report_end(dwfl_.get(), nullptr, nullptr);
+    if (!dwfl_attach_state(dwfl_.get(), nullptr, kThread, &kThreadCallbacks, this)) {
+      why("its frames can't be told: " + said());
+      only_the_instruction();
+      return std::move(out_);
+    }
+    const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
+    if (ended < 0) tell_end(said());
+    if (out_.frames.empty()) only_the_instruction();
+    if (nameless_ > 0) why(nameless_ == 1 ? "1 frame has no name: install its debug symbols" : fmt::format("{} frames have no name: install their debug symbols", nameless_));
+    return std::move(out_);
+  }
+
+ private:
+  struct DwflEnd {
+    void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+  };
+  static const Dwfl_Callbacks kCallbacks;
+  static const Dwfl_Thread_Callbacks kThreadCallbacks;
+
+  static std::string said() {
+    const char* text = dwfl_errmsg(-1);
+    return text != nullptr ? text : "no reason is given";
+  }
+
+  void why(std::string text) {
+    if (!out_.incomplete.empty()) out_.incomplete += "; ";
+    out_.incomplete += text;
+  }
+
+  void open_modules() {
+    std::uint64_t taken = 0;  // modules must not overlap
+    std::vector<const Mapping*> maps;
+    for (const auto& map : snapshot_.maps) {
+      if (!map.file.empty() && map.start < map.end && maps.size() < kMostMaps) maps.push_back(&map);
+    }
+    std::sort(maps.begin(), maps.end(), [](const Mapping* a, const Mapping* b) { return a->start < b->start; });
+    for (const Mapping* map : maps) {
+      if (map->start < taken) continue;  // a further part of the one before
+      Module module;
+      module.map = map;
+      module.fd = Fd(::open(map->file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      struct stat status = {};
+      if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !place(module) || module.start < taken) continue;
+      taken = module.end;
+      modules_.push_back(std::move(module));
+    }
+  }
+
+  [[nodiscard]] bool late() const { return monotonic_ns() > until_ns_; }
+
+  // libdw asks for words one by one.
+  bool read(std::uint64_t address, Dwarf_Word* word) {
+    const auto sp = snapshot_.registers[kStackPointer];
+    const auto size = snapshot_.stack.size();
+    if (late()) return false;
+    if (address >= sp && size >= sizeof *word && address - sp <= size - sizeof *word) {
+      std::memcpy(word, snapshot_.stack.data() + (address - sp), sizeof *word);
+      return true;
+    }
+    if (address >= sp && address - sp < (std::uint64_t{1} << 23)) ran_out_ = true;
+    return false;
+  }
+
+  int take(std::uint64_t pc, bool exact) {
+    if (out_.frames.size() >= kMostFrames) {
+      why(fmt::format("only the innermost {} frames are told", kMostFrames));
+      return DWARF_CB_ABORT;
+    }
+    if (late()) {
+      why("there was no time for more");
+      return DWARF_CB_ABORT;
+    }
+    // A return address stands behind the call, which may be the function's last instruction.
+    const auto at = exact ? pc : pc - 1;
+    Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
+    void** own = nullptr;
+    if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    if (own == nullptr || *own == nullptr) {
+      add({describe(at)});
+      return DWARF_CB_OK;
+    }
+    const Module& module = *static_cast<Module*>(*own);
+    const auto address = at - module.bias;
+    auto frames = names_.at(reported, at, address, module.map->file);
+    for (auto& frame : frames) {
+      frame.binary = module.map->name;
+      frame.address = address;
+    }
+    add(std::move(frames));
+    return DWARF_CB_OK;
+  }
+
+  void add(std::vector<StackFrame> frames) {
+    for (auto& frame : frames) {
+      if (out_.frames.size() >= kMostFrames) return;
+      if (frame.function.empty()) ++nameless_;
+      out_.frames.push_back(std::move(frame));
+    }
+  }
+
+  // Code of no file that we can read.
+  StackFrame describe(std::uint64_t pc) const {
+    StackFrame frame;
+    frame.address = pc;
+    for (const auto& map : snapshot_.maps) {
+      if (pc < map.start || pc >= map.end) continue;
+      frame.binary = map.name;
+      frame.address = pc - map.start + map.offset;
+    }
+    return frame;
+  }
+
+  void only_the_instruction() {
+    if (out_.frames.empty()) add({describe(snapshot_.registers[kInstruction])});
+  }
+
+  void tell_end(const std::string& reason) {
+    if (ran_out_) {
+      why(fmt::format("the stack is deeper than the {} bytes that were copied", snapshot_.stack.size()));
+    } else if (late()) {
+      why("there was no time for more");
+    } else if (out_.frames.empty() || !is_outermost(out_.frames.back().function)) {
+      why("frames further out can't be told: " + reason);
+    }
+  }
+
+  static bool is_outermost(const std::string& name) {
+    return name == "_start" || name == "clone3" || name == "__clone3" || name == "clone" || name == "__clone" || name == "runtime.goexit" ||
+           name == "runtime.goexit.abi0" || name == "runtime.mstart" || name == "runtime.rt0_go" || name == "runtime.rt0_go.abi0";
+  }
+
+  // ---- what libdw calls ----
+  static int find_elf(Dwfl_Module*, void** own, const char*, Dwarf_Addr, char** file_name, Elf** elf) {
+    auto& module = *static_cast<Module*>(*own);
+    // Read, not mapped: a file that shrinks under us must give an error and not SIGBUS.
+    *elf = elf_begin(module.fd.get(), ELF_C_READ, nullptr);
+    *file_name = ::strdup(module.map->file.c_str());
+    return -1;
+  }
+  static int find_debug_file(Dwfl_Module*, void** own, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char** file_name) {
+    auto& module = *static_cast<Module*>(*own);
+    if (!module.looked_for_debug_file) {
+      module.looked_for_debug_file = true;
+      if (const auto file = ElfFile::open(module.map->file); file) module.debug_file = file->debug_path();
+    }
+    if (module.debug_file.empty()) return -1;
+    const int fd = ::open(module.debug_file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) *file_name = ::strdup(module.debug_file.c_str());
+    return fd;
+  }
+  static int no_section(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, GElf_Word, const GElf_Shdr*, Dwarf_Addr*) { return -1; }
+
+  static pid_t next_thread(Dwfl*, void* self, void** state) {
+    if (*state != nullptr) return 0;
+    *state = self;
+    return kThread;
+  }
+  static bool get_thread(Dwfl*, pid_t, void* self, void** state) {
+    *state = self;
+    return true;
+  }
+  static bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* self) { return static_cast<Unwinder*>(self)->read(address, word); }
+  static bool set_registers(Dwfl_Thread* thread, void* self) {
+    const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
+    Dwarf_Word words[17];
+    std::copy(registers.begin(), registers.end(), words);
+    dwfl_thread_state_register_pc(thread, words[kInstruction]);
+    return dwfl_thread_state_registers(thread, 0, 17, words);
+  }
+  static int on_frame(Dwfl_Frame* frame, void* self) {
+    Dwarf_Addr pc = 0;
+    bool exact = false;
+    if (!dwfl_frame_pc(frame, &pc, &exact)) return DWARF_CB_ABORT;
+    return static_cast<Unwinder*>(self)->take(pc, exact);
+  }
+
+  const Snapshot& snapshot_;
+  const std::int64_t until_ns_;
+  std::vector<Module> modules_;
+  std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // its modules' files are open as long
+  FrameNames names_;
+  Unwound out_;
+  std::size_t nameless_ = 0;
+  bool ran_out_ = false;
+};
+
+const Dwfl_Callbacks Unwinder::kCallbacks = {find_elf, find_debug_file, no_section, nullptr};
+const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread, get_thread, read_memory, set_registers, nullptr, nullptr};
+
+}  // namespace
+
+Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns) {
+  // libdw keeps some things for the whole process.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  elf_version(EV_CURRENT);
+  return Unwinder(snapshot, limit_ns).run();
+}
+
+}  // namespace rose::symbols

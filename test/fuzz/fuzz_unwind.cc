@@ -1,0 +1,40 @@
+// The copy of a thread of a process that somebody else wrote, with a file of its: no bytes may lead the unwinder out of them, or keep it.
+// 17 registers, 4 maps (where it is, of which file), a stack up to its half, the file.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/fd.h"
+#include "symbols/unwind.h"
+
+using namespace rose::symbols;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kMaps = 4, kHead = 17 * 8 + kMaps * 24;
+  if (size < kHead) return 0;
+  Snapshot snapshot;
+  std::memcpy(snapshot.registers.data(), data, 17 * 8);
+  const std::size_t stack = std::min<std::size_t>((size - kHead) / 2, 4096);
+  snapshot.stack.assign(data + kHead, data + kHead + stack);
+  const rose::Fd file(::memfd_create("rose-fuzz", MFD_CLOEXEC));
+  if (!file) std::abort();
+  for (std::size_t done = kHead + stack; done < size;) {
+    const ssize_t wrote = ::write(file.get(), data + done, size - done);
+    if (wrote <= 0) std::abort();
+    done += static_cast<std::size_t>(wrote);
+  }
+  for (std::size_t i = 0; i < kMaps; ++i) {
+    std::uint64_t words[3];
+    std::memcpy(words, data + 17 * 8 + i * 24, sizeof words);
+    snapshot.maps.push_back({words[0], words[1], words[2] >> 1, (words[2] & 1) != 0 ? fmt::format("/proc/self/fd/{}", file.get()) : "", "/bin/fuzz"});
+  }
+  const auto told = unwind(snapshot, 1'000'000'000);
+  if (told.frames.empty() || told.frames.size() > kMostFrames) std::abort();
+  return 0;
+}

@@ -1,0 +1,75 @@
+// Threads that make calls from known functions, over frames that no frame pointer links: stack_victim THREADS TIMES FOLDER. Each
+// thread writes TIMES times to a file of its own, by one of two ways.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stacks {
+
+volatile int sink = 0;
+
+static inline __attribute__((always_inline)) long put_line(int fd, const char* text) {
+  const long wrote = ::write(fd, text, std::strlen(text));  // stack: write
+  sink = sink + 1;
+  return wrote;
+}
+
+class Store {
+ public:
+  explicit Store(int fd) : fd_(fd) {}
+  __attribute__((noinline)) long append(const std::string& text) {
+    char room[256];
+    std::snprintf(room, sizeof room, "%s\n", text.c_str());
+    const long wrote = put_line(fd_, room);  // stack: put_line
+    sink = sink + room[0];
+    return wrote;
+  }
+
+ private:
+  int fd_;
+};
+
+extern "C" __attribute__((noinline)) void checkpoint(int n) { sink = sink + n; }
+
+__attribute__((noinline)) long even_way(Store& store, int n) {
+  checkpoint(n);
+  const long wrote = store.append("even " + std::to_string(n));  // stack: even
+  sink = sink + 1;
+  return wrote;
+}
+
+__attribute__((noinline)) long odd_way(Store& store, int n) {
+  const long wrote = store.append("odd " + std::to_string(n));  // stack: odd
+  sink = sink + 2;
+  return wrote;
+}
+
+__attribute__((noinline)) void work(int number, int times, const std::string& folder) {
+  const std::string path = folder + "/lines." + std::to_string(number);
+  Store store(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  for (int i = 0; i < times; ++i) {
+    const long wrote = number % 2 == 0 ? even_way(store, i) : odd_way(store, i);  // stack: work
+    if (wrote < 0) std::printf("%d fails: %s\n", number, std::strerror(errno));
+  }
+  sink = sink + 1;
+}
+
+}  // namespace stacks
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::vector<std::thread> threads;
+  for (int i = 1; i < std::atoi(argv[1]); ++i) threads.emplace_back(stacks::work, i, std::atoi(argv[2]), std::string(argv[3]));
+  stacks::work(0, std::atoi(argv[2]), argv[3]);
+  for (auto& thread : threads) thread.join();
+  std::puts("done");
+  return 0;
+}

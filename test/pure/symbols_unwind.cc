@@ -1,0 +1,116 @@
+// Frames of a copy of a thread: of this very program, and of copies that were cut short or that make no sense.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "symbols/unwind.h"
+
+using namespace rose::symbols;
+
+namespace {
+
+Snapshot taken;
+
+// Registers and stack of whoever calls this, which must not be inlined.
+__attribute__((noinline)) void take_snapshot() {
+  auto& r = taken.registers;
+  asm volatile(
+      "mov %%rbx, 24(%0)\n mov %%rbp, 48(%0)\n mov %%rsp, 56(%0)\n mov %%r12, 96(%0)\n mov %%r13, 104(%0)\n"
+      "mov %%r14, 112(%0)\n mov %%r15, 120(%0)\n lea 0(%%rip), %%rax\n mov %%rax, 128(%0)"
+      :
+      : "r"(r.data())
+      : "rax", "memory");
+  const auto* from = reinterpret_cast<const std::uint8_t*>(r[7]);
+  taken.stack.assign(from, from + 8192);
+}
+
+std::vector<Mapping> own_maps() {
+  std::vector<Mapping> maps;
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) {
+    Mapping map;
+    char rights[5] = {}, path[512] = {};
+    unsigned long start = 0, end = 0, offset = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %511s", &start, &end, rights, &offset, path) < 4 || rights[2] != 'x') continue;
+    map.start = start, map.end = end, map.offset = offset;
+    if (path[0] == '/') map.name = path, map.file = path;
+    maps.push_back(map);
+  }
+  return maps;
+}
+
+volatile int sink = 0;
+
+}  // namespace
+
+// Not in the unnamed namespace: named in the symbol table.
+__attribute__((noinline)) void unwind_third() {
+  take_snapshot();
+  sink = sink + 1;
+}
+__attribute__((noinline)) void unwind_second(int n) {
+  if (n > 0) unwind_second(n - 1);
+  else unwind_third();
+  sink = sink + 1;
+}
+__attribute__((noinline)) void unwind_first() {
+  unwind_second(2);
+  sink = sink + 1;
+}
+
+TEST_CASE("frames of this program, innermost first") {
+  taken = {};
+  unwind_first();
+  taken.maps = own_maps();
+  const auto told = unwind(taken);
+  std::string text = told.incomplete;
+  for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+  INFO(text);
+  REQUIRE(told.frames.size() >= 6);
+  CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
+  CHECK(told.frames[1].function == "unwind_third()");
+  for (int i = 2; i < 5; ++i) CHECK(told.frames[static_cast<std::size_t>(i)].function == "unwind_second(int)");
+  CHECK(told.frames[5].function == "unwind_first()");
+  CHECK(told.frames[5].binary.find("pure_symbols") != std::string::npos);
+}
+
+TEST_CASE("a copy that was cut short says so") {
+  taken = {};
+  unwind_first();
+  taken.maps = own_maps();
+  taken.stack.resize(64);
+  const auto told = unwind(taken);
+  CHECK(told.incomplete.find("deeper than the 64 bytes") != std::string::npos);
+  REQUIRE(!told.frames.empty());
+  CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
+}
+
+TEST_CASE("without maps, or with files that are gone, there is one frame and a word") {
+  taken = {};
+  unwind_first();
+  auto told = unwind(taken);
+  REQUIRE(told.frames.size() == 1);
+  CHECK(told.incomplete.find("memory map is not known") != std::string::npos);
+  taken.maps = own_maps();
+  for (auto& map : taken.maps) map.file = "/nonexistent";
+  told = unwind(taken);
+  REQUIRE(told.frames.size() == 1);
+  CHECK(told.frames[0].binary.find("pure_symbols") != std::string::npos);
+  CHECK(told.incomplete.find("can be read") != std::string::npos);
+}
+
+TEST_CASE("maps that overlap or wrap around do no harm") {
+  taken = {};
+  unwind_first();
+  const auto maps = own_maps();
+  taken.maps = maps;
+  for (auto map : maps) {
+    map.start -= 4096;
+    taken.maps.push_back(map);
+    map.start = ~std::uint64_t{0} - 4095;
+    map.end = ~std::uint64_t{0};
+    taken.maps.push_back(map);
+  }
+  CHECK(unwind(taken).frames.size() <= kMostFrames);
+}
