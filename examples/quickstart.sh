@@ -13,7 +13,7 @@ fi
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
 # Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors.
-jobs=$((2 * $(nproc)))
+jobs=$((4 * $(nproc)))
 [ "$jobs" -le 8 ] || jobs=8
 
 step "packages"

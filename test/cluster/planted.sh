@@ -12,7 +12,7 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\n' >> "$case/rose.toml"; fi
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\nsimplify = false\n' >> "$case/rose.toml"; fi
   expect 0 ./run-all --no-blind --no-control "$case"
   sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'
   says out "^| \[$case\].* yes |$"

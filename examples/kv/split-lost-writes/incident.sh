@@ -1,5 +1,5 @@
 #!/bin/sh
-# Routing between n1 and the other two breaks for 5 seconds, in both directions; clients still reach all three.
+# Routing between n1 and the other two breaks for 4 seconds, in both directions; clients still reach all three.
 set -u
 
 # routes add|del: in each node, where the other side's packets go
@@ -20,6 +20,6 @@ done
 # Interrupted in between, mend what was broken.
 trap 'routes del 2>/dev/null; exit 1' HUP INT TERM
 routes add
-sleep 5 &
+sleep 4 &
 wait $!
 routes del
