@@ -210,7 +210,7 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
   const auto [low, high] = diagnosis.tally.interval();
   const std::string comment =
       fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
-                  diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnosis.words);
+                  diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnose::in_words(diagnosis));
   return write_file(file, schedule::to_toml(*diagnosis.found, comment), 0644);
 }
 

@@ -4,9 +4,9 @@
 
 namespace rose::diagnose {
 
-std::string places_in_words(const schedule::Schedule& schedule, CodeMap* code) {
+std::vector<std::string> places_in_words(const schedule::Schedule& schedule, CodeMap* code) {
   if (code == nullptr) return {};
-  std::string text;
+  std::vector<std::string> sentences;
   std::set<std::string> told;
   for (const schedule::Fault& fault : schedule.faults)
     for (const schedule::Condition& condition : fault.when) {
@@ -17,10 +17,10 @@ std::string places_in_words(const schedule::Schedule& schedule, CodeMap* code) {
       for (const CodePlace& place : *places) {
         if (place.offset != *condition.offset) continue;
         const char* what = place.kind == PlaceKind::other ? "is the instruction" : "is where it calls";
-        text += fmt::format("{}{} {} {}.", text.empty() ? "" : "\n", where, what, place.name);
+        sentences.push_back(fmt::format("{} {} {}.", where, what, place.name));
       }
     }
-  return text;
+  return sentences;
 }
 
 }  // namespace rose::diagnose

@@ -29,8 +29,8 @@ class CodeMap {
   [[nodiscard]] virtual Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) = 0;
 };
 
-// What stands at the offsets that the schedule names, a sentence a line: "store+0x4f is where it calls write@plt."; ""
-// when it names none, or nothing is known of them. `code` may be nullptr.
-[[nodiscard]] std::string places_in_words(const schedule::Schedule& schedule, CodeMap* code);
+// What stands at the offsets that the schedule names, a sentence each: "store+0x4f is where it calls write@plt."; none of those that
+// nothing is known of. `code` may be nullptr.
+[[nodiscard]] std::vector<std::string> places_in_words(const schedule::Schedule& schedule, CodeMap* code);
 
 }  // namespace rose::diagnose

@@ -129,6 +129,14 @@ struct Tried {
   std::string note;  // why it was tried and what it showed
 };
 
+// What there is to say of the schedule that was found, a sentence or more each.
+struct Remarks {
+  std::vector<std::string> places;     // what stands at the offsets that it names
+  std::string rate;                    // how often the bug then shows
+  std::vector<std::string> doubts;     // what speaks against it
+  std::vector<std::string> simpler;    // what was left out
+};
+
 struct Diagnosis {
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
   bool target_reached = false;
@@ -143,11 +151,14 @@ struct Diagnosis {
   schedule::Tally tested; // the test's
   schedule::Tally tally;  // the rate's: of rate_runs; of the test's where no run was left for them
   std::optional<schedule::Schedule> found;  // the best, also below the target
-  std::string words;      // what must happen, in which order, on which node
+  Remarks remarks;
   std::string reason;     // one sentence, also when nothing was found
   Plan plan;
   std::vector<Tried> tried;
 };
+
+// What must happen, in which order, on which node, and the remarks, as lines; "" when nothing was found.
+[[nodiscard]] std::string in_words(const Diagnosis& diagnosis);
 
 struct Progress {
   int level = 1;

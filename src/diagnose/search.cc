@@ -692,7 +692,7 @@ class Search {
       if (!rate_told_) d_.tested = d_.tally = lead.tally;
       d_.confirm_runs = d_.tested.runs();
       d_.found = lead.schedule;
-      d_.words = words(lead);
+      d_.remarks = remarks(lead);
       const std::string rate = rate_told_ ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
                                                               d_.tally.conclusive(), percent(d_.tally.rate()))
                                                 : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced, d_.tally.conclusive(),
@@ -747,26 +747,21 @@ class Search {
     return why;
   }
 
-  std::string words(const Lead& lead) const {
-    std::string text = schedule::in_words(lead.schedule);
-    while (text.ends_with('\n')) text.pop_back();
-    if (const std::string places = places_in_words(lead.schedule, inputs_.code); !places.empty()) text += "\n" + places;
+  Remarks remarks(const Lead& lead) const {
+    Remarks told;
+    told.places = places_in_words(lead.schedule, inputs_.code);
     const auto [low, high] = d_.tally.interval();
-    text += fmt::format("\nThe bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
-                        d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
-    if (d_.control_runs > 0) text += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
+    told.rate = fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
+                            d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
+    if (d_.control_runs > 0) told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
     if (const std::string why = consequence(lead.schedule); !why.empty())
-      text += fmt::format("\nBut in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did not show the bug; "
-                          "if the oracle asks for this consequence itself, it proves nothing.", why);
+      told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
+                                        "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
     if (dropped_ > 0)
-      text += fmt::format("\nIt shows without {} other fault{} of the dump, so {} left out.", dropped_, dropped_ == 1 ? "" : "s",
-                          dropped_ == 1 ? "that one was" : "those were");
-    if (!changes_.empty()) {
-      text += "\nMade simpler at the same rate: ";
-      for (std::size_t i = 0; i < changes_.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : "; ", changes_[i]);
-      text += ".";
-    }
-    return text;
+      told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", dropped_,
+                                         dropped_ == 1 ? "" : "s", dropped_ == 1 ? "that one was" : "those were"));
+    if (!changes_.empty()) told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(changes_, "; ")));
+    return told;
   }
 
   const Inputs& inputs_;

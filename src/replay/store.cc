@@ -58,7 +58,7 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"oracle_ns", result.oracle_ns},
                {"backend", run.backend},
                {"workload", command_json(run.workload)},
-               {"faults", Json::parse(schedule::outcomes_json(result.faults))}};
+               {"faults", schedule::outcomes_json(result.faults)}};
   if (!result.shown.empty()) json["shown"] = result.shown;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
@@ -222,7 +222,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
       run.result.oracle_ns = json.value("oracle_ns", std::int64_t{0});
       run.result.shown = json.value("shown", std::vector<std::string>{});
       run.backend = json.value("backend", run.backend);
-      Result<std::vector<schedule::FaultOutcome>> faults = schedule::parse_outcomes(json.at("faults").dump());
+      Result<std::vector<schedule::FaultOutcome>> faults = schedule::outcomes_from(json.at("faults"));
       if (!faults) throw std::runtime_error(faults.error().message);
       run.result.faults = *std::move(faults);
     } catch (const std::exception& e) {

@@ -55,17 +55,11 @@ std::string mini_bar(const schedule::Tally& tally) {
                      percent(tally.rate()), 40 * tally.rate());
 }
 
-// What the diagnosis says beyond the steps; the rate has a place of its own.
-std::string remarks_html(const diagnose::Diagnosis& diagnosis) {
-  const std::string steps = schedule::in_words(*diagnosis.found);
-  std::string_view rest = diagnosis.words;
-  if (rest.starts_with(steps)) rest.remove_prefix(steps.size());
+// Beyond the steps; the rate has a place of its own.
+std::string remarks_html(const diagnose::Remarks& remarks) {
   std::string out;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (!line.empty() && !line.starts_with("The bug then shows")) out += fmt::format("<p>{}</p>\n", cell(line));
-  }
+  for (const auto* sentences : {&remarks.places, &remarks.doubts, &remarks.simpler})
+    for (const std::string& sentence : *sentences) out += fmt::format("<p>{}</p>\n", cell(sentence));
   return out;
 }
 
@@ -267,7 +261,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   body += fmt::format("<p class=\"lead\">{}{}</p>\n", badge(schedule::verdict_name(diagnosis.verdict), tone_of(diagnosis.verdict, true)),
                       cell(diagnosis.reason));
   if (diagnosis.found) {
-    body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis);
+    body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis.remarks);
     body += "<h3>How often the bug shows then</h3>\n" + rate_bar(diagnosis.tally, report.target_rate);
     body += rate_sentence(diagnosis.tally);
   }

@@ -34,22 +34,12 @@ std::string fact(std::string_view value, std::string_view name) {
   return fmt::format("<div><b>{}</b><span>{}</span></div>\n", escape(value), escape(name));
 }
 
-// Several lines that may be numbered "1. ": a list of steps.
 std::string steps_html(const schedule::Schedule& schedule) {
+  const std::vector<std::string> steps = schedule::steps_in_words(schedule);
   std::string out = "<ol class=\"steps\">\n";
-  std::string text = schedule::in_words(schedule);
-  std::size_t number = 0;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    std::string_view line = std::string_view(text).substr(start, end - start);
-    start = end + 1;
-    const std::string prefix = fmt::format("{}. ", ++number);
-    if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
-    if (number > kMostRows) continue;
-    out += fmt::format("<li>{}</li>\n", cell(line));
-  }
-  if (number > kMostRows) out += fmt::format("<li>and {} more</li>\n", number - kMostRows);
+  for (std::size_t i = 0; i < std::min(steps.size(), kMostRows); ++i) out += fmt::format("<li>{}</li>\n", cell(steps[i]));
+  if (steps.empty()) out += "<li>no fault</li>\n";
+  if (steps.size() > kMostRows) out += fmt::format("<li>and {} more</li>\n", steps.size() - kMostRows);
   return out + "</ol>\n";
 }
 

@@ -130,7 +130,7 @@ Json replay_object(const ReplayReport& report) {
                     {"seconds", run.seconds},
                     {"directory", text_or_null(run.directory.string())},
                     {"workload", text_or_null(i < report.workloads.size() ? report.workloads[i] : "")},
-                    {"faults", Json::parse(schedule::outcomes_json(run.faults))}});
+                    {"faults", schedule::outcomes_json(run.faults)}});
   }
   Json json = {{"verdict", schedule::verdict_name(report.verdict)},
                {"rate", report.tally.rate()},

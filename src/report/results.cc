@@ -102,7 +102,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                {"rate", diagnosis.tally.rate()},
                {"interval", interval_json(diagnosis.tally)},
                {"schedule", text_or_null(report.schedule_path)},
-               {"words", diagnosis.words},
+               {"words", diagnose::in_words(diagnosis)},
                {"discarded_share", diagnosis.plan.discarded_share},
                {"seconds", report.seconds},
                {"target_reached", diagnosis.target_reached},
@@ -145,7 +145,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(diagnosis.verdict), printable(diagnosis.reason));
   if (diagnosis.found) {
-    out += "\nwhat must happen:\n" + indented(diagnosis.words, "  ");
+    out += "\nwhat must happen:\n" + indented(diagnose::in_words(diagnosis), "  ");
     out += fmt::format("\nschedule: {}\n", printable(report.schedule_path));
   }
   const std::vector<NextStep> steps = next_steps(report);

@@ -111,17 +111,16 @@ FaultOutcome fault_from(const Json& json) {
 
 }  // namespace
 
-std::string outcomes_json(const std::vector<FaultOutcome>& outcomes) {
+Json outcomes_json(const std::vector<FaultOutcome>& outcomes) {
   Json all = Json::array();
   for (const FaultOutcome& outcome : outcomes) all.push_back(to_json(outcome));
-  // Paths may hold bytes that are not UTF-8.
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all;
 }
 
-Result<std::vector<FaultOutcome>> parse_outcomes(std::string_view json) {
+Result<std::vector<FaultOutcome>> outcomes_from(const Json& json) {
   std::vector<FaultOutcome> outcomes;
   try {
-    for (const Json& fault : Json::parse(json)) outcomes.push_back(fault_from(fault));
+    for (const Json& fault : json) outcomes.push_back(fault_from(fault));
   } catch (const Json::exception& e) {
     return fail(ErrorKind::input, fmt::format("not a record of faults: {}", e.what()));
   }

@@ -1,8 +1,7 @@
 // The record form of what became of a schedule's faults in one run: a JSON array that people and machines read.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "base/result.h"
@@ -10,8 +9,8 @@
 
 namespace rose::schedule {
 
-[[nodiscard]] std::string outcomes_json(const std::vector<FaultOutcome>& outcomes);
+[[nodiscard]] nlohmann::ordered_json outcomes_json(const std::vector<FaultOutcome>& outcomes);
 // Reads it back; fields that an older rose did not write stay empty.
-[[nodiscard]] Result<std::vector<FaultOutcome>> parse_outcomes(std::string_view json);
+[[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const nlohmann::ordered_json& json);
 
 }  // namespace rose::schedule

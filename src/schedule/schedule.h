@@ -167,7 +167,9 @@ struct Schedule {
 
 // One sentence in plain words: "cut n1 off from n2 and n3 for 12s, 5s after the workload began".
 [[nodiscard]] std::string in_words(const Fault& fault);
-// What must happen, in which order, on which node; one line a fault.
+// What must happen, in which order, on which node: a sentence a fault; alternatives that differ in their node only are one.
+[[nodiscard]] std::vector<std::string> steps_in_words(const Schedule& schedule);
+// The same as lines, numbered if there are several.
 [[nodiscard]] std::string in_words(const Schedule& schedule);
 
 // Equal for schedules that do the same: the key of a diagnosis record.

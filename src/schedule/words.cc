@@ -292,8 +292,7 @@ std::string in_words(const Fault& fault) {
   return words(fault, [](const std::string& id) { return fmt::format("'{}'", id); });
 }
 
-std::string in_words(const Schedule& schedule) {
-  if (schedule.faults.empty()) return "no fault";
+std::vector<std::string> steps_in_words(const Schedule& schedule) {
   // Alternatives that differ in their node only are one step.
   std::vector<std::vector<std::size_t>> steps;
   for (const std::size_t i : order(schedule)) {
@@ -311,7 +310,7 @@ std::string in_words(const Schedule& schedule) {
         if (schedule.faults[at].id == id) return fmt::format("step {}", i + 1);
     return fmt::format("'{}'", id);
   };
-  std::string text;
+  std::vector<std::string> told;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Fault fault = schedule.faults[steps[i].front()];
     std::string step;
@@ -328,8 +327,17 @@ std::string in_words(const Schedule& schedule) {
       step = words(fault, step_of);
       if (!others.empty()) step += fmt::format(" (this or {}, whichever comes first)", enumerate(others));
     }
-    text += steps.size() == 1 ? step : fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, step);
+    told.push_back(std::move(step));
   }
+  return told;
+}
+
+std::string in_words(const Schedule& schedule) {
+  if (schedule.faults.empty()) return "no fault";
+  const std::vector<std::string> steps = steps_in_words(schedule);
+  if (steps.size() == 1) return steps.front();
+  std::string text;
+  for (std::size_t i = 0; i < steps.size(); ++i) text += fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, steps[i]);
   return text;
 }
 

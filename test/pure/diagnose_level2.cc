@@ -165,7 +165,7 @@ TEST_CASE("level 2: a crash right after a function") {
   CHECK(functions_of(d.found->faults.at(0)) == std::vector<std::string>{"applyLog"});
   CHECK(d.found->faults[0].group.empty());
   CHECK(tried_at(d, 2) == 1);
-  CHECK(d.words.find("applyLog") != std::string::npos);
+  CHECK(in_words(d).find("applyLog") != std::string::npos);
 }
 
 TEST_CASE("level 2: a crash that needs two functions in their order") {

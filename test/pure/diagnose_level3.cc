@@ -122,7 +122,7 @@ TEST_CASE("level 3: the crash comes at a place inside the last function of its c
   CHECK(fault.when.back().offset == kFlush);
   CHECK_FALSE(fault.before);
   CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
-  CHECK(d.words.find("store+0x20 is where it calls flush_log.") != std::string::npos);
+  CHECK(in_words(d).find("store+0x20 is where it calls flush_log.") != std::string::npos);
   CHECK(d.schedules <= 10);
   CHECK_FALSE(noted(d, "level 3"));
   bool said = false;

@@ -67,8 +67,8 @@ TEST_CASE("a partition is found at once and confirmed as often as it takes") {
   CHECK(d.tally.rate() == 1.0);
   REQUIRE(d.found);
   CHECK(partitioned(*d.found));
-  CHECK(d.words.find("n1") != std::string::npos);
-  CHECK(d.words.find("10 of 10") != std::string::npos);
+  CHECK(in_words(d).find("n1") != std::string::npos);
+  CHECK(in_words(d).find("10 of 10") != std::string::npos);
   REQUIRE(progress.size() == static_cast<std::size_t>(d.runs));
   CHECK(progress[0].doing.find("control") != std::string::npos);
   CHECK(progress[2].doing.find("confirming, run 1") != std::string::npos);
@@ -93,7 +93,7 @@ TEST_CASE("what is found is told before it is made simpler") {
     CHECK(partitioned(*p.found->found));
     CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // as it was found
     CHECK(p.found->tally.reproduced == 8);
-    CHECK(p.found->words.find("8 of 8") != std::string::npos);
+    CHECK(in_words(*p.found).find("8 of 8") != std::string::npos);
     CHECK(p.runs_left <= 40 + 2 * config.diagnose.confirm_runs);  // not all that max_runs leaves
   });
   REQUIRE(d);
@@ -187,7 +187,7 @@ TEST_CASE("a bug that shows in 60 % is kept, the search goes on, and the best is
   CHECK(d.tally.conclusive() == 10);  // the reported rate deserves all its runs
   CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
   CHECK(d.reason.find("80 %") != std::string::npos);
-  CHECK_FALSE(d.words.empty());
+  CHECK_FALSE(in_words(d).empty());
   CHECK(d.schedules >= 3);  // went on after the flaky one
   CHECK(d.level == 1);
 }
@@ -394,10 +394,10 @@ TEST_CASE("a schedule of nothing but a symptom is reported as such") {
   };
   const Diagnosis symptom = found_by(FaultKind::crash);
   REQUIRE(symptom.target_reached);
-  CHECK(symptom.words.find("a consequence, not a cause") != std::string::npos);
+  CHECK(in_words(symptom).find("a consequence, not a cause") != std::string::npos);
   const Diagnosis cause = found_by(FaultKind::syscall);
   REQUIRE(cause.target_reached);
-  CHECK(cause.words.find("consequence") == std::string::npos);
+  CHECK(in_words(cause).find("consequence") == std::string::npos);
 }
 
 TEST_CASE("max_runs is kept in every phase") {
@@ -467,7 +467,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.found->faults[0].when.at(0).elapsed_ns == 12 * kSecond);
     CHECK(d.schedules == 1);
     CHECK(d.tally.reproduced == 10);  // its own runs, not those of the larger one
-    CHECK(d.words.find("2 other faults") != std::string::npos);
+    CHECK(in_words(d).find("2 other faults") != std::string::npos);
   }
   SECTION("all are needed") {
     // In their order and times, each of them.
@@ -515,8 +515,8 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.target_reached);
     REQUIRE(d.found->faults.size() == 1);
     CHECK(d.found->faults[0].duration_ns == 5 * kSecond);
-    CHECK(d.words.find("2 other faults") != std::string::npos);
-    CHECK(d.words.find("simpler") == std::string::npos);
+    CHECK(in_words(d).find("2 other faults") != std::string::npos);
+    CHECK(in_words(d).find("simpler") == std::string::npos);
   }
   SECTION("what became simpler is said") {
     Cluster cluster([](const Schedule& s, int) {
@@ -527,7 +527,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
-    CHECK(d.words.find("pause-n2 lasts 3s instead of 5s") != std::string::npos);
+    CHECK(in_words(d).find("pause-n2 lasts 3s instead of 5s") != std::string::npos);
   }
   SECTION("never with more runs than a fixed share") {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty()), {}, {}}; });
@@ -661,7 +661,7 @@ TEST_CASE("a found schedule is written and read back the same") {
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
   REQUIRE(d.found);
-  const Result<Schedule> back = schedule::parse_schedule(schedule::to_toml(*d.found, d.words), "schedule.toml");
+  const Result<Schedule> back = schedule::parse_schedule(schedule::to_toml(*d.found, in_words(d)), "schedule.toml");
   REQUIRE(back);
   CHECK(schedule::fingerprint(*back) == schedule::fingerprint(*d.found));
 }

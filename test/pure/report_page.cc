@@ -159,7 +159,7 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     diagnosis.confirm_runs = 10;
     diagnosis.tally = {9, 1, 0};
     diagnosis.reason = "the schedule reproduces the bug in 9 of 10 confirming runs (90 %)";
-    diagnosis.words = schedule::in_words(*diagnosis.found) + "\nThe bug then shows in 9 of 10 runs.";
+    diagnosis.remarks.rate = "The bug then shows in 9 of 10 runs.";
     diagnosis.plan.failures = 4181;
     diagnosis.plan.discarded_share = 0.998;
     diagnosis.plan.discarded = {{"benign: in the profile too", 4100}, {"connection errors that the partition explains", 72}};
@@ -470,7 +470,8 @@ TEST_CASE("hostile names stay text", "[page]") {
     }
     story.incident.meta.trigger = evil;
     story.incident.meta.addresses.push_back(evil + "=" + evil);
-    story.diagnosis.reason = story.diagnosis.words = evil;
+    story.diagnosis.reason = story.diagnosis.remarks.rate = evil;
+    story.diagnosis.remarks.places = story.diagnosis.remarks.doubts = story.diagnosis.remarks.simpler = {evil};
     story.diagnosis.plan.notes = {evil};
     story.diagnosis.plan.discarded[0].why = story.diagnosis.plan.candidates[0].why = evil;
     for (diagnose::Tried& tried : story.diagnosis.tried) tried.note = evil;
