@@ -137,12 +137,14 @@ std::string dump_section(const diagnose::Plan& plan) {
 
 // --- logs
 
+constexpr std::size_t kMostLogs = 600'000;  // bytes of them
+
 // The failure's log beside the run's, with the faults between the run's lines.
 std::string logs_section(const std::vector<logs::Beside>& all, const schedule::RunResult& run) {
   std::string out;
   std::size_t bytes = 0;
   for (const logs::Beside& node : all) {
-    if (bytes > kText || node.rows.empty()) continue;
+    if (bytes > kMostLogs || node.rows.empty()) continue;
     const std::size_t begin = out.size();
     out += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"beside\"><thead><tr><th class=\"n\">s</th><th>the failure</th>"
                        "<th class=\"n\">s</th><th>run {}</th></tr></thead><tbody>\n", cell(node.node), run.number);
