@@ -57,7 +57,7 @@ std::string in_short(const schedule::Frame& frame) {
   return text;
 }
 
-Json stack_json(const std::string& fault, const schedule::Stack& stack, int run) {
+Json stack_of_run(const std::string& fault, const schedule::Stack& stack, int run) {
   Json frames = Json::array();
   for (const schedule::Frame& frame : stack.frames)
     frames.push_back({{"function", text_or_null(frame.function)},
@@ -76,7 +76,7 @@ Json stacks_json(const ReplayReport& report) {
     for (const RunResult& run : report.runs) {
       for (const schedule::FaultOutcome& outcome : run.faults)
         for (const schedule::Stack& stack : outcome.stacks)
-          if (outcome.id == fault.id) stacks.push_back(stack_json(fault.id, stack, run.number));
+          if (outcome.id == fault.id) stacks.push_back(stack_of_run(fault.id, stack, run.number));
       if (stacks.size() > all) break;
     }
   }
@@ -186,9 +186,12 @@ std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome) 
   if (outcome.stacks.empty()) return {};
   const schedule::Stack& stack = outcome.stacks.front();
   const auto own = std::find_if(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return !is_plumbing(frame); });
-  const auto first = own != stack.frames.end() ? own : stack.frames.begin();
+  const auto last_own = std::find_if(stack.frames.rbegin(), stack.frames.rend(), [](const auto& frame) { return !is_plumbing(frame) && frame.function != "_start"; });
+  const bool any = own != stack.frames.end() && last_own != stack.frames.rend();
+  const auto first = any ? own : stack.frames.begin();
+  const auto end = any ? last_own.base() : stack.frames.end();
   std::vector<std::string> lines;
-  for (auto frame = first; frame != stack.frames.end() && lines.size() < kShown; ++frame) lines.push_back(in_short(*frame));
+  for (auto frame = first; frame < end && lines.size() < kShown; ++frame) lines.push_back(in_short(*frame));
   const auto left = static_cast<std::size_t>(stack.frames.end() - first) - lines.size();
   if (left > 0) lines.push_back(fmt::format("{} more", plural(left, "frame")));
   if (!stack.incomplete.empty()) lines.push_back(fmt::format("({})", stack.incomplete));

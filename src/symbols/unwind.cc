@@ -93,7 +93,8 @@ class Unwinder {
       return std::move(out_);
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
-    if (ended < 0) tell_end(said());
+    // Frame pointers, for want of better, end without a word.
+    if (ended < 0 || unread_) tell_end(ended < 0 ? said() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     if (nameless_ > 0) why(nameless_ == 1 ? "1 frame has no name: install its debug symbols" : fmt::format("{} frames have no name: install their debug symbols", nameless_));
     return std::move(out_);
@@ -146,6 +147,7 @@ class Unwinder {
       std::memcpy(word, snapshot_.stack.data() + (address - sp), sizeof *word);
       return true;
     }
+    unread_ = true;
     if (address >= sp && address - sp < (std::uint64_t{1} << 23)) ran_out_ = true;
     return false;
   }
@@ -270,7 +272,7 @@ class Unwinder {
   FrameNames names_;
   Unwound out_;
   std::size_t nameless_ = 0;
-  bool ran_out_ = false;
+  bool unread_ = false, ran_out_ = false;
 };
 
 const Dwfl_Callbacks Unwinder::kCallbacks = {find_elf, find_debug_file, no_section, nullptr};

@@ -91,7 +91,7 @@ for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   ours="[f for s in j['stacks'] if s['fault'] == '$node' for f in s['frames'] if (f['function'] or '').split('(')[0].endswith(('$function', 'main'))][:2]"
   json_is "[f['function'].split('(')[0].endswith('$function') for f in $ours]" "[True, False]"
-  [ "$node" = go-stripped ] || json_is "[f['line'] is not None and 'victim.' in f['file'] for f in $ours]" "[True, True]"
+  [ "$node" = go-stripped ] || json_is "[f['line'] is not None and 'victim.' in f['file'] for f in $ours][0]" True
 done
 
 for one in "${functions[@]}"; do

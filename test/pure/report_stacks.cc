@@ -54,7 +54,7 @@ ReplayReport report_of(schedule::FaultOutcome outcome) {
 
 TEST_CASE("a stack in short begins where the program's own code does") {
   CHECK(frames_in_short(hit()) == std::vector<std::string>{"Log::append(Entry const&) at log.cc:120", "Raft::step() at raft.cc:88",
-                                                           "libplugin.so+0x99", "code made at run time, 0x7f00", "start_thread"});
+                                                           "libplugin.so+0x99", "2 frames more"});
   auto outcome = hit();
   auto& frames = outcome.stacks[0].frames;
   for (int i = 0; i < 10; ++i) frames.push_back(frames[1]);

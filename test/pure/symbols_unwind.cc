@@ -1,5 +1,9 @@
 // Frames of a copy of a thread: of this very program, and of copies that were cut short or that make no sense.
+#include <pthread.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -21,8 +25,15 @@ __attribute__((noinline)) void take_snapshot() {
       :
       : "r"(r.data())
       : "rax", "memory");
+  pthread_attr_t about;
+  void* bottom = nullptr;
+  std::size_t size = 0;
+  REQUIRE(::pthread_getattr_np(::pthread_self(), &about) == 0);
+  REQUIRE(::pthread_attr_getstack(&about, &bottom, &size) == 0);
+  ::pthread_attr_destroy(&about);
+  const auto end = reinterpret_cast<std::uint64_t>(bottom) + size;
   const auto* from = reinterpret_cast<const std::uint8_t*>(r[7]);
-  taken.stack.assign(from, from + 8192);
+  taken.stack.assign(from, from + std::min<std::uint64_t>(8192, end - r[7]));
 }
 
 std::vector<Mapping> own_maps() {
@@ -81,6 +92,9 @@ TEST_CASE("a copy that was cut short says so") {
   taken.maps = own_maps();
   taken.stack.resize(64);
   const auto told = unwind(taken);
+  std::string text = told.incomplete;
+  for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+  INFO(text);
   CHECK(told.incomplete.find("deeper than the 64 bytes") != std::string::npos);
   REQUIRE(!told.frames.empty());
   CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
