@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -34,17 +35,26 @@ class Doings {
     };
     for (const auto* kinds : {&inputs.profile->state_changes, &inputs.profile->failures})
       for (const profile::CallKind& kind : *kinds) each(kind.node, doing_of_call(kind.syscall, kind.path));
-    for (const profile::FunctionRate& rate : inputs.profile->functions) each(rate.node, rate.function + "()");
+    for (const profile::FunctionRate& rate : inputs.profile->functions)
+      if (rate.count > 0) each(rate.node, rate.function + "()");
+    all_.resize(inputs.config->nodes.size());
+    for (const std::vector<bool>& by : nodes_)
+      for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += by[i] ? weight(by) : 0;
   }
 
   [[nodiscard]] std::uint32_t of(const std::string& doing) { return numbers_.try_emplace(doing, static_cast<std::uint32_t>(numbers_.size())).first->second; }
   [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
   // Which nodes do it.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
+  // What few nodes do tells them apart.
+  static double weight(const std::vector<bool>& by) { return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true))); }
+  // Of all that a node does.
+  [[nodiscard]] double all(std::size_t node) const { return all_[node]; }
 
  private:
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::vector<bool>> nodes_;
+  std::vector<double> all_;
 };
 
 struct Host {
@@ -116,16 +126,24 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       }
       ++told;
       const std::vector<bool>& by = doings.nodes(doing);
-      const double weight = 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
+      const double weight = Doings::weight(by);
       all += weight;
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
     if (told < kFewDoings || all <= 0) continue;
     const double best = *std::max_element(shares.begin(), shares.end()) / all;
     if (best < kAlikeEnough) continue;
-    Alike alike{name, -1, best, false};
+    // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
+    std::vector<double> missing(nodes);
+    double least = std::numeric_limits<double>::max();
     for (std::size_t i = 0; i < nodes; ++i) {
       if (shares[i] / all < best - kAsAlike) continue;
+      missing[i] = (doings.all(i) - shares[i]) / doings.all(i);
+      least = std::min(least, missing[i]);
+    }
+    Alike alike{name, -1, best, false};
+    for (std::size_t i = 0; i < nodes; ++i) {
+      if (shares[i] / all < best - kAsAlike || missing[i] > least + kAsAlike) continue;
       alike.any = alike.any || alike.node >= 0;
       if (alike.node < 0 || players[i] < players[static_cast<std::size_t>(alike.node)]) alike.node = static_cast<int>(i);
     }

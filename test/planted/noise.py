@@ -152,7 +152,7 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            if function.get("infrequent"):
+            if function.get("infrequent") and function.get("count"):  # many are known and never entered
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:
             return

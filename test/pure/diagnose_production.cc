@@ -530,6 +530,37 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   CHECK(candidate(*mapped, "fsync", "wal")->node == "n1");
 }
 
+TEST_CASE("production: a leader is told from its followers by what it does not do") {
+  const auto config = deployment();
+  Dump normal;
+  for (const char* node : {"n1", "n2", "n3"}) {
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) normal.sys(1, node, "openat", fmt::format("/run/{}/{}", node, file));
+    normal.sys(2, node, "accept4", "");
+    if (std::string_view(node) != "n1") normal.sys(3, node, "connect", "");
+  }
+  auto profile = profile_of(normal, 2);
+  for (const char* node : {"n1", "n2", "n3"}) profile.functions.push_back({node, "install", "/srv/store", 0, 0, true});  // never entered
+  Dump dump;
+  for (const char* host : {"ba.example", "co.example", "du.example"}) {
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, host, "openat", fmt::format("/srv/{}", file));
+    dump.sys(2, host, "accept4", "");
+    if (std::string_view(host) != "co.example") dump.sys(3, host, "connect", "");
+  }
+  dump.event(4, trace::EventType::af, "ba.example").function = dump.intern("install");
+  dump.crashed(5, "ba.example");
+  dump.crashed(9, "co.example");
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump, profile);
+  const auto crash_at = [&](double t) {
+    for (const Candidate& c : plan.candidates)
+      if (c.kind == FaultKind::crash && c.first_ts == at(t)) return c.node;
+    return std::string{};
+  };
+  CHECK(crash_at(9) == "n1");
+  CHECK(crash_at(5) != "n1");
+  CHECK_FALSE(crash_at(5).empty());
+}
+
 namespace {
 
 struct Told {
