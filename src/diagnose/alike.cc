@@ -114,7 +114,7 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::size_t> players(nodes);
   for (std::size_t i = 0; i < taken.size() && i < players.size(); ++i) players[i] = taken[i] ? 1 : 0;
-  for (const auto& [most, name] : order) {
+  const auto match = [&](const std::string& name, std::size_t least_told, bool only_free) {
     const Host& host = hosts.find(name)->second;
     std::vector<double> shares(nodes);
     double all = 0;
@@ -130,9 +130,9 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       all += weight;
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
-    if (told < kFewDoings || all <= 0) continue;
+    if (told < least_told || all <= 0) return false;
     const double best = *std::max_element(shares.begin(), shares.end()) / all;
-    if (best < kAlikeEnough) continue;
+    if (best < kAlikeEnough) return false;
     // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
     std::vector<double> missing(nodes);
     double least = std::numeric_limits<double>::max();
@@ -147,9 +147,16 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       alike.any = alike.any || alike.node >= 0;
       if (alike.node < 0 || players[i] < players[static_cast<std::size_t>(alike.node)]) alike.node = static_cast<int>(i);
     }
+    if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;
     ++players[static_cast<std::size_t>(alike.node)];
     found.push_back(std::move(alike));
-  }
+    return true;
+  };
+  std::vector<std::string> strangers;
+  for (const auto& [most, name] : order)
+    if (!match(name, kFewDoings, false)) strangers.push_back(name);
+  // Of some programs there is little to tell. Then a host is taken for a node that nobody else plays, the last incident's first.
+  for (const std::string& name : strangers) match(name, 1, true);
   return found;
 }
 

@@ -530,6 +530,29 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   CHECK(candidate(*mapped, "fsync", "wal")->node == "n1");
 }
 
+TEST_CASE("production: of programs that do little the hosts of the last incident play the nodes, each another one") {
+  const auto config = deployment();
+  Dump normal;
+  for (const char* node : {"n1", "n2", "n3"}) normal.sys(2, node, "accept4", "");
+  const auto profile = profile_of(normal, 2);
+  Dump dump;
+  for (int i = 0; i < 12; ++i) {
+    dump.sys(1, fmt::format("host{}.example", i), "accept4", "");
+    dump.crashed(-kHour * (12 - i), fmt::format("host{}.example", i));
+  }
+  dump.scf(-kHour, "batch", "unlink", EIO, "/batch/file");
+  dump.crashed(5, "host3.example");
+  dump.crashed(9, "host7.example");
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump, profile);
+  std::set<std::string> last;
+  for (const Candidate& c : plan.candidates) {
+    if (c.first_ts >= at(5)) last.insert(c.node);
+    CHECK(c.syscall.empty());
+  }
+  CHECK(last.size() == 2);
+}
+
 TEST_CASE("production: a leader is told from its followers by what it does not do") {
   const auto config = deployment();
   Dump normal;
