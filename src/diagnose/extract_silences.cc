@@ -5,6 +5,7 @@
 namespace rose::diagnose {
 namespace {
 
+constexpr std::int64_t kOfOneProcess = 60 * kSecond;  // silences that the end of one of a node's processes makes begin within this
 constexpr std::size_t kMostPorts = 16;  // of one partition
 constexpr std::uint32_t kRhythm = 10;   // packets that show how often a pair speaks
 
@@ -45,6 +46,8 @@ void Extractor::network() {
       if (c.node != silence.src && c.node != silence.dst) continue;
       if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
       if (silence.end < c.start) continue;
+      // The others of its node lived on, and the pair spoke until now.
+      if (c.partly && silence.start > c.start + kOfOneProcess) continue;
       if (cause == none || c.start < causes_[cause].start) cause = i;
     }
     if (cause == none && usual == Usual::without_end) {

@@ -553,6 +553,22 @@ TEST_CASE("production: of programs that do little the hosts of the last incident
   CHECK(last.size() == 2);
 }
 
+TEST_CASE("production: a helper that ended hours ago explains no silence of its node, which lived on") {
+  const auto config = deployment();
+  Dump dump(false);
+  dump.sys(-31'000, "n3", "openat", "/data/n3/log").pid = 77;
+  dump.exited(-30'000, "n3", 1, 0);
+  dump.sys(4, "n3", "openat", "/data/n3/log").pid = 77;
+  dump.cut(5, 17, 1, {2, 3});
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  const auto cut = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::partition; });
+  REQUIRE(cut != plan.candidates.end());
+  CHECK(cut->node == "n1");
+  CHECK(cut->fault.peers.empty());
+  CHECK_FALSE(cut->symptom);
+}
+
 TEST_CASE("production: a leader is told from its followers by what it does not do") {
   const auto config = deployment();
   Dump normal;
