@@ -44,7 +44,7 @@ std::string md(std::string_view text) {
 
 // The strings of this system, whatever bytes they hold.
 std::string line_text(const StoryLine& line) {
-  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), line.node, printable(line.text), line.first_wrong ? "   <- the first difference" : "");
+  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text), line.first_wrong ? "   <- the first difference" : "");
 }
 
 std::string frame_text(const schedule::Frame& frame) {
@@ -97,7 +97,7 @@ std::string explanation_text(const ExplanationReport& r) {
   if (!e.stacks.empty()) {
     out += "\nwhere the fault arrived\n";
     const Explanation::StackOf& first = e.stacks.front();
-    out += fmt::format("  '{}' on {}{}\n", first.fault, first.stack.node, first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
+    out += fmt::format("  '{}' on {}{}\n", printable(first.fault), printable(first.stack.node), first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
     for (const schedule::Frame& frame : first.stack.frames) out += "    " + printable(frame_text(frame)) + "\n";
   }
   if (!e.suspects.empty()) {
@@ -118,7 +118,7 @@ std::string explanation_text(const ExplanationReport& r) {
     for (const std::string& limit : e.limits) out += "  - " + printable(limit) + "\n";
   }
   out += "\n" + runs_words(r) + "\n";
-  if (!r.written.empty()) out += fmt::format("written: {}\n", r.written);
+  if (!r.written.empty()) out += fmt::format("written: {}\n", printable(r.written));
   return out;
 }
 
@@ -133,7 +133,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
   if (!e.stacks.empty()) {
     out += "## The code that received them\n\n";
     for (const Explanation::StackOf& one : e.stacks) {
-      out += fmt::format("`{}` on {}, thread {}{}\n\n", one.fault, md(one.stack.node), md(one.stack.thread),
+      out += fmt::format("**{}** on {}, thread {}{}\n\n", md(one.fault), md(one.stack.node), md(one.stack.thread),
                          one.stack.why.empty() ? "" : ": " + md(one.stack.why));
       for (std::size_t i = 0; i < one.stack.frames.size(); ++i) out += fmt::format("{}. {}\n", i + 1, md(frame_text(one.stack.frames[i])));
       out += "\n";
