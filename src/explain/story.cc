@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
+constexpr std::size_t kMostMissing = 2;
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
@@ -163,10 +164,15 @@ class Teller {
       add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier, message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
           node_of(step), std::move(text), fmt::format("{}; {}", evidence_of(step), counted(*d)));
     }
+    const bool killed = std::any_of(input_.schedule.faults.begin(), input_.schedule.faults.end(),
+                                    [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+    std::size_t told = 0;
     for (const Difference& d : comparison_.differences) {
       if (!d.missing || !d.clean || d.next != kNoKind) continue;
       const Kind& kind = input_.kinds[d.kind];
       const std::string words = kind.what == StepKind::message ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
+      // Of a process that was killed, one or two such lines tell it all.
+      if (killed && ++told > kMostMissing) break;
       add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
           fmt::format("about now sound runs go on: {}; this one does not", words), counted(d));
     }
@@ -218,8 +224,10 @@ class Teller {
 
   // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that the fault
   // brings, harm or not. What sound runs do at another time is none.
-  static void mark_first_wrong(std::vector<StoryLine>& lines) {
+  void mark_first_wrong(std::vector<StoryLine>& lines) const {
+    const bool harmless = std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });
     for (const std::string_view what : {kOnlyBug, kOnlyFault}) {
+      if (what == kOnlyFault && harmless) return;
       const auto first = std::find_if(lines.begin(), lines.end(), [&](const StoryLine& line) {
         return (line.kind == StoryLine::Kind::difference || line.kind == StoryLine::Kind::message) && line.text.ends_with(what);
       });
