@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "explain/explain.h"
 
 namespace rose::explain {
@@ -22,7 +23,7 @@ struct Evidence {
   double stack = 0, difference = 0, around = 0;
   std::map<double, std::string, std::greater<>> why;  // the heaviest reason first
   std::set<std::string> nodes;
-  std::string file;
+  std::string name, file;
   int line = 0;
 
   void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
@@ -32,7 +33,28 @@ struct Evidence {
     if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; })) why.emplace(weight, std::move(reason));
   }
 };
-using Evidences = std::map<std::string, Evidence>;
+
+// A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`.
+std::string key_of(std::string function) {
+  function = replaced(std::move(function), "(anonymous namespace)::", "");
+  if (function.find("operator") != std::string::npos) return function;
+  for (std::size_t at = function.find('('); at != std::string::npos; at = function.find('(', at + 1))
+    if (at > 0 && function.compare(at, 2, "(*") != 0) return function.substr(0, at);
+  return function;
+}
+
+class Evidences {
+ public:
+  Evidence& operator[](const std::string& function) {
+    Evidence& evidence = all_[key_of(function)];
+    if (function.size() > evidence.name.size()) evidence.name = function;  // the fullest form of the name
+    return evidence;
+  }
+  [[nodiscard]] const std::map<std::string, Evidence>& all() const { return all_; }
+
+ private:
+  std::map<std::string, Evidence> all_;
+};
 
 bool is_base(std::string_view function) {
   return function == "main" || function == "main.main" || function.ends_with("::main") || function.starts_with("_start");
@@ -216,16 +238,16 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
   from_entries(input, failing, evidences);
   from_differences(input, comparison, evidences);
   std::vector<Suspect> out;
-  for (auto& [function, evidence] : evidences) {
+  for (const auto& [key, evidence] : evidences.all()) {
     Suspect suspect;
-    suspect.function = function;
+    suspect.function = evidence.name;
     suspect.score = 1 - (1 - evidence.stack) * (1 - evidence.difference) * (1 - evidence.around);
     if (suspect.score <= 0) continue;
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.file = evidence.file;
     suspect.line = evidence.line;
     if (suspect.file.empty() && input.place) {
-      const Place place = input.place(suspect.node, function);
+      const Place place = input.place(suspect.node, evidence.name);
       suspect.file = place.file;
       suspect.line = place.line;
     }

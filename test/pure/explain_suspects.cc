@@ -46,6 +46,20 @@ TEST_CASE("the innermost frame of the application comes first; the library's are
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.text.find("in write_epoch (store.c:27), called from save") != std::string::npos; }));
 }
 
+TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).stack({frame("save")}).enters(103, "(anonymous namespace)::save(int, char*)"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(std::count_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.find("save") != std::string::npos; }) == 1);
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(e.suspects[0].function == "(anonymous namespace)::save(int, char*)");
+  CHECK(e.suspects[0].line == 10);
+  CHECK(e.suspects[0].score > 0.95);
+}
+
 TEST_CASE("without a stack, what the thread had entered is told when runs differ", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
