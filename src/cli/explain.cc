@@ -221,6 +221,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   run_options.tracer.function_share = kFunctionShare;
   run_options.profile = &watchable.functions;
   run_options.allow_attached = options.allow_attached;
+  run_options.stacks = true;
   run_options.tracer_ready = [&](observe::Tracer&, const std::filesystem::path& run_dir) { logs.began(run_dir); };
   run_options.look = [&](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.ended(run_dir, result.number); };
 

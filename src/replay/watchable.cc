@@ -44,7 +44,7 @@ std::string why_none(const config::Node& node) {
   if (node.binaries.empty()) return fmt::format("{}: no program of it is known, so no function of it can be seen: name it with `binary`", node.name);
   if (const std::string& binary = node.binaries.front(); is_systems(binary))
     return fmt::format("{}: {} comes with the system and runs code that is not its own, so no function of the application can be seen: "
-                       "name native code of yours with `binary`, or its `functions`", node.name, binary);
+                       "name native code of yours with `binary`, or methods of Java with `functions`", node.name, binary);
   return fmt::format("{}: {} has no symbols, so no function of it can be seen: keep its debug information (cc -g, no strip), or put the separate "
                      "debug file beside it or below /usr/lib/debug", node.name, node.binaries.front());
 }
@@ -69,8 +69,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }
     } else {
-      out.unseen.push_back(fmt::format("{}: methods of Java are not watched while runs are compared", node.name));
-      continue;
+      continue;  // methods of Java: the agent in its JVM watches those that are named
     }
     if (functions.empty()) {
       out.unseen.push_back(why_none(node));

@@ -20,6 +20,8 @@ json_is 'all(0 <= s["score"] <= 1 and s["why"] for s in j["suspects"])' True
 json_is 'all(set(l) >= {"ts", "node", "text"} for l in j["story"]) and [l["ts"] for l in j["story"]] == sorted(l["ts"] for l in j["story"])' True
 json_is '"kill" in j["story"][0]["text"] and "oracle" in j["story"][-1]["text"]' True
 json_is 'all(set(s) >= {"fault", "node", "thread", "frames"} for s in j["stacks"])' True
+json_is 'any(f["function"] == "checkpoint" and f["line"] > 0 for f in j["stacks"][0]["frames"])' True
+json_is 'j["suspects"][0]["function"], j["suspects"][0]["line"] > 0' "('checkpoint', True)"
 json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
 grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
