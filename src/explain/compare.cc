@@ -17,7 +17,7 @@ constexpr double kLeastWeight = 0.25;
 constexpr double kNothingNew = 0.6;          // what sound runs do, too, only earlier: a start, for one, that a crash brings once more
 
 using Key = std::uint64_t;  // a kind, or two that follow each other
-Key key_of(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
+Key pair_key(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
 
 struct First {
   std::int64_t after_ns = kNever;
@@ -61,13 +61,13 @@ Firsts firsts_of(const Run& run, const Kinds& kinds) {
     if (step.tid != 0 && threads.tids.contains(step.tid)) nearness = Nearness::same_thread;
     else if (threads.nodes.contains(kind.node)) nearness = Nearness::same_node;
     const std::int64_t after = step.ts_ns - run.cut_ns;
-    note(firsts, key_of(step.kind, kNoKind), step, after, nearness);
+    note(firsts, pair_key(step.kind, kNoKind), step, after, nearness);
     const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::call || kind.what == StepKind::failed_call;
     if (!of_thread || step.tid == 0) continue;
     const auto [last, fresh] = before.emplace(step.tid, step.kind);
     if (!fresh && last->second != step.kind && pairs < kMostPairs) {
       const bool function = kind.what == StepKind::function || kinds[last->second].what == StepKind::function;
-      if (function) note(firsts, key_of(last->second, step.kind), step, after, nearness), ++pairs;
+      if (function) note(firsts, pair_key(last->second, step.kind), step, after, nearness), ++pairs;
     }
     last->second = step.kind;
   }

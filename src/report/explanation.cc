@@ -17,7 +17,7 @@ using explain::StoryLine;
 
 constexpr std::size_t kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
 
-Json stack_json(const Explanation::StackOf& one) {
+Json arrived_json(const Explanation::StackOf& one) {
   Json frames = Json::array();
   for (const schedule::Frame& frame : one.stack.frames)
     frames.push_back({{"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"module", frame.module}, {"offset", frame.offset}});
@@ -59,7 +59,7 @@ std::string frame_text(const schedule::Frame& frame) {
 std::string explanation_json(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   Json stacks = Json::array(), suspects = Json::array(), story = Json::array(), differences = Json::array();
-  for (const Explanation::StackOf& one : e.stacks) stacks.push_back(stack_json(one));
+  for (const Explanation::StackOf& one : e.stacks) stacks.push_back(arrived_json(one));
   for (std::size_t i = 0; i < e.suspects.size(); ++i) {
     const explain::Suspect& s = e.suspects[i];
     Json json = {{"rank", i + 1}, {"function", s.function}, {"score", s.score}, {"why", s.why}, {"node", s.node}};
