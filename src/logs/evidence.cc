@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
-#include <optional>
+#include <unordered_map>
 
 #include "base/units.h"
 
@@ -13,6 +13,8 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kQuoted = 140;                      // characters of a message
+constexpr std::uint64_t kMostRead = 500;                  // messages of one kind that are read one by one
+constexpr std::size_t kBannerLines = 12;                 // within so many lines a program says that it begins
 constexpr std::size_t kTail = 6;                          // messages before a restart that may tell why
 constexpr std::int64_t kLeastGap = kSecond;               // of a node that is said to have stood still
 constexpr std::int64_t kEarly = 3 * kSecond;              // a log that ends so long before the others' ends early
@@ -87,11 +89,27 @@ class Finder {
     std::set<TemplateId> kinds;
     const NodeLog* other = usual(n);
     const NodeLog& from = other != nullptr ? *other : node(n);
-    for (std::size_t i = 0; i < from.messages.size() && i < 12 && kinds.size() < 3; ++i) {
+    for (std::size_t i = 0; i < from.messages.size() && i < kBannerLines && kinds.size() < 3; ++i) {
       const TemplateId kind = from.messages[i].kind;
       if (other != nullptr ? from.counts[kind] == 1 : i < 3) kinds.insert(kind);
     }
     return kinds;
+  }
+
+  // Of a banner, what comes first of all.
+  TemplateId first_of(const std::set<TemplateId>& banner, std::size_t n) const {
+    const NodeLog* other = usual(n);
+    for (const Message& one : (other != nullptr ? *other : node(n)).messages)
+      if (banner.contains(one.kind)) return one.kind;
+    return 0;
+  }
+
+  // A single line of a banner may be said again for other reasons ("member 2 leads"); its first one is there, too, when a program begins.
+  // `first`: where it stands for the first time.
+  static bool begins_again(const NodeLog& here, std::size_t i, TemplateId opening, std::size_t first) {
+    for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerLines)); k < std::min(here.messages.size(), i + kBannerLines); ++k)
+      if (here.messages[k].kind == opening) return true;
+    return false;
   }
 
   void ends(std::size_t n) {
@@ -99,10 +117,18 @@ class Finder {
     const std::set<TemplateId> begin = banner(n);
     std::size_t since = 0;  // where the life began that is looked at
     std::set<TemplateId> said;
+    std::map<TemplateId, bool> starting;
+    const TemplateId opening = first_of(begin, n);
+    const auto first = static_cast<std::size_t>(
+        std::find_if(here.messages.begin(), here.messages.end(), [&](const Message& one) { return one.kind == opening; }) - here.messages.begin());
     for (std::size_t i = 0; i < end_of(here); ++i) {
       const TemplateId kind = here.messages[i].kind;
-      if (!begin.contains(kind) || said.insert(kind).second) continue;
-      if (usual(n) == nullptr && !meaning(here.messages[i]).starting) continue;
+      if (!begin.contains(kind) || said.insert(kind).second || !begins_again(here, i, opening, first)) continue;
+      if (usual(n) == nullptr) {  // messages of one kind begin alike
+        const auto [known, fresh] = starting.try_emplace(kind, false);
+        if (fresh) known->second = meaning(here.messages[i]).starting;
+        if (!known->second) continue;
+      }
       said = {kind};
       life_ended(n, since, i);
       since = i;
@@ -244,6 +270,14 @@ class Finder {
     double weight = 0;
   };
 
+  // What messages of one kind say.
+  struct Read {
+    std::uint64_t times = 0;
+    bool says = false;
+    Meaning meaning;    // of the last one that was read
+    std::string other;  // the node it speaks of
+  };
+
   // The node that a message of another one speaks of; "" none.
   std::string spoken_of(std::size_t n, const Meaning& meaning, std::string_view text) const {
     const std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
@@ -263,19 +297,23 @@ class Finder {
 
   void sayings(std::size_t n) {
     const NodeLog& here = node(n);
-    std::map<TemplateId, std::optional<Meaning>> read;  // by kind: of its first message
+    std::unordered_map<TemplateId, Read> read;
     std::map<std::tuple<int, std::string, std::string>, Said> calls;  // error, path, peer
     std::map<std::string, Said> peers;
     std::map<std::pair<std::string, int>, Said> processes;
     for (const Message& message : here.messages) {
-      std::optional<Meaning>& known = read[message.kind];
-      if (known && !known->says_something()) continue;  // messages of one kind say one thing
-      Meaning meaning = read_meaning(failure_.text(message));
-      if (!known) known = meaning;
+      Read& known = read[message.kind];
+      if (known.times != 0 && !known.says) continue;  // messages of one kind say one thing
+      if (++known.times <= kMostRead) {               // of different paths and peers
+        known.meaning = read_meaning(failure_.text(message));
+        known.says = known.says || known.meaning.says_something();
+        known.other = known.says ? spoken_of(n, known.meaning, failure_.text(message)) : std::string();
+      }
+      const Meaning& meaning = known.meaning;
       if (!meaning.says_something()) continue;
       const auto observed = observed_[n].find(message.kind);
       const double weight = observed != observed_[n].end() ? observed->second->weight : normal_.nodes.empty() ? kPlain : kUsual;
-      const std::string other = spoken_of(n, meaning, failure_.text(message));
+      const std::string& other = known.other;
       if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty())
         put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight);
       if ((meaning.lost || meaning.late) && !other.empty()) put(peers[other], message, meaning, weight);
