@@ -225,6 +225,20 @@ std::vector<Try> call_context_tries(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
+    // What the survey says: a call that never comes is not failed after anything, and the first one after what had come by then is the
+    // first one of all, which is tried as that.
+    const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
+    if (answer != nullptr && answer->times == 0) continue;
+    const trace::Trace& usual = world.survey.trace;
+    const auto comes_later = [&](const ContextEvent& event, std::uint64_t occurrence) {
+      if (answer == nullptr || !world.survey.made || usual.meta.workload_ts == 0) return true;
+      std::uint64_t times = 0;
+      for (const trace::Event& one : usual.events) {
+        if (one.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
+        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node && meets(usual, one, event.condition)) ++times;
+      }
+      return times < occurrence;
+    };
     std::set<std::string> seen;
     for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {
       if (!seen.insert(event.key).second) continue;
@@ -239,8 +253,8 @@ std::vector<Try> call_context_tries(const World& world) {
       fault.when = {event.condition};
       t.why = fmt::format("{} after {}", fault.id, context_words(event.condition));
       t.yield = share * c.weight;
-      tries.push_back(t);
-      if (event.occurrence > 1 && event.occurrence <= kOccurrences) {
+      if (comes_later(event, 1)) tries.push_back(t);
+      if (event.occurrence > 1 && event.occurrence <= kOccurrences && comes_later(event, event.occurrence)) {
         fault.when[0].count = static_cast<int>(event.occurrence);
         t.why += fmt::format(", {} time", ordinal(event.occurrence));
         tries.push_back(std::move(t));
