@@ -12,7 +12,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostRead = 8000;  // characters of a message
+constexpr std::size_t kMostMeant = 8000;  // characters of a message
 
 struct ErrorText {
   std::string_view text;  // in small letters
@@ -295,7 +295,7 @@ Calls calls_by_error(int error) {
 }  // namespace
 
 Meaning read_meaning(std::string_view text) {
-  text = text.substr(0, kMostRead);
+  text = text.substr(0, kMostMeant);
   const std::string low = lower_case(text);
   Meaning meaning;
   const Found error = find_error(text, low);
