@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "cli/command.h"
-#include "inject/door.h"
+#include "inject/exec_socket.h"
 
 namespace rose::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "base/units.h"
 #include "deploy/environment.h"
 #include "inject/clock.h"
-#include "inject/door.h"
+#include "inject/exec_socket.h"
 #include "inject/log_tail.h"
 #include "inject/methods.h"
 #include "inject/plan.h"
@@ -108,7 +108,7 @@ struct Follow {
   std::string trouble;
 };
 
-class ScheduleInjector final : public Injector, private Hands {
+class ScheduleInjector final : public Injector, private FaultActions {
  public:
   explicit ScheduleInjector(std::unique_ptr<Plan> plan)
       : plan_(std::move(plan)), follow_(plan_->chains.size()), entered_(plan_->nodes.size()), blind_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -127,7 +127,7 @@ class ScheduleInjector final : public Injector, private Hands {
                                  ? nullptr
                                  : std::make_unique<Supervisor>(
                                        *plan_, *state_, plan_->needs_returns() ? programs_.get() : nullptr, i,
-                                       static_cast<Hands&>(*this), clocks_[i].get()));
+                                       static_cast<FaultActions&>(*this), clocks_[i].get()));
     }
     return {};
   }
@@ -148,7 +148,7 @@ class ScheduleInjector final : public Injector, private Hands {
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
-    ROSE_CHECK(open_door(deployment.run_dir()));
+    ROSE_CHECK(open_exec_socket(deployment.run_dir()));
     begin_clocks();
     armed_ = true;
     thread_ = std::thread([this] { run(); });
@@ -179,7 +179,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   void disarm() override {
     if (disarmed_.exchange(true) || !state_) return;
-    if (door_) door_->close();
+    if (exec_socket_) exec_socket_->close();
     for (auto& supervisor : supervisors_) {
       if (supervisor) supervisor->disarm();
     }
@@ -337,8 +337,8 @@ class ScheduleInjector final : public Injector, private Hands {
   }
 
   // For nodes that come in through `rose exec`: before setup starts them.
-  Result<void> open_door(const std::filesystem::path& run_dir) {
-    Door::Host host{plan_->nodes, std::vector<std::vector<int>>(plan_->nodes.size()), {}};
+  Result<void> open_exec_socket(const std::filesystem::path& run_dir) {
+    ExecSocket::Host host{plan_->nodes, std::vector<std::vector<int>>(plan_->nodes.size()), {}};
     bool wanted = false;
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       if (!plan_->enters[i] || !supervisors_[i]) continue;
@@ -350,7 +350,7 @@ class ScheduleInjector final : public Injector, private Hands {
       entered_[node] = true;
       supervisors_[node]->add_listener(pid, std::move(listener), std::move(ledger));
     };
-    ROSE_TRY(door_, Door::open(run_dir / deploy::kExecSocket, std::move(host)));
+    ROSE_TRY(exec_socket_, ExecSocket::open(run_dir / deploy::kExecSocket, std::move(host)));
     return {};
   }
 
@@ -754,7 +754,7 @@ class ScheduleInjector final : public Injector, private Hands {
     follow.ended_ns = now_ns();
   }
 
-  // ---- Hands: called by supervisors ----
+  // ---- FaultActions: called by supervisors ----
   bool crash_now(std::size_t i, pid_t tgid, int signal) override {
     follow_[i].acted = true;
     return crash(i, signal, tgid);
@@ -1013,7 +1013,7 @@ class ScheduleInjector final : public Injector, private Hands {
 
   std::unique_ptr<Plan> plan_;
   std::vector<Follow> follow_;
-  std::vector<std::atomic<bool>> entered_;  // by node: somebody came through the door
+  std::vector<std::atomic<bool>> entered_;  // by node: somebody came in by rose exec
   std::vector<std::atomic<bool>> blind_;    // by node: it has no cgroup of its own, so the kernel programs don't know it
   Fd wake_;
   std::unique_ptr<Programs> programs_;
@@ -1040,7 +1040,7 @@ class ScheduleInjector final : public Injector, private Hands {
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed
-  std::unique_ptr<Door> door_;  // outlives the listeners that came through it: then it tells them that rose goes
+  std::unique_ptr<ExecSocket> exec_socket_;  // outlives the listeners that came through it: then it tells them that rose goes
   // Last: their threads use all of the above until they have ended.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };

@@ -189,7 +189,7 @@ class Supervisor::Listener {
     if (decision.fault == nullptr) {
       go_on_by_the_clock(*call, request);
     } else {
-      owner_.hands_.hit(decision.chain, *call);
+      owner_.actions_.hit(decision.chain, *call);
       carry(decision, call, request.id);
     }
   }
@@ -220,7 +220,7 @@ class Supervisor::Listener {
       return;
     }
     if (fault.kind == schedule::FaultKind::pause) {
-      if (!owner_.hands_.pause_now(decision.chain, call->tgid())) {
+      if (!owner_.actions_.pause_now(decision.chain, call->tgid())) {
         go_on(id);
         return;
       }
@@ -283,7 +283,7 @@ class Supervisor::Listener {
   }
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
-    const bool hit = owner_.hands_.crash_now(chain, call.tgid(), signal);
+    const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
     if (hit && signal == SIGKILL) {  // it dies in this call, which never executes
       if (ledger_) ledger_->answered(id);
       return;
@@ -315,8 +315,8 @@ class Supervisor::Listener {
   std::thread thread_;
 };
 
-Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands, NodeClocks* clocks)
-    : plan_(plan), state_(state), programs_(programs), hands_(hands), clocks_(clocks), node_(node) {
+Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions, NodeClocks* clocks)
+    : plan_(plan), state_(state), programs_(programs), actions_(actions), clocks_(clocks), node_(node) {
   for (std::size_t i = 0; i < plan.conditions.size(); ++i) {
     if (plan.conditions[i].call && Plan::may_be(plan.conditions[i].data.node, node)) {
       conditions_.push_back(static_cast<std::uint32_t>(i));
@@ -410,11 +410,11 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
       if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), static_cast<std::uint64_t>(monotonic_ns()))) continue;
-      hands_.fired_at(id, call.describe());
+      actions_.fired_at(id, call.describe());
     }
     if (is_syscall) {
       state_.add_injected(id);
-      if (!Listener::needs_no_hand(fault)) hands_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
+      if (!Listener::needs_no_hand(fault)) actions_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
     }
     decision.fault = &chain;
     decision.chain = id;

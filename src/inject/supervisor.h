@@ -30,9 +30,9 @@
 namespace rose::inject {
 
 // What a supervisor has others do, at once, before the call is answered.
-class Hands {
+class FaultActions {
  public:
-  virtual ~Hands() = default;
+  virtual ~FaultActions() = default;
   // Signals the node as the crash says. True when the process `tgid` was among those signalled.
   virtual bool crash_now(std::size_t chain, pid_t tgid, int signal) = 0;
   // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its call is
@@ -49,7 +49,7 @@ class Hands {
 class Supervisor {
  public:
   // `programs` may be null when no returns are watched, `clocks` when none of the node's are changed.
-  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, Hands& hands, NodeClocks* clocks);
+  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions, NodeClocks* clocks);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -74,7 +74,7 @@ class Supervisor {
   const Plan& plan_;
   State& state_;
   Programs* programs_;
-  Hands& hands_;
+  FaultActions& actions_;
   NodeClocks* clocks_;
   const std::size_t node_;
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node

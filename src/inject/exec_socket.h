@@ -18,15 +18,15 @@
 namespace rose::inject {
 
 // The run's side.
-class Door {
+class ExecSocket {
  public:
   struct Host {
     std::vector<std::string> nodes;
     std::vector<std::vector<int>> syscalls;                   // by node; none: nothing is wanted of it
-    std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // from the door's thread
+    std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // from its own thread
   };
-  [[nodiscard]] static Result<std::unique_ptr<Door>> open(const std::filesystem::path& socket, Host host);
-  virtual ~Door() = default;
+  [[nodiscard]] static Result<std::unique_ptr<ExecSocket>> open(const std::filesystem::path& socket, Host host);
+  virtual ~ExecSocket() = default;
   // Nobody comes in any more. Who is in is told that rose is gone when this is destroyed: destroy the listeners first.
   virtual void close() = 0;
 };

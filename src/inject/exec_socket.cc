@@ -1,4 +1,4 @@
-#include "inject/door.h"
+#include "inject/exec_socket.h"
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -72,13 +72,13 @@ void limit_waiting(int socket) {
 
 // ---- the run's side ----
 
-class OpenDoor final : public Door {
+class ListeningSocket final : public ExecSocket {
  public:
-  OpenDoor(std::filesystem::path path, Fd socket, Host host)
+  ListeningSocket(std::filesystem::path path, Fd socket, Host host)
       : path_(std::move(path)), socket_(std::move(socket)), stop_(::eventfd(0, EFD_CLOEXEC)), host_(std::move(host)) {
     thread_ = std::thread([this] { run(); });
   }
-  ~OpenDoor() override { close(); }
+  ~ListeningSocket() override { close(); }
 
   void close() override {
     if (!thread_.joinable()) return;
@@ -262,7 +262,7 @@ Error execute(const std::string& file, const std::vector<std::string>& argv) {
 
 }  // namespace
 
-Result<std::unique_ptr<Door>> Door::open(const std::filesystem::path& socket, Host host) {
+Result<std::unique_ptr<ExecSocket>> ExecSocket::open(const std::filesystem::path& socket, Host host) {
   ROSE_TRY(const UnixAddress address, unix_address(socket));
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   // The file gets the socket's mode at once.
@@ -271,7 +271,7 @@ Result<std::unique_ptr<Door>> Door::open(const std::filesystem::path& socket, Ho
       ::listen(fd.get(), 64) != 0) {
     return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
   }
-  return std::make_unique<OpenDoor>(socket, std::move(fd), std::move(host));
+  return std::make_unique<ListeningSocket>(socket, std::move(fd), std::move(host));
 }
 
 Error enter(const std::filesystem::path& path, const std::string& node, const std::vector<std::string>& argv) {
