@@ -29,7 +29,7 @@ class Lab {
   };
   // One run of each, side by side; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
-  // The same, and once more where the oracle could not tell.
+  // The same, and once more where the oracle could not tell, unless another of them shows the bug.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing);
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }

@@ -382,7 +382,9 @@ class Search {
 
   // Runs at one moment are runs of one schedule, whatever that waited for.
   void remember_miss(const Trial& trial, double observables) {
-    if (trial.result.verdict != Verdict::not_reproduced || trial.what.look || trial.what.again) return;
+    // Not asked again yet, for another one showed the bug.
+    const bool unclear = trial.armed && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
+    if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
     // A message that the failed call itself brings back says nothing of the moment.
     if (inputs_.said.size() == inputs_.traces.size()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);

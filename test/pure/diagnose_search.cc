@@ -294,6 +294,24 @@ TEST_CASE("an oracle that cannot tell is asked again once, and never counts") {
   CHECK(d.tally.inconclusive == 0);
 }
 
+TEST_CASE("what shows the bug is confirmed before others are asked again that could not tell") {
+  auto config = deployment();
+  config.diagnose.jobs = 4;
+  std::set<std::string> unclear;
+  std::size_t asked = 0;
+  Cluster cluster([&](const Schedule& s, int) {
+    if (s.faults.empty()) return Answer{};
+    if (s.faults.size() == 1 && s.faults[0].error == EIO) return Answer{OracleAnswer::hit, {}, {}};
+    unclear.insert(schedule::fingerprint(s));
+    ++asked;
+    return Answer{OracleAnswer::unknown, {}, {}};
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK(d.target_reached);
+  CHECK(asked > 0);
+  CHECK(asked == unclear.size());
+}
+
 TEST_CASE("inconclusive confirmation runs are bounded and count for neither side") {
   const auto config = deployment();
   SECTION("some") {
