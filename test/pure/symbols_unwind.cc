@@ -16,6 +16,13 @@ namespace {
 
 Snapshot taken;
 
+// As the kernel copies a stack: whatever lies in it, what AddressSanitizer puts between variables included.
+__attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile std::uint8_t* from, std::size_t size) {
+  taken.stack.resize(size);
+  std::uint8_t* to = taken.stack.data();
+  for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
+}
+
 // Registers and stack of whoever calls this, which must not be inlined.
 __attribute__((noinline)) void take_snapshot() {
   auto& r = taken.registers;
@@ -33,7 +40,7 @@ __attribute__((noinline)) void take_snapshot() {
   ::pthread_attr_destroy(&about);
   const auto end = reinterpret_cast<std::uint64_t>(bottom) + size;
   const auto* from = reinterpret_cast<const std::uint8_t*>(r[7]);
-  taken.stack.assign(from, from + std::min<std::uint64_t>(8192, end - r[7]));
+  copy_stack(from, std::min<std::uint64_t>(8192, end - r[7]));
 }
 
 std::vector<Mapping> own_maps() {
