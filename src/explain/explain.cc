@@ -116,7 +116,7 @@ Explanation explain(Input& input) {
   }
   out.verdict = Verdict::explained;
   const std::string runs = fmt::format("{} failing and {} sound runs{}", out.failing, out.sound, out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
-  out.reason = differ ? fmt::format("{} kinds of steps tell failing runs from sound ones ({})", out.differences.size(), runs)
+  out.reason = differ ? fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs)
                       : fmt::format("found nothing by which failing runs differ from sound ones beyond noise ({}); only where the fault arrived is known", runs);
   return out;
 }
