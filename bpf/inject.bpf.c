@@ -294,7 +294,8 @@ static __always_inline int is_there(__u32 where, __u32 node)
 	return role && ROSE_READ(role->holder) == node + 1;
 }
 
-static __always_inline void visit_condition(struct visit *visit, __u32 id)
+/* Verified once, by itself, not along each way through the programs and loops that come here. */
+__noinline int rose_visit_condition(struct visit *visit, __u32 id)
 {
 	struct rose_condition *condition, *before;
 	struct rose_chain *chain;
@@ -302,22 +303,24 @@ static __always_inline void visit_condition(struct visit *visit, __u32 id)
 	__u32 key = id;
 	int step;
 
+	if (!visit)
+		return 0;
 	condition = bpf_map_lookup_elem(&rose_conds, &key);
 	if (!condition || !is_there(condition->node, visit->node))
-		return;
+		return 0;
 	key = condition->chain;
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
-		return;
+		return 0;
 	/* -EINPROGRESS: a connect that does not block has begun, which the tracer tells as a change. */
 	if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 && visit->result != -115)
-		return;
+		return 0;
 	if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
-		return;
+		return 0;
 	if (condition->result_kind == ROSE_RESULT_VALUE && visit->result != condition->result)
-		return;
+		return 0;
 	if (!rose_is_current(chain, condition, visit->tid))
-		return;
+		return 0;
 	/*
 	 * One call or entry may stand for several conditions, also of one chain, and must count once in it, and not at all in chains
 	 * that it opens itself: what it has just made current bears its own stamp.
@@ -326,13 +329,13 @@ static __always_inline void visit_condition(struct visit *visit, __u32 id)
 		key = id - 1;
 		before = bpf_map_lookup_elem(&rose_conds, &key);
 		if (before && ROSE_READ(before->met_ns) == visit->now)
-			return;
+			return 0;
 	} else if (ROSE_READ(chain->opened_ns) == visit->now) {
-		return;
+		return 0;
 	}
 	set = settings();
 	if (!set)
-		return;
+		return 0;
 	step = rose_count(chain, condition, set, bpf_get_current_pid_tgid() >> 32, visit->tid, visit->now);
 	if (step >= ROSE_MET)
 		condition->met_node = visit->node + 1;
@@ -340,6 +343,7 @@ static __always_inline void visit_condition(struct visit *visit, __u32 id)
 		complete(chain, condition->chain, visit);
 	else if (step == ROSE_MET)
 		ring(condition->chain, 1, visit->now);
+	return 0;
 }
 
 static long visit_pending(__u32 i, void *data)
@@ -350,7 +354,7 @@ static long visit_pending(__u32 i, void *data)
 
 	if (!pending)
 		return 1;
-	visit_condition(visit, pending->conditions[i % ROSE_MAX_PENDING]);
+	rose_visit_condition(visit, pending->conditions[i % ROSE_MAX_PENDING]);
 	return 0;
 }
 
@@ -369,7 +373,7 @@ static __always_inline void visit_listed(struct visit *visit, __u32 id)
 		visit->roles = 1;
 		return;
 	}
-	visit_condition(visit, id);
+	rose_visit_condition(visit, id);
 }
 
 static long visit_site(__u32 i, void *data)

@@ -20,43 +20,48 @@ struct java_visit {
 	__u32 ordered;		/* which of them, + 1; 0: none */
 };
 
-static __always_inline void visit_throw(struct java_visit *java, __u32 index)
+/* Verified once, by itself. */
+__noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 {
 	struct rose_throw *thrown = bpf_map_lookup_elem(&rose_throws, &index);
-	__u64 now = java->visit.now, seen;
+	__u64 now, seen;
 	struct rose_chain *chain;
 	__u32 key, state;
 
+	if (!java)
+		return 0;
+	now = java->visit.now;
 	java->throws++;
 	/* One exception a visit: another's turn comes with the next thread. */
 	if (!thrown || java->ordered)
-		return;
+		return 0;
 	key = thrown->chain;
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain || rose_chain_node(chain) != java->visit.node + 1)
-		return;
+		return 0;
 	state = ROSE_READ(chain->state);
 	if (state == ROSE_WAITING || state == ROSE_WITHDRAWN)
-		return;
+		return 0;
 	/* What made it ready is not what it waits for. */
 	if (ROSE_READ(chain->armed_ns) == now || ROSE_READ(chain->opened_ns) == now)
-		return;
+		return 0;
 	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
 	if (seen < thrown->count || (thrown->times >= 0 && seen >= thrown->count + thrown->times))
-		return;
+		return 0;
 	if (seen == thrown->count) {
 		if (!fire(chain, thrown->chain, now)) {
 			ring(thrown->chain, 1, now);
-			return;
+			return 0;
 		}
 		ring(thrown->chain, 3, now);
 	} else if (chain->group && ROSE_READ(chain->state) != ROSE_FIRED) {
 		/* Another of the group may just be winning. */
-		return;
+		return 0;
 	}
 	__sync_fetch_and_add(&chain->injected, 1);
 	note_hit(&java->visit, thrown->chain);
 	java->ordered = java->throws;
+	return 0;
 }
 
 static long visit_entry(__u32 i, struct java_visit *java)
@@ -71,7 +76,7 @@ static long visit_entry(__u32 i, struct java_visit *java)
 		return 1;
 	}
 	if (!(id & ROSE_SITE_ROLE) && id & ROSE_SITE_THROW)
-		visit_throw(java, id & ~ROSE_SITE_THROW);
+		rose_visit_throw(java, id & ~ROSE_SITE_THROW);
 	else
 		visit_listed(&java->visit, id);
 	return 0;

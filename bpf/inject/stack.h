@@ -21,6 +21,8 @@ enum {
 	STACK_CHUNK = 1024,
 	STACK_PAGE = 4096,
 	LOOKUPS = 768,			/* of addresses; more are left alone */
+	BUSY_TRIES = 1 << 15,
+	BUSY_LIMIT_NS = 3000000,	/* a whole stack waits no longer than this for those who change the map */
 	FILE_DEPTH = 64,
 	VM_EXEC_ = 4,
 	NEAR_STACK = 1 << 20,		/* addresses so close above the stack pointer are the stack's own */
@@ -32,10 +34,12 @@ struct taking {
 	struct rose_spot place;
 	__u64 sp;
 	__u64 address;
+	__u64 busy_ns;			/* since when somebody changes the map; 0: nobody */
+	__u64 wanted;
 	__u32 lookups;
 	__u32 range;
 	__u32 at;
-	__u32 pad;
+	__s32 err;
 };
 
 static __always_inline void copy_registers(__u64 *to, const struct pt_regs *regs)
@@ -164,12 +168,22 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	return 0;
 }
 
+/* Another thread may be changing the map just now (a thread's beginning does): that takes microseconds. */
+static long try_find(__u32 i, struct taking *t)
+{
+	t->err = bpf_find_vma(bpf_get_current_task_btf(), t->wanted, note_area, t, 0);
+	if (t->err != -16)		/* EBUSY */
+		return 1;
+	if (!t->busy_ns)
+		t->busy_ns = bpf_ktime_get_ns();
+	return bpf_ktime_get_ns() - t->busy_ns > BUSY_LIMIT_NS;
+}
+
 /* 1: no more. */
 static __always_inline long look_up(struct taking *t, __u64 address)
 {
 	struct rose_stack *stack = t->stack;
 	struct rose_stack_range *range;
-	long err;
 
 	if (address < STACK_PAGE || address >= 1ULL << 47 || address - t->sp < NEAR_STACK)
 		return 0;
@@ -182,8 +196,9 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	/* Nobody's, unless the lookup says otherwise. */
 	range->start = address & ~(STACK_PAGE - 1ULL);
 	range->end = range->start + STACK_PAGE;
-	err = bpf_find_vma(bpf_get_current_task_btf(), address, note_area, t, 0);
-	if (err == -16) {		/* EBUSY */
+	t->wanted = address;
+	bpf_loop(BUSY_TRIES, try_find, t, 0);
+	if (t->err == -16) {
 		stack->unknown++;
 		range->end = 0;
 	}

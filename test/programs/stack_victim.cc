@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +52,13 @@ __attribute__((noinline)) long odd_way(Store& store, int n) {
   return wrote;
 }
 
+// A thread's beginning changes the process's memory map, which may then be unknown for a moment: all have begun before any works.
+void begin(std::barrier<>& all) {
+  void* volatile own = std::malloc(1);  // glibc gives each thread memory of its own
+  std::free(own);
+  all.arrive_and_wait();
+}
+
 __attribute__((noinline)) void work(int number, int times, const std::string& folder) {
   const std::string path = folder + "/lines." + std::to_string(number);
   Store store(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -66,9 +74,16 @@ __attribute__((noinline)) void work(int number, int times, const std::string& fo
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const int count = std::atoi(argv[1]), times = std::atoi(argv[2]);
+  std::barrier all(count);
   std::vector<std::thread> threads;
-  for (int i = 1; i < std::atoi(argv[1]); ++i) threads.emplace_back(stacks::work, i, std::atoi(argv[2]), std::string(argv[3]));
-  stacks::work(0, std::atoi(argv[2]), argv[3]);
+  for (int i = 1; i < count; ++i)
+    threads.emplace_back([&all, i, times, folder = std::string(argv[3])] {
+      stacks::begin(all);
+      stacks::work(i, times, folder);
+    });
+  stacks::begin(all);
+  stacks::work(0, times, argv[3]);
   for (auto& thread : threads) thread.join();
   std::puts("done");
   return 0;
