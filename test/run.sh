@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
-# victims) and cluster (small real deployments), and those that read files once more under ASan and UBSan.
+# victims) and cluster (small real deployments). Those of rooms that read files run under ASan and UBSan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,12 +17,14 @@ cmake/install-packages.sh cmake/deps.txt test/deps.txt
 
 step "build"
 cmake --preset release >/dev/null
-cmake --build --preset release --target all tests
+cmake --build --preset release --target all other-tests
 cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF >/dev/null
 
 logs=$(mktemp -d)
 # Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers are built with what the tests leave over.
-setsid nice -n 19 cmake --build --preset asan-ubsan --target reader-tests > "$logs/sanitized.build" 2>&1 &
+# (Where the scheduler shares by session, it is the session that has to be nice.)
+setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 cmake --build --preset asan-ubsan --target reader-tests' \
+  > "$logs/sanitized.build" 2>&1 &
 sanitized=$!
 trap 'kill -- -$sanitized 2>/dev/null || true; rm -rf "$logs"' EXIT
 # tests NAME BUILD ARGUMENT...: one ctest, its output and its log under NAME.
@@ -38,7 +40,7 @@ names() { { grep -oE "Test +#[0-9]+: [^ ]+ .*$1" "$logs/$2.out" || true; } | awk
 
 step "tests"
 jobs=$((4 * $(nproc)))  # they mostly wait
-tests first release -j "$jobs" || true
+tests first release -LE readers -j "$jobs" || true
 failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)|\*\*\*Exception' first)
 again=""
 if [ -n "$failed" ]; then

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "report/text.h"
+#include "report/dump/text.h"
 #include "report/timeline.h"
 
 namespace rose::report {

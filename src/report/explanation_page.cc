@@ -5,7 +5,7 @@
 
 #include "report/explanation.h"
 #include "report/page_parts.h"
-#include "report/text.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 namespace {

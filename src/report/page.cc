@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "report/markup.h"
 #include "report/page_parts.h"
-#include "report/summary.h"
-#include "report/text.h"
+#include "report/dump/summary.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/results.h"
-#include "report/show.h"
+#include "report/dump/show.h"
 #include "report/timeline.h"
 
 namespace rose::report {

@@ -9,7 +9,7 @@
 #include "report/markup.h"
 #include "report/page_assets.h"
 #include "report/results.h"
-#include "report/text.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 

@@ -5,7 +5,7 @@
 
 #include "report/results.h"
 #include "report/suite.h"
-#include "report/text.h"
+#include "report/dump/text.h"
 #include "schedule/record.h"
 
 namespace rose::report {

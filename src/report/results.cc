@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/show.h"
-#include "report/text.h"
+#include "report/dump/show.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 namespace {

@@ -94,6 +94,5 @@ struct NextStep {
 };
 [[nodiscard]] std::vector<NextStep> next_steps(const DiagnosisReport& report);
 
-[[nodiscard]] std::string format_seconds(double seconds);  // "12.3 s", "4 min 5 s", "1 h 2 min"
 
 }  // namespace rose::report

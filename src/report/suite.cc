@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/markup.h"
-#include "report/show.h"
+#include "report/dump/show.h"
 
 namespace rose::report {
 

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "report/results.h"
-#include "report/text.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 

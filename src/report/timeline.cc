@@ -11,8 +11,8 @@
 
 #include "base/units.h"
 #include "report/markup.h"
-#include "report/phrases.h"
-#include "report/show.h"
+#include "report/dump/phrases.h"
+#include "report/dump/show.h"
 
 namespace rose::report {
 

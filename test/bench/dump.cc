@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "report/show.h"
-#include "report/summary.h"
+#include "report/dump/show.h"
+#include "report/dump/summary.h"
 #include "trace/dump.h"
 #include "trace/merge.h"
 

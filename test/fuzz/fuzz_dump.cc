@@ -5,9 +5,9 @@
 #include <string>
 
 #include "recipe.h"
-#include "report/perfetto.h"
-#include "report/show.h"
-#include "report/summary.h"
+#include "report/dump/perfetto.h"
+#include "report/dump/show.h"
+#include "report/dump/summary.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"

@@ -1,12 +1,12 @@
-#include "report/show.h"
+#include "report/dump/show.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "golden.h"
-#include "report/perfetto.h"
-#include "report/summary.h"
+#include "report/dump/perfetto.h"
+#include "report/dump/summary.h"
 #include "trace/jsonl.h"
 #include "trace_random.h"
 

@@ -1,4 +1,4 @@
-#include "report/summary.h"
+#include "report/dump/summary.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "base/ascii.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
-#include "report/phrases.h"
-#include "report/text.h"
+#include "report/dump/phrases.h"
+#include "report/dump/text.h"
 
 namespace rose::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/show.h"
+#include "report/dump/show.h"
 #include "trace/event.h"
 
 namespace rose::report {

@@ -1,4 +1,4 @@
-#include "report/perfetto.h"
+#include "report/dump/perfetto.h"
 
 #include <fmt/format.h>
 

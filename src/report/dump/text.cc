@@ -1,4 +1,4 @@
-#include "report/text.h"
+#include "report/dump/text.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "base/utf8.h"
-#include "report/results.h"
-#include "report/show.h"
+#include "report/dump/show.h"
 
 namespace rose::report {
 namespace {

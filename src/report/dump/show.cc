@@ -1,4 +1,4 @@
-#include "report/show.h"
+#include "report/dump/show.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
-#include "report/phrases.h"
+#include "report/dump/phrases.h"
 #include "kernel/uring.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "profile/profile.h"
-#include "report/show.h"
+#include "report/dump/show.h"
 #include "trace/event.h"
 
 namespace rose::report {

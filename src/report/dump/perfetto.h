@@ -1,7 +1,7 @@
 // A trace as Chrome's JSON trace format, which ui.perfetto.dev and chrome://tracing open.
 #pragma once
 
-#include "report/show.h"
+#include "report/dump/show.h"
 
 namespace rose::report {
 

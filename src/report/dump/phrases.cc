@@ -1,4 +1,4 @@
-#include "report/phrases.h"
+#include "report/dump/phrases.h"
 
 #include <fmt/format.h>
 
