@@ -73,6 +73,17 @@ std::string shell_word(std::string_view text) {
   return plain ? std::string(text) : shell_quoted(text);
 }
 
+std::string ordinal_text(std::int64_t n) {
+  const std::int64_t tens = n % 100;
+  const char* suffix = "th";
+  if (tens < 11 || tens > 13) {
+    if (n % 10 == 1) suffix = "st";
+    if (n % 10 == 2) suffix = "nd";
+    if (n % 10 == 3) suffix = "rd";
+  }
+  return fmt::format("{}{}", n, suffix);
+}
+
 std::string variable_name(std::string_view node) {
   std::string name(node);
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');

@@ -1,6 +1,7 @@
 // Small text helpers: globs, suggestions, joining.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ namespace rose {
 
 // What a terminal may be shown: control characters, and bytes that are no UTF-8, as \xNN.
 [[nodiscard]] std::string printable(std::string_view text);
+
+[[nodiscard]] std::string ordinal_text(std::int64_t n);  // "1st", "12th", "23rd"
 
 // A node's name in an environment variable: '-' and '.' become '_'.
 [[nodiscard]] std::string variable_name(std::string_view node);

@@ -119,7 +119,6 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
 // The likeliest first; of equal ones by rank.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
-[[nodiscard]] std::string ordinal(std::uint64_t n);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
 // Can rose fail calls of this node? Only of processes that it has started, or that `rose exec` started for it.
 [[nodiscard]] bool can_fail_calls(const config::Config& config, std::string_view node);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {
@@ -64,7 +65,7 @@ class ContextMove final : public Move {
     std::string list;
     for (const Condition& condition : t.schedule.faults[fault_].when)
       list += fmt::format("{}{}", list.empty() ? "" : ", then ", context_words(condition));
-    const std::string count = step_ == Step::one && variants_.front() > 1 ? fmt::format(", {} time", ordinal(variants_.front())) : "";
+    const std::string count = step_ == Step::one && variants_.front() > 1 ? fmt::format(", {} time", ordinal_text(variants_.front())) : "";
     t.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count, anywhere ? ", on whichever node does that first" : "");
     if (!why_.empty()) t.why += fmt::format(" ({})", why_);
     double unsure = 1;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {
@@ -44,9 +45,9 @@ class NthMove final : public Move {
     }
     t.yield = belief_ * world_.believed(base_) * value(span);
     t.many = span.last > span.first;
-    t.why = t.many ? fmt::format("the {} to {} matching call: {}", ordinal(static_cast<std::uint64_t>(span.first)),
-                                 ordinal(static_cast<std::uint64_t>(span.last)), why_)
-                   : fmt::format("the {} matching call: {}", ordinal(static_cast<std::uint64_t>(span.first)), why_);
+    t.why = t.many ? fmt::format("the {} to {} matching call: {}", ordinal_text(span.first),
+                                 ordinal_text(span.last), why_)
+                   : fmt::format("the {} matching call: {}", ordinal_text(span.first), why_);
     return t;
   }
 

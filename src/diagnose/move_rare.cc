@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "diagnose/extract.h"
 #include "diagnose/move.h"
@@ -256,7 +257,7 @@ std::vector<Try> call_context_tries(const World& world) {
       if (comes_later(event, 1)) tries.push_back(t);
       if (event.occurrence > 1 && event.occurrence <= kOccurrences && comes_later(event, event.occurrence)) {
         fault.when[0].count = static_cast<int>(event.occurrence);
-        t.why += fmt::format(", {} time", ordinal(event.occurrence));
+        t.why += fmt::format(", {} time", ordinal_text(event.occurrence));
         tries.push_back(std::move(t));
       }
       share *= kNextStep;

@@ -54,12 +54,6 @@ const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std:
   return nullptr;
 }
 
-std::string ordinal(std::uint64_t n) {
-  const std::uint64_t ten = n % 100;
-  const char* end = ten >= 11 && ten <= 13 ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
-  return fmt::format("{}{}", n, end);
-}
-
 std::string context_words(const schedule::Condition& c) {
   if (c.kind == schedule::ConditionKind::function) return c.function;
   return fmt::format("{}({})", c.call.syscall, c.call.path.value_or(c.call.peer.value_or("")));

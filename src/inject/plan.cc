@@ -502,7 +502,7 @@ Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::
 
 Result<void> Planner::condition(std::size_t chain, std::size_t position, const schedule::Condition& source) {
   const Fault& fault = *plan_.chains[chain].fault;
-  const auto where = fmt::format("its {} condition", ordinal(position + 1));
+  const auto where = fmt::format("its {} condition", ordinal_text(position + 1));
   const bool anywhere = source.kind == ConditionKind::role && source.node.empty();
   auto node = anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
   if (!node) return within(fault, std::move(node).error().in(where));
@@ -928,16 +928,6 @@ Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, cons
   ROSE_CHECK(Planner(config, allow_attached, *plan).make());
   ROSE_TRY(plan->backend, choose_backend(*plan, config.inject.syscall));
   return plan;
-}
-
-std::string ordinal(std::uint64_t n) {
-  const char* end = "th";
-  if (n % 100 / 10 != 1) {
-    if (n % 10 == 1) end = "st";
-    if (n % 10 == 2) end = "nd";
-    if (n % 10 == 3) end = "rd";
-  }
-  return fmt::format("{}{}", n, end);
 }
 
 bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {

@@ -98,7 +98,6 @@ struct Plan {
                                                       bool allow_attached);
 
 // "3rd"
-[[nodiscard]] std::string ordinal(std::uint64_t n);
 
 // Does an instruction begin at this offset of the function whose code stands in `code`?
 [[nodiscard]] bool is_instruction_boundary(std::string_view code, std::uint64_t offset);

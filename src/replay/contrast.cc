@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace rose::replay {
 namespace {
-
-std::string ordinal(int n) {
-  const int last = n % 100;
-  const char* end = last >= 11 && last <= 13 ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
-  return std::to_string(n) + end;
-}
 
 // What is counted of a fault, in a copy of its schedule; nullptr: nothing.
 int* count_of(schedule::Fault& fault) {
@@ -127,7 +123,7 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
       if (count == nullptr || *count + by < 1) continue;
       const int before = *count;
       *count += by;
-      out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id, ordinal(before + by), ordinal(before))});
+      out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id, ordinal_text(before + by), ordinal_text(before))});
     }
   }
 }

@@ -111,17 +111,6 @@ std::string duration_text(std::int64_t ns) {
   return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);
 }
 
-std::string ordinal_text(std::int64_t n) {
-  const std::int64_t tens = n % 100;
-  const char* suffix = "th";
-  if (tens < 11 || tens > 13) {
-    if (n % 10 == 1) suffix = "st";
-    if (n % 10 == 2) suffix = "nd";
-    if (n % 10 == 3) suffix = "rd";
-  }
-  return fmt::format("{}{}", n, suffix);
-}
-
 std::string enumerate(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -30,7 +30,6 @@ void add_clock(Parts& parts, const Fault& fault);
 // "12s", also where that is no whole number of milliseconds.
 [[nodiscard]] std::string duration_text(std::int64_t ns);
 // "3rd"
-[[nodiscard]] std::string ordinal_text(std::int64_t n);
 // "a, b and c"
 [[nodiscard]] std::string enumerate(const std::vector<std::string>& words);
 

@@ -161,3 +161,9 @@ TEST_CASE("texts in TOML") {
   CHECK(toml::quoted(std::string(100, 'x')) == "'" + std::string(60, 'x') + "...'");
   CHECK(toml::quoted("a\x1b[31m") == "'a\\u001b[31m'");
 }
+
+TEST_CASE("ordinals") {
+  for (const auto& [n, text] : std::vector<std::pair<int, std::string>>{
+           {1, "1st"}, {2, "2nd"}, {3, "3rd"}, {4, "4th"}, {11, "11th"}, {12, "12th"}, {13, "13th"}, {23, "23rd"}, {111, "111th"}, {101, "101st"}})
+    CHECK(ordinal_text(n) == text);
+}

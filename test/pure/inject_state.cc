@@ -217,9 +217,6 @@ TEST_CASE("instruction boundaries") {
   const std::string code("\x55\x48\x89\xe5\xe8\x00\x00\x00\x00\xc3", 10);
   for (const std::uint64_t good : {0U, 1U, 4U, 9U}) CHECK(is_instruction_boundary(code, good));
   for (const std::uint64_t bad : {2U, 3U, 5U, 8U, 10U, 11U}) CHECK_FALSE(is_instruction_boundary(code, bad));
-  CHECK(ordinal(1) == "1st");
-  CHECK(ordinal(12) == "12th");
-  CHECK(ordinal(23) == "23rd");
 }
 
 TEST_CASE("attached nodes ask for permission, and their syscalls cannot be changed") {
