@@ -225,4 +225,16 @@ void remove_unfinished(const std::filesystem::path& folder, std::string_view pre
   }
 }
 
+Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
+  const char* base = std::getenv("TMPDIR");
+  std::string name = fmt::format("{}/{}-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp", prefix);
+  if (::mkdtemp(name.data()) == nullptr) return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder '{}'", name), errno);
+  return TemporaryFolder(name);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
 }  // namespace rose

@@ -55,6 +55,20 @@ class AtomicFile {
   std::filesystem::path temporary_;  // its name, where the file system knows no files without one
 };
 
+// A folder of one's own (0700) in $TMPDIR or /tmp, which goes with all that is in it.
+class TemporaryFolder {
+ public:
+  [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix);
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
 // Some file systems (NFS, 9p, FAT) know no files without a name. Removes what writers of files in `folder`, whose names begin
 // with `prefix`, left there when they were killed; those that are still at work keep theirs.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);

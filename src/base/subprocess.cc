@@ -13,7 +13,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/units.h"
@@ -170,6 +172,114 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
   if (err.read) drain(err.read, output.err);
   output.exit_code = reap(pid);
   return output;
+}
+
+Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how) {
+  struct Running {
+    std::size_t index = 0;
+    pid_t pid = 0;
+    Fd process, out, err;
+    std::int64_t began_ns = 0;
+  };
+  std::vector<Ended> ended(commands.size());
+  std::vector<Running> running;
+  std::size_t next = 0;
+  ROSE_TRY(const Fd nothing, make_input({}));
+
+  const auto kill_group = [](const Running& one) {
+    ::kill(-one.pid, SIGKILL);
+    ::kill(one.pid, SIGKILL);  // if it left its group
+  };
+  // False: it is to be ended.
+  const auto take = [&](Running& one) {
+    std::array<char, 65536> buffer;
+    while (one.out) {
+      const ssize_t n = ::read(one.out.get(), buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) break;
+      if (n <= 0) {
+        one.out.reset();
+        break;
+      }
+      if (!how.out(one.index, {buffer.data(), static_cast<std::size_t>(n)})) return false;
+    }
+    return true;
+  };
+  const auto close = [&](Running& one) {
+    Ended& end = ended[one.index];
+    if (one.err) drain(one.err, end.err);
+    end.exit_code = reap(one.pid);
+    end.seconds = static_cast<double>(monotonic_ns() - one.began_ns) / 1e9;
+  };
+  const auto end_all = [&] {
+    for (Running& one : running) {
+      kill_group(one);
+      close(one);
+    }
+    running.clear();
+  };
+
+  while (next < commands.size() || !running.empty()) {
+    while (next < commands.size() && running.size() < how.at_once) {
+      Running one;
+      one.index = next++;
+      one.began_ns = monotonic_ns();
+      Result<Pipe> out = make_output_pipe();
+      Result<Pipe> err = make_output_pipe();
+      Result<pid_t> pid = fail(ErrorKind::environment, "there are no more descriptors", "run fewer at once");
+      if (out && err) pid = spawn(commands[one.index], nothing.get(), out->write.get(), err->write.get());
+      if (!pid) {
+        ended[one.index].err = pid.error().message;
+        continue;
+      }
+      ended[one.index].started = true;
+      one.pid = *pid;
+      one.out = std::move(out->read);
+      one.err = std::move(err->read);
+      one.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+      running.push_back(std::move(one));
+      if (running.back().process) continue;
+      const int error = errno;
+      end_all();
+      return fail_errno(ErrorKind::environment, "pidfd_open", error);
+    }
+    if (running.empty()) continue;
+
+    std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
+    std::int64_t until = std::numeric_limits<std::int64_t>::max();
+    for (const Running& one : running) {
+      waits.push_back({one.process.get(), POLLIN, 0});
+      waits.push_back({one.out ? one.out.get() : -1, POLLIN, 0});
+      waits.push_back({one.err ? one.err.get() : -1, POLLIN, 0});
+      until = std::min(until, one.began_ns + how.timeout_ns);
+    }
+    const std::int64_t left = std::max<std::int64_t>(until - monotonic_ns(), 0);
+    const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
+    if (::ppoll(waits.data(), waits.size(), &ts, nullptr) < 0) continue;
+    if (cancel::requested()) {
+      end_all();
+      ROSE_CHECK(cancel::check());
+    }
+    std::vector<Running> still;
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      Running& one = running[i];
+      const bool over = waits[3 * i + 1].revents != 0;
+      // What it wrote before it ended is all there once it has.
+      const bool wanted = (waits[3 * i + 2].revents == 0 && !over) || take(one);
+      if (one.err && waits[3 * i + 3].revents != 0 && !drain(one.err, ended[one.index].err)) one.err.reset();
+      const bool late = monotonic_ns() - one.began_ns >= how.timeout_ns;
+      if (!over && wanted && !late) {
+        still.push_back(std::move(one));
+        continue;
+      }
+      ended[one.index].refused = !wanted;
+      ended[one.index].timed_out = wanted && !over;
+      if (!over || !wanted) kill_group(one);
+      close(one);
+    }
+    running = std::move(still);
+  }
+  return ended;
 }
 
 }  // namespace rose

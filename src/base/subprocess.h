@@ -1,7 +1,9 @@
 // Short helper commands of rose's own (ip, tc, docker), run without a shell.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +23,21 @@ struct Output {
 [[nodiscard]] Result<Output> run_command(const std::vector<std::string>& argv,
                                          std::string_view input = {},
                                          std::int64_t timeout_ns = 30'000'000'000);
+
+struct SideBySide {
+  std::size_t at_once = 64;
+  std::int64_t timeout_ns = 30'000'000'000;  // of each, from its start
+  // What command `i` writes to stdout, piece by piece. False: nothing more is wanted, it is ended.
+  std::function<bool(std::size_t i, std::string_view bytes)> out;
+};
+struct Ended {
+  bool started = false, timed_out = false, refused = false;  // refused: `out` said so
+  int exit_code = 0;    // as in Output
+  std::string err;      // what it wrote to stderr, up to 1 MiB; why it was not started
+  double seconds = 0;
+};
+
+// Runs many commands as run_command runs one, without input. Ends those that run when rose is cancelled.
+[[nodiscard]] Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how);
 
 }  // namespace rose

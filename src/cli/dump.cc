@@ -1,12 +1,19 @@
 // rose dump: asks a running tracer for its window; shows, merges and imports dumps.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/page.h"
+#include "observe/collect.h"
 #include "observe/control.h"
+#include "observe/dump_files.h"
 #include "replay/runs_folder.h"
 #include "report/dump/perfetto.h"
 #include "report/dump/show.h"
@@ -24,6 +31,18 @@ struct DumpOptions {
   std::string control;
   std::string out = "dump.bin";
   std::string after;
+  bool all = false;
+};
+
+struct CollectCommand {
+  std::vector<std::string> sources;
+  bool all = false;
+  std::string hosts = "/etc/rose/hosts";
+  std::string out = "dump.bin";
+  std::string deadline;
+  std::string after;
+  std::optional<int> at_once;
+  observe::CollectOptions how;
 };
 
 struct ShowOptions {
@@ -74,7 +93,128 @@ Result<std::filesystem::path> tracer_to_ask() {
   return fail(ErrorKind::usage, fmt::format("{} tracers run: {}", sockets.size(), list), "choose one with --control");
 }
 
+// All of `bytes` to stdout, which holds nothing else.
+Result<void> to_stdout(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(ErrorKind::input, "cannot write the dump to stdout", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+Result<int> dump_to_stdout(const std::filesystem::path& socket, std::int64_t after_ns, const Common& common) {
+  if (common.json) return fail(ErrorKind::usage, "--json does not go with -o -: both would write to stdout");
+  if (::isatty(STDOUT_FILENO) == 1)
+    return fail(ErrorKind::usage, "a dump is no text for a terminal", "send stdout to a file or a pipe, or name a file with -o");
+  ROSE_TRY(const std::string said, observe::request_dump(socket, to_stdout, after_ns));
+  log::info(printable(said));
+  return 0;
+}
+
+struct Brought {
+  observe::Collected from;
+  std::size_t events = 0;
+};
+
+// Every dump in a file of its own, or all in one.
+Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options, const std::vector<trace::Trace>& traces) {
+  std::error_code ignored;
+  const bool folder = options.out.back() == '/' || std::filesystem::is_directory(options.out, ignored);
+  if (!folder) {
+    ROSE_TRY(const trace::Trace merged, trace::merge(traces, trace::MergeOptions{}));
+    return trace::write_dump(merged, options.out);
+  }
+  std::filesystem::create_directory(options.out, ignored);
+  std::size_t next = 0;
+  for (Brought& one : brought) {
+    if (one.from.file.empty()) continue;
+    one.from.file = std::filesystem::path(options.out) / fmt::format("{}.bin", observe::file_word(one.from.source));
+    ROSE_CHECK(trace::write_dump(traces[next++], one.from.file));
+  }
+  return {};
+}
+
+Result<int> collect(CollectCommand options, const Common& common) {
+  std::vector<observe::DumpSource> sources;
+  if (options.all == !options.sources.empty())
+    return fail(ErrorKind::usage, options.all ? "--all and names of hosts do not go together" : "no host is named",
+                "name hosts, or --all for those of --hosts FILE");
+  if (options.all) {
+    ROSE_TRY(sources, observe::read_sources(options.hosts));
+  }
+  for (const std::string& text : options.sources) {
+    ROSE_TRY(sources.emplace_back(), observe::parse_source(text));
+  }
+  if (options.out.empty()) return fail(ErrorKind::usage, "-o: the file's name is empty");
+  if (!options.deadline.empty()) {
+    ROSE_TRY(options.how.deadline_ns, duration_option("--deadline", options.deadline));
+    if (options.how.deadline_ns <= 0) return fail(ErrorKind::usage, "--deadline: hosts need some time to answer", "1s or more");
+  }
+  if (!options.after.empty()) {
+    ROSE_TRY(const std::int64_t after_ns, duration_option("--after", options.after));
+    options.how.after = options.after;
+    options.how.deadline_ns += after_ns;
+  }
+  if (options.at_once) options.how.at_once = static_cast<std::size_t>(*options.at_once);
+  ROSE_CHECK(cancel::install());
+
+  ROSE_TRY(const TemporaryFolder folder, TemporaryFolder::make("rose-collect"));
+  ROSE_TRY(std::vector<observe::Collected> collected, observe::collect(sources, options.how, folder.path()));
+  std::vector<Brought> brought;
+  std::vector<trace::Trace> traces;
+  for (observe::Collected& one : collected) {
+    Brought& here = brought.emplace_back(Brought{std::move(one), 0});
+    if (here.from.file.empty()) continue;
+    Result<trace::ReadDump> read = trace::read_dump(here.from.file);
+    if (read && read->damage) here.from.problem = read->damage->message + "; what is readable is kept";
+    if (!read) {
+      here.from.file.clear();
+      here.from.problem = read.error().message;
+      continue;
+    }
+    here.events = read->trace.events.size();
+    traces.push_back(std::move(read->trace));
+  }
+  if (!traces.empty()) ROSE_CHECK(keep(brought, options, traces));
+
+  const auto answered = static_cast<std::size_t>(
+      std::count_if(brought.begin(), brought.end(), [](const Brought& one) { return one.from.problem.empty(); }));
+  if (common.json) {
+    nlohmann::ordered_json hosts = nlohmann::ordered_json::array();
+    for (const Brought& one : brought) {
+      nlohmann::ordered_json host{{"host", printable(one.from.source)}, {"events", one.events}, {"seconds", one.from.seconds}};
+      host["problem"] = one.from.problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.from.problem);
+      hosts.push_back(std::move(host));
+    }
+    print(nlohmann::ordered_json{{"dump", traces.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(options.out)},
+                                 {"answered", answered},
+                                 {"hosts", std::move(hosts)}}
+              .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } else {
+    for (const Brought& one : brought) {
+      if (!one.from.problem.empty())
+        log::warning("{}: {}", printable(one.from.source), one.from.problem);
+      else if (!common.quiet)
+        print(fmt::format("{}: {} events\n", printable(one.from.source), one.events));
+    }
+    if (!traces.empty() && !common.quiet) print(fmt::format("{}: {} of {} answered\n", printable(options.out), answered, brought.size()));
+  }
+  if (traces.empty())
+    return fail(ErrorKind::environment, "no host answered: nothing is written", "see the line about each; 'ssh HOST rose dump -o -' by hand shows more");
+  return answered == brought.size() ? 0 : exit_code(ErrorKind::inconclusive);
+}
+
 Result<int> dump(const DumpOptions& options, const Common& common) {
+  if (options.all) {
+    CollectCommand every;
+    every.all = true;
+    every.out = options.out;
+    every.after = options.after;
+    every.how.control = options.control;
+    return collect(std::move(every), common);
+  }
   std::int64_t after_ns = 0;
   if (!options.after.empty()) {
     ROSE_TRY(after_ns, duration_option("--after", options.after));
@@ -83,7 +223,8 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
   if (options.control.empty()) {
     ROSE_TRY(socket, tracer_to_ask());
   }
-  ROSE_TRY(const std::string said, observe::request_dump(socket, options.out, after_ns));
+  if (options.out == "-") return dump_to_stdout(socket, after_ns, common);
+  ROSE_TRY(const std::string said, observe::request_dump(socket, std::filesystem::path(options.out), after_ns));
   if (common.json)
     print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}}.dump() + "\n");
   else if (!common.quiet)
@@ -235,6 +376,45 @@ Command merge_command() {
   };
 }
 
+Command collect_command() {
+  auto options = std::make_shared<CollectCommand>();
+  return {
+      .name = "collect",
+      .summary = "Bring the windows of many hosts at once",
+      .synopsis = {"HOST... [-o FILE]", "--all [--hosts FILE] [-o FILE]"},
+      .description =
+          "A HOST is asked over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all side by side; a folder that tracers "
+          "write to (rose trace -o /net/incidents/) gives the newest dump of each host in it. They are merged into one dump, as 'rose dump "
+          "merge' does; into a folder (a name that ends in '/') each goes by itself.\n\n"
+          "Of each host that does not answer within the deadline it says why. It exits with 0 when all answered, with 4 when some did not (what "
+          "came is written), with 3 when none did.\n\n"
+          "ssh is not let ask for passwords: keys, ports and users belong into its own configuration.",
+      .examples = {"rose dump collect db1 db2 db3 -o all.bin", "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
+                   "rose dump collect --all --after 10s -o /var/tmp/incident/"},
+      .options =
+          {
+              {.names = "sources", .slot = &options->sources, .value = "HOST", .help = "Hosts, pods or folders"},
+              {.names = "--all", .slot = &options->all, .help = "Those that --hosts lists"},
+              {.names = "--hosts", .slot = &options->hosts, .value = "FILE", .help = "One HOST a line; '#' begins a comment",
+               .completes = Completes::file},
+              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the merged dump, or a folder of dumps, is written",
+               .completes = Completes::file},
+              {.names = "--deadline", .slot = &options->deadline, .value = "DURATION", .help = "How long a host may take", .otherwise = "30s"},
+              {.names = "--after", .slot = &options->after, .value = "DURATION", .help = "Hosts wait this long before they write theirs"},
+              {.names = "--at-once", .slot = &options->at_once, .value = "N", .help = "Hosts to ask side by side", .otherwise = "64",
+               .range = {{1, 1000}}},
+              {.names = "--control", .slot = &options->how.control, .value = "SOCK", .help = "The tracers' control socket, there"},
+              {.names = "--rose", .slot = &options->how.rose, .value = "PROGRAM", .help = "rose, there"},
+              {.names = "--ssh", .slot = &options->how.ssh, .value = "PROGRAM", .help = "What is run instead of ssh",
+               .completes = Completes::program},
+              {.names = "--kubectl", .slot = &options->how.kubectl, .value = "PROGRAM", .help = "What is run instead of kubectl",
+               .completes = Completes::program},
+          },
+      .files = {{"/etc/rose/hosts", "The hosts that --all means, unless --hosts names another file."}},
+      .run = [options](const Common& common) { return collect(*options, common); },
+  };
+}
+
 Command import_command() {
   auto options = std::make_shared<ImportOptions>();
   return {
@@ -261,11 +441,11 @@ Command dump_command() {
   auto options = std::make_shared<DumpOptions>();
   return {
       .name = "dump",
-      .summary = "Ask a running tracer for its window; show, merge and import dumps",
-      .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import ..."},
+      .summary = "Ask a running tracer, or those of many hosts, for the window; show, merge and import dumps",
+      .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
           "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a file; the tracer goes "
-          "on. The file is readable by its owner alone.",
+          "on. The file is readable by its owner alone; '-o -' writes to stdout.",
       .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
       .options =
           {
@@ -275,8 +455,9 @@ Command dump_command() {
                .completes = Completes::file},
               {.names = "--after", .slot = &options->after, .value = "DURATION",
                .help = "Wait this long first, so the window holds what comes after the trigger"},
+              {.names = "--all", .slot = &options->all, .help = "Of every host in /etc/rose/hosts: as 'rose dump collect --all'"},
           },
-      .commands = {show_command(), merge_command(), import_command()},
+      .commands = {show_command(), merge_command(), import_command(), collect_command()},
       .environment = {{"ROSE_RUN_DIR", "Inside a run of 'rose trace -c': the tracer of this run is asked."}},
       .files = {{"/run/rose/trace.sock", "The tracer's control socket, unless --control names another. If nobody answers there, a 'rose trace -c' that runs is asked."}},
       .run = [options](const Common& common) { return dump(*options, common); },

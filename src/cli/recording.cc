@@ -37,10 +37,14 @@ std::vector<Option> recording_options(RecordingOptions& options) {
        .help = "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); the file may be "
                "rotated or come later",
        .group = group, .one_each = true, .completes = Completes::file},
+      {.names = "--dump-together", .slot = &options.together,
+       .help = "When the tracer of another host has written one to the folder of -o, which they share, because of a trigger: what fails on "
+               "one host is kept of all",
+       .group = group},
       {.names = "--after", .slot = &options.after, .value = "DURATION",
        .help = "Write this long after the trigger, so that the window holds what came after it too", .group = group},
       {.names = "--dump-cooldown", .slot = &options.cooldown, .value = "DURATION",
-       .help = "At most one dump by --dump-when, --dump-on-crash and --dump-on-log in this time", .group = group, .otherwise = "60s"},
+       .help = "At most one dump by --dump-when, --dump-on-crash, --dump-on-log and --dump-together in this time", .group = group, .otherwise = "60s"},
       {.names = "-o,--output", .slot = &options.out, .value = "FILE",
        .help = "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; into a folder (a name that "
                "ends in '/') each under a name of its own",
@@ -58,8 +62,8 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
   triggers.on_crash = options.on_crash;
   if (options.when.empty() && !options.every.empty()) return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to ask");
   if (options.when.empty() && !options.timeout.empty()) return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to ask");
-  if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty())
-    return fail(ErrorKind::usage, "--dump-cooldown needs --dump-when, --dump-on-crash or --dump-on-log: what is asked for is never held back");
+  if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty() && !options.together)
+    return fail(ErrorKind::usage, "--dump-cooldown needs --dump-when, --dump-on-crash, --dump-on-log or --dump-together: what is asked for is never held back");
   if (!options.every.empty()) {
     ROSE_TRY(triggers.every_ns, duration_option("--dump-every", options.every));
     if (triggers.every_ns < 10'000'000) return fail(ErrorKind::usage, fmt::format("--dump-every: {} is too often", options.every), "10ms is the least");
@@ -72,6 +76,13 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
   }
   if (!options.cooldown.empty()) {
     ROSE_TRY(triggers.cooldown_ns, duration_option("--dump-cooldown", options.cooldown));
+  }
+  if (options.together) {
+    std::error_code ignored;
+    triggers.together = options.out;
+    if (options.out.empty() || (options.out.back() != '/' && !std::filesystem::is_directory(options.out, ignored)))
+      return fail(ErrorKind::usage, fmt::format("--dump-together needs a folder that hosts share, and -o names the file '{}'", options.out),
+                  "write -o /net/incidents/ or the like");
   }
   for (const std::string& text : options.on_log) {
     ROSE_TRY(triggers.logs.emplace_back(), observe::parse_log_watch("--dump-on-log", text));

@@ -24,6 +24,7 @@ struct RecordingOptions {
   std::string timeout;
   bool on_crash = false;
   std::vector<std::string> on_log;
+  bool together = false;
   std::string after;
   std::string cooldown;
   int keep = 5;

@@ -312,8 +312,21 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesyste
   return server;
 }
 
-Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out,
-                                 std::int64_t after_ns) {
+Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out, std::int64_t after_ns) {
+  std::optional<AtomicFile> file;
+  const trace::DumpWriter::Sink sink = [&](std::string_view bytes) -> Result<void> {
+    if (!file) {
+      ROSE_TRY(AtomicFile made, AtomicFile::create(out));
+      file.emplace(std::move(made));
+    }
+    return bytes.empty() ? Result<void>() : file->write(bytes);
+  };
+  ROSE_TRY(std::string said, request_dump(socket, sink, after_ns));
+  ROSE_CHECK(file->commit());
+  return said;
+}
+
+Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out, std::int64_t after_ns) {
   // A wrong path is worth knowing before the wait, not after it.
   ROSE_TRY(Fd fd, connect_or_say(socket));
   if (after_ns > 0) {
@@ -368,7 +381,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
   }
   if (*head != "rose 2 ok") return foreign();
 
-  ROSE_TRY(auto file, AtomicFile::create(out));
+  ROSE_CHECK(out({}));  // a place where it cannot be written is told before anything is read
   std::uint64_t have = 0;
   const auto ended = [&] {
     return fail(ErrorKind::input, fmt::format("the tracer ended, or gave up, after {}", format_size(have)),
@@ -389,7 +402,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
         if (!any) return ended();
       }
       const auto piece = std::string_view(bytes).substr(at, left);
-      ROSE_CHECK(file.write(piece));
+      ROSE_CHECK(out(piece));
       at += piece.size();
       left -= piece.size();
       have += piece.size();
@@ -397,7 +410,6 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
   }
   ROSE_TRY(const auto summary, line());
   if (!summary) return ended();
-  ROSE_CHECK(file.commit());
   return *summary;
 }
 

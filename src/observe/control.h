@@ -38,5 +38,8 @@ class ControlServer {
 // Returns what the tracer said in one line ("12345 events, 0 lost").
 [[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket,
                                                const std::filesystem::path& out, std::int64_t after_ns);
+// The same, to a sink. Its bytes are a whole dump only when this succeeds.
+[[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
+                                               std::int64_t after_ns);
 
 }  // namespace rose::observe

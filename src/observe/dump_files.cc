@@ -38,7 +38,13 @@ bool is_stamp(std::string_view text) {
   return true;
 }
 
-// A host's name as part of a file's.
+bool same_file(const fs::path& a, const fs::path& b) {
+  struct stat sa {}, sb {};
+  return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+}
+
+}  // namespace
+
 std::string file_word(std::string_view host) {
   std::string out;
   for (const char c : host.substr(0, 64)) {
@@ -48,12 +54,17 @@ std::string file_word(std::string_view host) {
   return out.empty() ? "host" : out;
 }
 
-bool same_file(const fs::path& a, const fs::path& b) {
-  struct stat sa {}, sb {};
-  return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+std::optional<DumpName> parse_dump_name(std::string_view file) {
+  if (!file.starts_with("rose-") || !file.ends_with(".bin")) return std::nullopt;
+  file.remove_prefix(5);
+  file.remove_suffix(4);
+  // A host's name may hold anything that a stamp holds: the last one counts.
+  for (std::size_t at = file.rfind('-'); at != std::string_view::npos && at > 0; at = file.rfind('-', at - 1)) {
+    if (file.size() < at + 1 + kStamp + 2 || file[at + 1 + kStamp] != '-' || !is_stamp(file.substr(at + 1))) continue;
+    return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)), std::string(file.substr(at + kStamp + 2))};
+  }
+  return std::nullopt;
 }
-
-}  // namespace
 
 DumpTotals size_of(const trace::Trace& trace) {
   DumpTotals size{trace.events.size(), trace.meta.lost, trace.meta.suppressed, {}};
@@ -114,7 +125,6 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
 }
 
 bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
-  const std::string front = fmt::format("rose-{}-", host_);
   struct Found {
     std::string stamp;
     std::int64_t modified = 0;
@@ -125,10 +135,10 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   for (fs::directory_iterator it(out_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     struct stat status {};
-    if (!name.starts_with(front) || !name.ends_with(".bin") || name.size() < front.size() + kStamp + 2) continue;
-    if (!is_stamp(std::string_view(name).substr(front.size())) || name[front.size() + kStamp] != '-') continue;
+    const auto parts = parse_dump_name(name);
+    if (!parts || parts->host != host_) continue;
     if (it->path() == newest || ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    found.push_back({name.substr(front.size(), kStamp), status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+    found.push_back({parts->stamp, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
                      it->path()});
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {

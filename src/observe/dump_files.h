@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -16,6 +18,16 @@
 namespace rose::observe {
 
 [[nodiscard]] DumpTotals size_of(const trace::Trace& trace);
+
+// A host's name as part of a file's.
+[[nodiscard]] std::string file_word(std::string_view host);
+// Of a dump in a folder: "rose-HOST-20261122T014501Z-crash.bin".
+struct DumpName {
+  std::string host;     // as file_word made it
+  std::string stamp;    // UTC; sorts by time
+  std::string trigger;  // trigger_word, and "-2" for the second of a moment
+};
+[[nodiscard]] std::optional<DumpName> parse_dump_name(std::string_view file);
 
 struct WrittenDump {
   std::filesystem::path file;  // where it is now; empty once it made room for newer ones

@@ -11,6 +11,7 @@ std::string_view trigger_word(TriggerKind kind) {
     case TriggerKind::oracle: return "oracle";
     case TriggerKind::crash: return "crash";
     case TriggerKind::log: return "log";
+    case TriggerKind::together: return "together";
     case TriggerKind::end: return "end";
   }
   return "end";

@@ -9,7 +9,7 @@
 
 namespace rose::observe {
 
-enum class TriggerKind { signal, control, oracle, crash, log, end };
+enum class TriggerKind { signal, control, oracle, crash, log, together, end };
 
 // Why a dump was written.
 struct Cause {

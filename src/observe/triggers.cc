@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "base/cancel.h"
@@ -23,6 +24,7 @@ namespace rose::observe {
 namespace {
 
 constexpr std::int64_t kLogPoll = 200'000'000;
+constexpr std::int64_t kFolderPoll = 500'000'000;  // by name: file systems that hosts share tell nobody of changes
 constexpr std::size_t kLongestExcerpt = 160;
 
 // Text of the traced system as part of a message: no controls, not long.
@@ -49,6 +51,7 @@ class Watcher final : public Triggers {
       log.follower.begin_at_end();
       logs_.push_back(std::move(log));
     }
+    (void)news();  // what is there already triggers nothing
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
     ROSE_TRY(thread_, start_thread([this] { run(); }));
@@ -74,6 +77,7 @@ class Watcher final : public Triggers {
   void run() {
     std::int64_t next_ask = monotonic_ns();
     std::int64_t next_logs = next_ask;
+    std::int64_t next_news = next_ask;
     for (;;) {
       std::int64_t now = monotonic_ns();
       if (!options_.oracle.empty() && !oracle_ && now >= next_ask) {
@@ -84,6 +88,11 @@ class Watcher final : public Triggers {
         const bool more = read_logs();
         now = monotonic_ns();
         next_logs = more ? now : now + kLogPoll;
+      }
+      if (!options_.together.empty() && now >= next_news) {
+        for (const std::string& name : news()) trigger({TriggerKind::together, excerpt(name)});
+        now = monotonic_ns();
+        next_news = now + kFolderPoll;
       }
       if (oracle_ && now >= oracle_until_) answer(true);
       // At Ctrl-C the last dump follows at once.
@@ -96,6 +105,7 @@ class Watcher final : public Triggers {
       std::int64_t next = now + 3'600'000'000'000;
       if (!options_.oracle.empty()) next = std::min(next, oracle_ ? oracle_until_ : next_ask);
       if (!logs_.empty()) next = std::min(next, next_logs);
+      if (!options_.together.empty()) next = std::min(next, next_news);
       if (const auto dump = plan_.next_ns(); dump && !cancel::requested()) next = std::min(next, *dump);
       const std::int64_t left = std::max<std::int64_t>(next - monotonic_ns(), 0);
       pollfd watched[] = {{stop_.get(), POLLIN, 0},
@@ -145,11 +155,31 @@ class Watcher final : public Triggers {
       failure_ = said;
       return;
     }
+    if (!options_.together.empty()) known_.insert(written->file.filename().string());
     plan_.succeeded();
     failure_.clear();
     const std::uint64_t left_out = plan_.take_left_out();
     log::info("{}: wrote {}, {} events, {} lost{}", cause.text(), written->file.string(), written->size.events,
               written->size.lost, left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
+  }
+
+  // Dumps of others in the common folder that something triggered there, since last asked.
+  std::vector<std::string> news() {
+    std::vector<std::string> fresh;
+    if (options_.together.empty()) return fresh;
+    std::set<std::string> there;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(options_.together, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      const auto parts = parse_dump_name(name);
+      if (!parts) continue;
+      there.insert(name);
+      const auto is = [&](TriggerKind kind) { return parts->trigger.starts_with(trigger_word(kind)); };
+      if (!known_.contains(name) && !is(TriggerKind::together) && !is(TriggerKind::end)) fresh.push_back(name);
+    }
+    if (error) return {};  // perhaps it is not there just now; what comes until it is again is news then
+    known_ = std::move(there);
+    return fresh;
   }
 
   bool read_logs() {
@@ -232,6 +262,7 @@ class Watcher final : public Triggers {
   std::string failure_;  // why the last dump could not be written, until one is
   OracleAnswers answers_;
   std::vector<Log> logs_;
+  std::set<std::string> known_;  // dumps in the common folder
   std::optional<HeldChild> oracle_;
   std::int64_t oracle_until_ = 0;
   bool oracle_talks_ = false;

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <fstream>
 
 #include "base/clock.h"
@@ -149,6 +150,41 @@ TEST_CASE("a command's outputs and status are kept") {
   REQUIRE(cut.has_value());
   CHECK(cut->out.size() == std::size_t{1} << 20);
   CHECK(cut->exit_code == 0);  // the rest was read and dropped, so cat could end
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("commands side by side: each has its own output, status and time") {
+  const std::size_t before = open_descriptors();
+  std::map<std::size_t, std::string> out;
+  SideBySide how;
+  how.at_once = 3;
+  how.timeout_ns = 60'000'000'000;
+  how.out = [&](std::size_t i, std::string_view bytes) {
+    out[i] += bytes;
+    return i != 4 || out[i].size() < 100'000;
+  };
+  const auto ended = run_side_by_side({{"echo", "one"}, {"sh", "-c", "echo two; echo no >&2; exit 3"}, {"rose-no-such-program"}, {"seq", "100000"},
+                                       {"yes"}, {"sh", "-c", "kill -KILL $$"}, {"cat"}}, how);
+  REQUIRE(ended.has_value());
+  REQUIRE(ended->size() == 7);
+  CHECK(out[0] == "one\n");
+  CHECK(out[1] == "two\n");
+  CHECK(ended->at(1).err == "no\n");
+  CHECK(ended->at(1).exit_code == 3);
+  CHECK_FALSE(ended->at(2).started);
+  CHECK(ended->at(2).err == "cannot run 'rose-no-such-program': it was not found");
+  CHECK(out[3].size() == 588'895);
+  CHECK(ended->at(4).refused);
+  CHECK_FALSE(ended->at(4).timed_out);
+  CHECK(ended->at(5).exit_code == 128 + SIGKILL);
+  CHECK(ended->at(6).exit_code == 0);  // nothing to read
+  how.timeout_ns = 200'000'000;
+  const auto late = run_side_by_side({{"sleep", "600"}, {"sh", "-c", "sleep 600 & wait"}}, how);
+  REQUIRE(late.has_value());
+  for (const Ended& one : *late) {
+    CHECK(one.timed_out);
+    CHECK(one.exit_code == 128 + SIGKILL);
+  }
   CHECK(open_descriptors() == before);
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "folder.h"
+#include "observe/collect.h"
 #include "observe/dump_files.h"
 #include "observe/dump_plan.h"
 #include "observe/triggers.h"
@@ -256,4 +257,33 @@ TEST_CASE("FILE:REGEX", "[dumps]") {
     CHECK(refused.error().kind == ErrorKind::usage);
     CHECK(refused.error().message.find("--dump-on-log") == 0);
   }
+}
+
+TEST_CASE("names of dumps tell host, time and trigger", "[dumps]") {
+  const auto plain = parse_dump_name("rose-db1-20261122T014501Z-crash.bin");
+  REQUIRE(plain);
+  CHECK(plain->host == "db1");
+  CHECK(plain->stamp == "20261122T014501Z");
+  CHECK(plain->trigger == "crash");
+  const auto odd = parse_dump_name("rose-a-20200101T000000Z-b-20261122T014501Z-log-2.bin");
+  REQUIRE(odd);
+  CHECK(odd->host == "a-20200101T000000Z-b");
+  CHECK(odd->trigger == "log-2");
+  for (const char* none : {"", "rose-.bin", "rose-db1-20261122T014501Z.bin", "rose-db1-20261122T014501Z-crash.tmp", "rose-db1-2026112AT014501Z-crash.bin",
+                           "rose-20261122T014501Z-crash.bin", "rose--", "rose----------------------.bin"})
+    CHECK_FALSE(parse_dump_name(none));
+}
+
+TEST_CASE("sources of dumps, and what is executed for them", "[dumps]") {
+  CollectOptions options;
+  options.deadline_ns = 7'500'000'000;
+  options.control = "/run/my rose.sock";
+  const auto words = [&](const char* text) { return fmt::format("{}", fmt::join(collect_command(parse_source(text).value(), options), "|")); };
+  CHECK(words("me@db1") == "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|me@db1|rose dump -o - --control '/run/my rose.sock'");
+  CHECK(words("ssh:::1") == "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|::1|rose dump -o - --control '/run/my rose.sock'");
+  CHECK(words("kubectl:prod/db-0:main") == "kubectl|exec|-n|prod|db-0|-c|main|--|rose|dump|-o|-|--control|/run/my rose.sock");
+  CHECK(words("kubectl:db-0") == "kubectl|exec|db-0|--|rose|dump|-o|-|--control|/run/my rose.sock");
+  CHECK(parse_source("./here")->kind == DumpSource::Kind::folder);
+  for (const char* bad : {"", "-l", "a b", "a;b", "a\nb", "ssh:", "ssh:-x", "ssh:a/b", "kubectl:", "kubectl:/", "kubectl:-n/a", "kubectl:a:", "$x", "`x`"})
+    CHECK_FALSE(parse_source(bad));
 }

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# The windows of many hosts at once: over ssh, in pods, out of a folder; those that do not answer are told; 300 hosts; and tracers that
+# share a folder, where what one of them sees is kept by all.
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+
+cd "$work"
+tracers=() victims=()
+ended() {
+  for pid in "${tracers[@]}"; do kill -INT "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+  for pid in "${victims[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  finish
+}
+trap ended EXIT
+
+# A service that fails in its own way once a line comes: "miss NAME", "crash".
+cat >service.sh <<'EOF'
+#!/bin/bash
+exec 3<>"$1"
+while read -r what name <&3; do
+  case $what in
+  miss) : <"/rose-none/$name" ;;
+  crash) bash -c 'kill -SEGV $$' ;;
+  esac
+done 2>/dev/null
+EOF
+chmod +x service.sh
+
+# tracer NAME OPTION...: a service and its tracer, whose control socket is $work/NAME.
+tracer() {
+  local name=$1
+  shift
+  mkfifo "orders.$name"
+  ./service.sh "orders.$name" &
+  victims+=($!)
+  "$rose" trace --node "$name=pid:$!" --control "$work/$name" "$@" >"$name.out" 2>"$name.err" &
+  tracers+=($!)
+  until_true 60 grep -q 'ready:' "$name.err"
+}
+
+# --- what is run there, by a stand-in for ssh and kubectl: HOST is the tracer of that name
+cat >ssh <<'EOF'
+#!/bin/bash
+echo "$0 $*" >>calls
+for host in "$@"; do host=${host#me@}; case $host in db*|cache|silent|gone|junk|torn) break ;; esac; done
+case $host in
+silent) exec sleep 600 ;;
+gone) echo "ssh: connect to host gone port 22: No route to host" >&2; exit 255 ;;
+junk) echo "Welcome to junk"; exit 0 ;;
+torn) head -c 300 one.bin; exit 0 ;;
+esac
+command=${!#}
+exec bash -c "${command/--control SOCK/--control $host}"
+EOF
+cat >kubectl <<'EOF'
+#!/bin/bash
+echo "$0 $*" >>calls
+[ "$1 $2 $3 $4 $5 $6 $7" = "exec -n prod cache -c server --" ] || { echo "error: unexpected $*" >&2; exit 1; }
+shift 7
+exec "${@/SOCK/cache}"
+EOF
+chmod +x ssh kubectl
+by="--ssh $work/ssh --kubectl $work/kubectl --rose $rose --control SOCK"
+
+tracer db1
+tracer db2
+tracer cache
+for name in db1 db2 cache; do echo "miss of-$name" >"orders.$name"; done
+for name in db1 db2 cache; do
+  until_true 60 eval "\"$rose\" dump --control $name -o seen.bin --quiet && \"$rose\" dump show seen.bin --format jsonl | grep -q /rose-none/of-$name"
+done
+
+# --- stdout
+expect 0 eval "'$rose' dump --control db1 -o - >one.bin"
+expect 0 "$rose" dump show one.bin --format jsonl
+says out /rose-none/of-db1
+expect 2 "$rose" dump --control db1 -o - --json
+says err "would write to stdout"
+
+# --- all answer: one dump
+expect 0 "$rose" dump collect db1 me@db2 kubectl:prod/cache:server -o all.bin $by --json
+json_is 'j["answered"]' 3
+json_is '[h["problem"] for h in j["hosts"]]' "[None, None, None]"
+expect 0 "$rose" dump show all.bin --format jsonl
+for name in db1 db2 cache; do says out "/rose-none/of-$name"; done
+[ "$(stat -c %a all.bin)" = 600 ] || fail "the dump is readable by others"
+grep -q -- "-T -o BatchMode=yes" calls || fail "ssh could ask for a password"
+
+# --- some do not: what came is there, and each is told
+expect 4 "$rose" dump collect db1 silent gone junk torn db2 -o some/ --deadline 3s $by
+says out '^db1: [0-9]+ events'
+says out '2 of 6 answered'
+says err 'silent: no answer within 3s'
+says err 'gone: ssh: connect to host gone port 22: No route to host'
+says err 'junk: .*(not a rose dump|no rose dump|dump)'
+says err 'torn: '
+[ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] || fail "what came is not in the folder"
+expect 3 "$rose" dump collect gone -o none.bin $by
+says err 'no host answered'
+[ ! -e none.bin ] || fail "something was written of nothing"
+
+# --- a list of hosts, and what is refused
+printf '# ours\ndb1\n\n db2  # second\n' >hosts
+expect 0 "$rose" dump collect --all --hosts hosts -o listed.bin $by
+says out '2 of 2 answered'
+expect 2 "$rose" dump collect --all db1
+expect 2 "$rose" dump collect
+says err 'no host is named'
+for bad in '-oProxyCommand=x' 'a b' 'a;b' 'kubectl:' 'kubectl:x/-n' '$(x)'; do
+  expect 2 "$rose" dump collect -- "$bad"
+  says err 'names no source of dumps'
+done
+printf 'db1\nbad;host\n' >hosts
+expect 2 "$rose" dump collect --all --hosts hosts
+says err 'hosts:2: '
+
+# --- 300 hosts
+cat >many <<'EOF'
+#!/bin/bash
+exec cat one.bin
+EOF
+chmod +x many
+expect 0 "$rose" dump collect $(seq -f 'h%g' 300) -o many.bin --ssh "$work/many" --json
+json_is 'j["answered"]' 300
+
+# --- tracers that share a folder: one's trigger is all of theirs, and theirs is nobody's
+mkdir shared
+touch shared/rose-other-20200101T000000Z-crash.bin  # of long ago
+tracer west -o "$work/shared/" --dump-on-crash --dump-together
+tracer east -o "$work/shared/" --dump-together
+echo crash >orders.west
+until_true 60 grep -q 'crash: west: .*: wrote ' west.err
+until_true 60 grep -q 'together: rose-.*-crash.bin: wrote ' east.err
+echo "miss after" >orders.west
+until_true 60 eval "\"$rose\" dump --control west -o seen.bin --quiet && \"$rose\" dump show seen.bin --format jsonl | grep -q /rose-none/after"
+[ "$(grep -c ': wrote ' west.err)" = 1 ] || { fail "west wrote again"; cat west.err; }
+[ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "not one dump together: $(ls shared)"
+rm shared/rose-other-*
+expect 0 "$rose" dump collect ./shared/ -o folder.bin
+expect 2 "$rose" trace --pid $$ -o file.bin --dump-together
+says err "names the file 'file.bin'"
+mkdir empty
+expect 3 "$rose" dump collect ./empty/ -o none.bin
+says err 'no tracer has written a dump there'
