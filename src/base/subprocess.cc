@@ -81,7 +81,16 @@ struct SpawnPlan {
   }
 };
 
-Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int err) {
+int reap(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Result<pid_t> spawn_process(const std::vector<std::string>& argv, int in, int out, int err) {
   SpawnPlan plan;
   ::posix_spawn_file_actions_adddup2(&plan.actions, in, STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&plan.actions, out, STDOUT_FILENO);
@@ -117,14 +126,10 @@ Result<pid_t> spawn(const std::vector<std::string>& argv, int in, int out, int e
   return pid;
 }
 
-int reap(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+std::string describe_status(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
-
-}  // namespace
 
 Result<Output> run_command(const std::vector<std::string>& argv, std::string_view input,
                            std::int64_t timeout_ns) {
@@ -133,7 +138,7 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
   ROSE_TRY(Pipe out, make_output_pipe());
   ROSE_TRY(Pipe err, make_output_pipe());
   const std::int64_t deadline = monotonic_ns() + timeout_ns;
-  ROSE_TRY(const pid_t pid, spawn(argv, in.get(), out.write.get(), err.write.get()));
+  ROSE_TRY(const pid_t pid, spawn_process(argv, in.get(), out.write.get(), err.write.get()));
   out.write.reset();
   err.write.reset();
   in.reset();
@@ -227,7 +232,7 @@ Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::s
       Result<Pipe> out = make_output_pipe();
       Result<Pipe> err = make_output_pipe();
       Result<pid_t> pid = fail(ErrorKind::environment, "there are no more descriptors", "run fewer at once");
-      if (out && err) pid = spawn(commands[one.index], nothing.get(), out->write.get(), err->write.get());
+      if (out && err) pid = spawn_process(commands[one.index], nothing.get(), out->write.get(), err->write.get());
       if (!pid) {
         ended[one.index].err = pid.error().message;
         continue;

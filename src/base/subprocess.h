@@ -1,6 +1,8 @@
 // Short helper commands of rose's own (ip, tc, docker), run without a shell.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,5 +41,12 @@ struct Ended {
 
 // Runs many commands as run_command runs one, without input. Ends those that run when rose is cancelled.
 [[nodiscard]] Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how);
+
+// Starts argv with these descriptors as its standard ones, in a process group of its own, with signals as in a fresh process. Whoever
+// calls waits for it.
+[[nodiscard]] Result<pid_t> spawn_process(const std::vector<std::string>& argv, int in, int out, int err);
+
+// "exited with status 3", "was killed by signal 9 (Killed)"; `status` as of wait(2).
+[[nodiscard]] std::string describe_status(int status);
 
 }  // namespace rose

@@ -30,6 +30,7 @@ namespace rose::cli {
 [[nodiscard]] Command heal_command();
 [[nodiscard]] Command node_command();
 [[nodiscard]] Command exec_command();
+[[nodiscard]] Command worker_command();
 // Of all that `program` holds; it must live as long as the command.
 [[nodiscard]] Command help_command(const Program& program);
 

@@ -13,6 +13,8 @@
 #include "cli/page.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
+#include "engine/ahead.h"
+#include "engine/fleet.h"
 #include "inject/injector.h"
 #include "replay/repeat.h"
 #include "report/results.h"
@@ -30,6 +32,8 @@ struct DiagnoseOptions {
   std::string report;
   bool plan = false;
   std::optional<int> jobs;
+  std::string engine;
+  std::optional<int> workers;
   bool resume = false;
   bool keep = false;
   bool allow_attached = false;
@@ -78,7 +82,7 @@ class ClusterRunner final : public diagnose::Runner {
     }
     options_.number = next_number_;
     next_number_ += static_cast<int>(todo.size());
-    std::vector<Result<replay::Run>> made = replay::run_side_by_side(store_, config_, todo, options_);
+    std::vector<Result<replay::Run>> made = ahead_ == nullptr ? replay::run_side_by_side(store_, config_, todo, options_) : run_elsewhere(todo);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
         results[places[i]] = Unexpected(std::move(made[i]).error());
@@ -98,13 +102,18 @@ class ClusterRunner final : public diagnose::Runner {
     return all;
   }
 
+  // Workers make the runs from now on.
+  void work_with(engine::Ahead& ahead) { ahead_ = &ahead; }
+  [[nodiscard]] int room() const override { return ahead_ == nullptr ? 0 : ahead_->room(); }
+  void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
+
   // Each run's logs are looked at from now on.
-  void look_with(LogEvidence& logs) {
-    options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
+  void look_with(LogEvidence& logs, bool here) {
+    if (here) options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
     options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.look(run_dir, result); };
   }
   // The next run of this schedule is this one, which was made ahead.
-  void give(const schedule::Schedule& schedule, schedule::RunResult result) { ahead_[schedule::fingerprint(schedule)].push_back(std::move(result)); }
+  void give(const schedule::Schedule& schedule, schedule::RunResult result) { given_[schedule::fingerprint(schedule)].push_back(std::move(result)); }
 
   // Recorded runs that the search did not ask for.
   [[nodiscard]] std::size_t unused() const {
@@ -132,10 +141,43 @@ class ClusterRunner final : public diagnose::Runner {
     result.trace = std::move(trace);
   }
 
+  std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo) {
+    std::vector<Result<replay::Run>> made;
+    if (todo.empty()) return made;
+    // What is recorded need not be made.
+    std::map<std::string, std::size_t> known;
+    for (const auto* runs : {&recorded_, &given_})
+      for (const auto& [fingerprint, left] : *runs) known[fingerprint] += left.size();
+    std::erase_if(expected_, [&](const schedule::Schedule& schedule) {
+      const auto left = known.find(schedule::fingerprint(schedule));
+      return left != known.end() && left->second > 0 && left->second-- > 0;
+    });
+    ahead_->expect(std::exchange(expected_, {}));
+    Result<std::vector<engine::Done>> done = ahead_->make(todo);
+    for (std::size_t i = 0; i < todo.size(); ++i)
+      made.push_back(done ? take_in((*done)[i], options_.number + static_cast<int>(i), *todo[i]) : Result<replay::Run>(Unexpected(Error(done.error()))));
+    return made;
+  }
+
+  // A run that was made elsewhere becomes one of this record.
+  Result<replay::Run> take_in(const engine::Done& done, int number, const schedule::Schedule& schedule) {
+    ROSE_TRY(const std::filesystem::path run_dir, store_.next(number));
+    Result<replay::Run> run = done.open(run_dir);
+    if (!run) {
+      store_.abandoned(run_dir);
+      return run;
+    }
+    run->result.number = number;
+    run->result.directory = run_dir;
+    if (options_.look) options_.look(run_dir, run->result);
+    ROSE_CHECK(store_.done(*run, schedule));
+    return run;
+  }
+
   std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
-    if (const auto ahead = ahead_.find(schedule::fingerprint(schedule)); ahead != ahead_.end() && !ahead->second.empty()) {
-      schedule::RunResult result = std::move(ahead->second.front());
-      ahead->second.pop_front();
+    if (const auto given = given_.find(schedule::fingerprint(schedule)); given != given_.end() && !given->second.empty()) {
+      schedule::RunResult result = std::move(given->second.front());
+      given->second.pop_front();
       return result;
     }
     const auto found = recorded_.find(schedule::fingerprint(schedule));
@@ -151,9 +193,11 @@ class ClusterRunner final : public diagnose::Runner {
   const config::Config& config_;
   replay::RunStore& store_;
   replay::RunOptions options_;
+  engine::Ahead* ahead_ = nullptr;
+  std::vector<schedule::Schedule> expected_;
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
-  std::map<std::string, std::deque<schedule::RunResult>> ahead_;     // by fingerprint
+  std::map<std::string, std::deque<schedule::RunResult>> given_;     // by fingerprint
   std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
   std::string backend_;
   double recorded_seconds_ = 0;
@@ -255,6 +299,59 @@ Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, const 
   return {};
 }
 
+Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config& config) {
+  config::DiagnoseOptions& diagnose = config.diagnose;
+  // What the configuration says of another engine has nothing to say of this one.
+  if (!options.engine.empty() && options.engine != diagnose.engine) {
+    if (diagnose.engine != "local") diagnose.engine_options.clear();
+    if (options.engine != "ssh") diagnose.hosts.clear();
+    diagnose.engine = options.engine;
+    if (options.engine == "local") diagnose.workers = 0;
+  }
+  if (options.workers) diagnose.workers = *options.workers;
+  Result<engine::Engine> made = engine::Engine::make({.engine = diagnose.engine, .workers = diagnose.workers, .hosts = diagnose.hosts, .worker = diagnose.worker,
+                                                      .options = diagnose.engine_options, .apart = config.deployment.network == config::Network::host});
+  // What only the file says is for the file to mend.
+  if (!made && options.engine.empty() && !options.workers)
+    return Unexpected(Error{ErrorKind::input, fmt::format("{}: [diagnose]: {}", config.file.string(), made.error().message), made.error().hint});
+  return made;
+}
+
+// What workers need to have, and how to speak with them.
+Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options, const config::Config& config, const diagnose::Inputs& inputs, engine::Engine engine,
+                                                  NodeCode& code, LogEvidence* logs) {
+  // What the diagnosis reads and writes is no part of the deployment, though it may lie beside it.
+  std::vector<std::filesystem::path> without = {options.out, "/proc/self/fd/1", "/proc/self/fd/2"};
+  if (!options.report.empty()) without.emplace_back(options.report);
+  for (const auto* files : {&options.traces, &options.logs})
+    for (const std::string& file : *files) without.emplace_back(file);
+  std::vector<std::string> exclude = config.diagnose.exclude;
+  exclude.emplace_back(".git");
+  ROSE_TRY(engine::Tree tree, engine::read_tree(config.directory, exclude, without));
+  engine::FleetOptions fleet;
+  fleet.version = ROSE_VERSION;
+  fleet.config = config.file.filename();
+  if (inputs.profile) fleet.profile = &*inputs.profile;
+  std::error_code ignored;
+  for (const config::Node& node : config.nodes)
+    for (const std::string& binary : node.binaries) {
+      const std::filesystem::path inside = std::filesystem::weakly_canonical(binary, ignored).lexically_relative(tree.root);
+      if (!inside.empty() && *inside.begin() != "..") continue;
+      if (Result<std::string> digest = engine::digest_of(binary)) fleet.elsewhere.emplace(binary, *std::move(digest));
+    }
+  fleet.allow_attached = options.allow_attached;
+  fleet.keep = options.keep;
+  fleet.silence_ns = config.diagnose.worker_silence_ns;
+  fleet.code_book = &code.methods();
+  if (logs != nullptr) {
+    fleet.logs = true;
+    fleet.seen = [logs](const std::filesystem::path& run_dir, logs::Watch::Growth growth) { logs->seen(run_dir, std::move(growth)); };
+  }
+  log::info("{} worker{} of {} make the runs; {} files ({} MiB) travel to each", engine.workers(), engine.workers() == 1 ? "" : "s", config.diagnose.engine,
+            std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }), (tree.bytes() + (1 << 20) - 1) >> 20);
+  return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
+}
+
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   if (options.jobs) config.diagnose.jobs = *options.jobs;
@@ -285,11 +382,15 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   }
 
   ROSE_CHECK(replay::need_workload_and_oracle(config));
-  ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
+  ROSE_TRY(const engine::Engine engine, engine_of(options, config));
+  const bool here = engine.kind() == engine::EngineKind::local;
+  if (here) ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
-  ROSE_CHECK(need_root("diagnose"));
-  ROSE_CHECK(need_process_ids("diagnose"));
+  if (here) {
+    ROSE_CHECK(need_root("diagnose"));
+    ROSE_CHECK(need_process_ids("diagnose"));
+  }
   ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(cancel::install());
   export_own_name();
@@ -309,8 +410,14 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   NodeCode code(config);
   inputs.code = &code;
   ClusterRunner runner(config, inputs.profile, store, code.methods(), options.allow_attached, std::move(recorded));
+  std::unique_ptr<engine::Fleet> fleet;
+  std::optional<engine::Ahead> ahead;
+  if (!here) {
+    ROSE_TRY(fleet, make_fleet(options, config, inputs, engine, code, logs.get()));
+    runner.work_with(ahead.emplace(*fleet));
+  }
   if (logs) {
-    runner.look_with(*logs);
+    runner.look_with(*logs, here);
     ROSE_CHECK(compare_with_a_run(*logs, runner, config, inputs));
   }
   bool kept = false;  // what was found, before it is made simpler: that may take as long again
@@ -327,6 +434,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     log::progress(progress_line(p, seconds()));
   });
   log::end_progress();
+  if (ahead && ahead->made() > 0) log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());
+  fleet.reset();
   if (!made && made.error().kind == ErrorKind::cancelled && kept)
     log::info("{} has the schedule that was found, not made simpler: 'rose replay {} -c {}'", options.out, options.out, options.config);
   if (!made && made.error().kind == ErrorKind::cancelled && folder)
@@ -382,10 +491,14 @@ Command diagnose_command() {
           "Without a dump, --log does: messages that a run without faults does not write are what a right schedule brings back, errors, "
           "restarts and lost peers that they name are the first candidates, then the calls that come shortly before them. Logs are read "
           "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or not.\n\n"
+          "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) starts 'rose worker', "
+          "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, which gets them in its "
+          "own order: the same seed and verdicts give the same search with any number of workers. A worker that is lost loses nothing.\n\n"
           "--report keeps every run; after Ctrl-C the same command with --resume goes on from there.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
-                   "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml"},
+                   "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",
+                   "rose diagnose --trace dump.bin -c rose.toml --profile profile.json --engine slurm --workers 8"},
       .options =
           {
               {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .completes = Completes::file},
@@ -404,6 +517,12 @@ Command diagnose_command() {
               {.names = "--plan", .slot = &options->plan, .help = "Print what would be tried, and run nothing; needs no privilege"},
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side",
                .otherwise = "jobs of the configuration", .range = {{1, 64}}},
+              {.names = "--engine", .slot = &options->engine, .value = "ENGINE",
+               .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one, such as 'rose worker'; "
+                       "local: they are made here",
+               .otherwise = "engine of the configuration"},
+              {.names = "--workers", .slot = &options->workers, .value = "N", .help = "Workers to start; each makes one run at a time",
+               .otherwise = "workers of the configuration", .range = {{1, 1000}}},
               {.names = "--resume", .slot = &options->resume, .help = "Go on from the record in --report DIR"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached", .slot = &options->allow_attached,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "diagnose/from_logs.h"
+#include "replay/run_logs.h"
 
 namespace rose::cli {
 namespace {
@@ -63,17 +64,7 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
 
 std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_dir) const {
   std::vector<logs::Input> found;
-  for (const config::Node& node : config_.nodes) {
-    std::vector<std::filesystem::path> files;
-    std::error_code error;
-    for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
-      if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
-    for (const std::string& file : node.logs)
-      if (const std::filesystem::path path = run_dir / node.name / file; std::filesystem::is_regular_file(path, error)) files.push_back(path);
-    std::sort(files.begin(), files.end());
-    files.erase(std::unique(files.begin(), files.end()), files.end());
-    for (std::filesystem::path& file : files) found.push_back({std::move(file), node.name});
-  }
+  for (replay::NodeLogFile& file : replay::run_logs(config_, run_dir)) found.push_back({std::move(file.path), std::move(file.node)});
   return found;
 }
 
@@ -88,6 +79,11 @@ void LogEvidence::begin(const std::filesystem::path& run_dir) {
     for (logs::Input& one : logs_of(run_dir)) files.push_back(std::move(one.path));
     return files;
   });
+}
+
+void LogEvidence::seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth) {
+  std::lock_guard lock(mutex_);
+  watches_[run_dir] = std::make_unique<logs::Watch>(std::move(growth));
 }
 
 void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult& result) {

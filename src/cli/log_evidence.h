@@ -24,6 +24,8 @@ class LogEvidence {
 
   // A run begins: when its lines are written is watched. Safe to call from several runs at once, as look().
   void begin(const std::filesystem::path& run_dir);
+  // Instead of begin(): a run that was made elsewhere, whose lines were watched there.
+  void seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth);
   // What a run's logs say: of the first run without faults what is normal, of others which of the failure's messages they have.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
   // The failure's logs beside those of a run that reproduced it; empty when that run was not looked at.

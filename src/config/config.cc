@@ -602,6 +602,13 @@ void Reader::read_options() {
     table->integer("syscall_attempts", diagnose.syscall_attempts, 1, 10'000);
     table->integer("max_runs", diagnose.max_runs, 1, 100'000);
     table->integer("jobs", diagnose.jobs, 1, 64);
+    table->string("engine", diagnose.engine);
+    table->integer("workers", diagnose.workers, 1, 1000);
+    table->strings("hosts", diagnose.hosts);
+    table->string("worker", diagnose.worker);
+    table->strings("engine_options", diagnose.engine_options);
+    table->strings("exclude", diagnose.exclude);
+    table->duration("worker_silence", diagnose.worker_silence_ns, 1000 * kMs, kDay);
     table->integer("seed", diagnose.seed, 0, std::numeric_limits<std::int64_t>::max());
     table->boolean("simplify", diagnose.simplify);
     const std::string_view levels = "a list of the levels 1, 2, 3 such as [1, 2]";

@@ -97,6 +97,13 @@ struct DiagnoseOptions {
   std::vector<int> levels = {1, 2, 3};
   int max_runs = 300;
   int jobs = 1;
+  std::string engine = "local";             // or "slurm", "ssh", "kubernetes", or a command that starts one worker
+  int workers = 0;                          // 0: not said
+  std::vector<std::string> hosts;           // of the engine ssh
+  std::string worker = "rose";              // the program there
+  std::vector<std::string> engine_options;  // passed on to srun, ssh, kubectl
+  std::vector<std::string> exclude;         // globs of what of this file's folder does not travel to workers
+  std::int64_t worker_silence_ns = 60'000'000'000;  // one that says nothing for as long is lost
   std::uint64_t seed = 1;
   bool simplify = true;  // a schedule that was found is made simpler, at the cost of further runs
 };

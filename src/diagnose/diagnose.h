@@ -120,6 +120,10 @@ class Runner {
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
+  // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0: none is.
+  [[nodiscard]] virtual int room() const { return 0; }
+  // That, the likeliest first. Before run() or run_all().
+  virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
 };
 
 struct Tried {

@@ -32,6 +32,11 @@ class Lab {
   // The same, and once more where the oracle could not tell, unless another of them shows the bug.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing);
 
+  [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return known_.contains(schedule::fingerprint(schedule)); }
+  // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for after the next run().
+  [[nodiscard]] std::size_t room() const { return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left()))); }
+  void expect(std::vector<schedule::Schedule> next) { runner_.expect(std::move(next)); }
+
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
   [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs); }
   // How long a run of the schedule takes, against the mean of all; in halves, so that chance does not decide an order.

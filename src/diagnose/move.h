@@ -72,6 +72,8 @@ class Move {
   virtual void learn(const Try& tried, const Shown& shown) = 0;
   // Further moves that what was learnt gives rise to; each is given once.
   [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }
+  // One like this, to play with: what it learns teaches nobody else.
+  [[nodiscard]] virtual std::unique_ptr<Move> clone() const = 0;
   // What the move left out in this search; "" when nothing.
   [[nodiscard]] virtual std::string left_out() const { return {}; }
 };
@@ -116,6 +118,9 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
   }
 }
 
+class Lab;
+// The yield of a run of it, for what it costs.
+[[nodiscard]] double worth_of(const World& world, const Lab& lab, const Try& t);
 // The likeliest first; of equal ones by rank.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);

@@ -85,6 +85,8 @@ class ContextMove final : public Move {
     ++tries_;
   }
 
+  std::unique_ptr<Move> clone() const override { return std::make_unique<ContextMove>(*this); }
+
   void learn(const Try& tried, const Shown& shown) override {
     under_way_ = false;
     const RunResult& result = *shown.result;
@@ -132,7 +134,7 @@ class ContextMove final : public Move {
     }
   }
 
-  std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_); }
+  std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_.moves); }
 
  private:
   // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread: what
@@ -316,7 +318,7 @@ class ContextMove final : public Move {
     // What the dump shows after the fault came back: this is the moment.
     const double belief = belief_ / kShareContext * kSharePlace * std::pow(kNextPlace, offspring_made_++) * (in_order ? 1 : kOtherOrder) *
                           (1 + 3 * shown.observables);
-    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.push_back(std::move(move));
+    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.moves.push_back(std::move(move));
   }
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
@@ -374,7 +376,13 @@ class ContextMove final : public Move {
   std::vector<Condition> hit_;              // of a schedule that showed the bug on this node
   std::set<std::string> moments_;           // that were tried, as the survey names them
   std::set<std::string> places_;            // moments from which level 3 goes on
-  std::vector<std::unique_ptr<Move>> offspring_;
+  // Not of a copy: they are the original's to give.
+  struct Offspring {
+    Moves moves;
+    Offspring() = default;
+    Offspring(const Offspring&) {}
+    Offspring& operator=(const Offspring&) = delete;
+  } offspring_;
   int offspring_made_ = 0;
   int tries_ = 0;
   int unseen_ = 0;

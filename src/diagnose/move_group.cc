@@ -43,6 +43,8 @@ class CallGroupMove final : public Move {
 
   void take() override { under_way_ = true; }
 
+  std::unique_ptr<Move> clone() const override { return std::make_unique<CallGroupMove>(*this); }
+
   void learn(const Try& tried, const Shown& shown) override {
     under_way_ = false;
     bool any = false;

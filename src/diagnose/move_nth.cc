@@ -56,6 +56,8 @@ class NthMove final : public Move {
     under_way_ = true;
   }
 
+  std::unique_ptr<Move> clone() const override { return std::make_unique<NthMove>(*this); }
+
   void learn(const Try&, const Shown& shown) override {
     under_way_ = false;
     const schedule::FaultOutcome* outcome = outcome_of(*shown.result, id_);

@@ -136,6 +136,8 @@ class PlaceMove final : public Move {
     }
   }
 
+  std::unique_ptr<Move> clone() const override { return std::make_unique<PlaceMove>(*this); }
+
   void learn(const Try&, const Shown& shown) override {
     if (asked_.empty()) return;
     const Asked asked = asked_.front();

@@ -413,6 +413,8 @@ class PlainMove final : public Move {
 
   void take() override { tries_.erase(choose()); }
 
+  std::unique_ptr<Move> clone() const override { return std::make_unique<PlainMove>(*this); }
+
   void learn(const Try& tried, const Shown& shown) override {
     if (shown.result->oracle != schedule::OracleAnswer::miss) return;
     remember_unreached(tried.schedule, *shown.result);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "diagnose/feedback.h"
+#include "diagnose/forecast.h"
 #include "diagnose/lab.h"
 #include "diagnose/move.h"
 #include "diagnose/narrow.h"
@@ -269,10 +270,7 @@ class Search {
       for (const std::unique_ptr<Move>& move : moves_) {
         const std::optional<Try> t = move->peek();
         if (!t || !world_.level(t->level)) continue;
-        // A hit of many faults or calls is only the beginning: its narrowing takes runs, too.
-        const double later = t->many && world_.uses("narrowing") ? t->yield * narrowing_runs(t->schedule) : 0;
-        double worth = t->yield / (lab_.cost(t->schedule) * (1 + later));
-        if (!world_.uses("turns")) worth += 10.0 * (3 - t->level);  // level after level, as the paper has it
+        const double worth = worth_of(world_, lab_, *t);
         if (best == nullptr || worth > most_worth) {
           best = move.get();
           most_worth = worth;
@@ -333,6 +331,7 @@ class Search {
   Result<void> make(std::vector<Trial>& batch) {
     std::vector<std::size_t> todo;
     for (const Trial& trial : batch) todo.push_back(trial.tried);
+    if (const std::size_t room = lab_.room(); room > 0) lab_.expect(after_misses(batch, room));
     const Try& first = batch[0].what;
     lab_.level = first.level;
     const std::string doing =
@@ -347,6 +346,20 @@ class Search {
       if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos) entry.note += fmt::format("; {}", reason);
     }
     return {};
+  }
+
+  std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
+    std::vector<UnderWay> under_way;
+    std::vector<Retry> retries;
+    const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
+    for (const Missed& missed : missed_)
+      if (!running(missed.tried) && d_.tried[missed.tried].tally.reproduced == 0)
+        retries.push_back({&d_.tried[missed.tried].schedule, missed.yield, missed.runs});
+    for (const Trial& trial : batch) {
+      if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
+      if (!trial.what.look && !trial.what.again) retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
+    }
+    return forecast_misses(world_, lab_, moves_, under_way, retries, kMostAgain - again_, room);
   }
 
   void learn(Trial& trial) {
@@ -446,6 +459,11 @@ class Search {
         narrower.learn(d_.tried[entry.index].tally.reproduced > 0, {});
         continue;
       }
+      if (const std::size_t room = lab_.room(); room > 0) {
+        std::vector<Schedule> next = forecast_narrowing(narrower, room);
+        if (next.size() < room) next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
+        lab_.expect(std::move(next));
+      }
       ROSE_TRY(std::vector<Lab::Made> made, lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
       const bool hit = made[0].result.verdict == Verdict::reproduced;
       std::set<std::string> fired;
@@ -472,6 +490,9 @@ class Search {
       int batch = std::min(lab_.jobs(), lab_.left());
       // Not more side by side than a schedule that never misses needs.
       if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
+      // A run that missed has to be made up for by a few that hit.
+      const int more = rate_test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
+      expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) { forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next); });
       ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
       lead.tally = series.tally();
       inconclusive = lead.tally.inconclusive;
@@ -499,6 +520,25 @@ class Search {
     lead.accepted = false;
     d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often", d_.control_hits, d_.control_runs);
     return {};
+  }
+
+  // `more` further runs of it, and what comes then.
+  template <class Then>
+  void expect_more(const Lead& lead, int more, Then then) {
+    const std::size_t room = lab_.room();
+    if (room == 0) return;
+    std::vector<Schedule> next(std::min(room, static_cast<std::size_t>(std::max(0, more))), lead.schedule);
+    if (next.size() < room) then(room, next);
+    lab_.expect(std::move(next));
+  }
+
+  // How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
+  void forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room, std::vector<Schedule>& next) const {
+    const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));
+    if (inputs_.simplify && found.not_reproduced <= found.reproduced)
+      forecast_simplifying(simplifier, gate, options_.confirm_runs, room, next);
+    else
+      next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)), simplifier.current());
   }
 
   Result<void> repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
@@ -635,7 +675,7 @@ class Search {
       simpler.schedule = idea->schedule;
       simpler.tried = entry.index;
       simpler.fired.clear();
-      ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most));
+      ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most, simplifier));
       simplifier.learn(holds);
       if (holds) final_ = std::move(simpler);
       if (holds && idea->drops_faults) fewest_faults_ = final_;
@@ -647,7 +687,7 @@ class Search {
 
   // Does it show the bug as often as the found one, or clearly more rarely? A sequential test, once more. The burden of
   // proof lies with faults: what has nothing to do with the failure must not stay.
-  Result<bool> as_good(Lead& simpler, const Tally& found, bool drops_faults, int until) {
+  Result<bool> as_good(Lead& simpler, const Tally& found, bool drops_faults, int until, const Simplifier& simplifier) {
     const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
     const double worse = rate * kWorseShare;
     const double hit = std::log(rate / worse);
@@ -656,7 +696,16 @@ class Search {
     Tally tally;
     double weight = 0;
     while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
-      ROSE_CHECK(repeat(simpler, std::min(lab_.jobs(), lab_.left()), "does it still show", series));
+      const int batch = std::min(lab_.jobs(), lab_.left());
+      expect_more(simpler, static_cast<int>(std::ceil((kAsGood - weight) / hit)) - batch, [&](std::size_t room, std::vector<Schedule>& next) {
+        for (const bool holds : {weight >= 0, weight < 0}) {
+          Simplifier then = simplifier;
+          then.learn(holds);
+          const std::size_t half = holds == (weight >= 0) ? next.size() + (room - next.size() + 1) / 2 : room;
+          forecast_end(then, found, half, next);
+        }
+      });
+      ROSE_CHECK(repeat(simpler, batch, "does it still show", series));
       tally = series.tally();
       weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
       if (weight >= kAsGood) return true;
@@ -674,6 +723,7 @@ class Search {
     if (final_->tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
     while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
       const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
+      expect_more(*final_, options_.confirm_runs - d_.rate_runs - batch, [](std::size_t, std::vector<Schedule>&) {});
       ROSE_CHECK(repeat(*final_, batch, fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs), series));
       d_.rate_runs += batch;
     }
@@ -793,6 +843,14 @@ class Search {
 };
 
 }  // namespace
+
+double worth_of(const World& world, const Lab& lab, const Try& t) {
+  // A hit of many faults or calls is only the beginning: its narrowing takes runs, too.
+  const double later = t.many && world.uses("narrowing") ? t.yield * narrowing_runs(t.schedule) : 0;
+  double worth = t.yield / (lab.cost(t.schedule) * (1 + later));
+  if (!world.uses("turns")) worth += 10.0 * (3 - t.level);  // level after level, as the paper has it
+  return worth;
+}
 
 Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner, const std::function<void(const Progress&)>& progress) {
   ROSE_ASSERT(inputs.config != nullptr);

@@ -76,6 +76,19 @@ void CodeBook::learn_text(const std::string& node, std::string_view text) {
   }
 }
 
+std::map<std::string, std::string> CodeBook::texts() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::string> all;
+  for (const auto& [node, methods] : nodes_) {
+    std::string& text = all[node];
+    for (const auto& [method, sites] : methods) {
+      text += fmt::format("method\t{}\n", method);
+      for (const CallSite& site : sites) text += fmt::format("call\t{}\t{}\t{}\t{}\n", site.offset, site.line, site.loop ? 1 : 0, site.callee);
+    }
+  }
+  return all;
+}
+
 bool CodeBook::reaches_system(const Methods& methods, const std::string& callee, int depth) {
   if (calls_system(callee)) return true;
   if (depth >= kDeepest) return false;

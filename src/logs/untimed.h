@@ -19,27 +19,32 @@ namespace rose::logs {
 class Watch {
  public:
   static constexpr std::size_t kMostMarks = 1'000'000;  // further growth is not noted
+  struct Mark {
+    std::uint64_t size = 0;
+    std::int64_t ts_ns = 0;
+  };
+  using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // growing sizes
 
   // `files`: which there are by now; asked again and again, since they come one by one.
   explicit Watch(std::function<std::vector<std::filesystem::path>()> files);
+  // What another one, elsewhere, has seen.
+  explicit Watch(Growth growth) : marks_(std::move(growth)) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch();
 
   void stop();
+  // After stop().
+  [[nodiscard]] const Growth& growth() const { return marks_; }
   [[nodiscard]] std::size_t marks() const { return count_; }  // of growth, so far
   // Gives each message of a file without times the moment at which its line was there, and puts the nodes' messages in that order.
   void apply(Logs& logs) const;
 
  private:
-  struct Mark {
-    std::uint64_t size = 0;
-    std::int64_t ts_ns = 0;
-  };
   void follow(const std::stop_token& stop);
 
   std::function<std::vector<std::filesystem::path>()> files_;
-  std::map<std::filesystem::path, std::vector<Mark>> marks_;  // growing sizes
+  Growth marks_;
   std::atomic<std::size_t> count_ = 0;
   std::jthread thread_;
 };

@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "replay/run_record.h"
 #include "replay/system.h"
-#include "schedule/record.h"
 #include "replay/runs_folder.h"
 #include "trace/dump.h"
 
@@ -24,45 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
 constexpr std::string_view kSystemName = "system.json";
-
-schedule::Verdict verdict_from(const std::string& name) {
-  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
-    if (name == schedule::verdict_name(verdict)) return verdict;
-  return schedule::Verdict::inconclusive;
-}
-
-std::string_view answer_name(schedule::OracleAnswer answer) {
-  switch (answer) {
-    case schedule::OracleAnswer::hit: return "hit";
-    case schedule::OracleAnswer::miss: return "miss";
-    case schedule::OracleAnswer::unknown: return "unknown";
-  }
-  return "unknown";
-}
-
-Json command_json(const deploy::CommandResult& command) {
-  return {{"started", command.started}, {"timed_out", command.timed_out}, {"signalled", command.signalled},
-          {"code", command.code},       {"seconds", command.seconds},     {"note", command.note}};
-}
-
-Json run_json(const Run& run, const schedule::Schedule& schedule) {
-  const schedule::RunResult& result = run.result;
-  Json json = {{"number", result.number},
-               {"fingerprint", schedule::fingerprint(schedule)},
-               {"schedule", schedule::to_toml(schedule)},
-               {"verdict", schedule::verdict_name(result.verdict)},
-               {"reason", result.reason},
-               {"oracle", answer_name(result.oracle)},
-               {"seconds", result.seconds},
-               {"workload_end_ns", result.workload_end_ns},
-               {"oracle_ns", result.oracle_ns},
-               {"backend", run.backend},
-               {"workload", command_json(run.workload)},
-               {"faults", schedule::outcomes_json(result.faults)}};
-  if (!result.shown.empty()) json["shown"] = result.shown;
-  if (run.incident) json["incident"] = command_json(*run.incident);
-  return json;
-}
 
 void remove_tree(const fs::path& directory) {
   std::error_code ignored;
@@ -208,27 +169,12 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
                                   text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     start = end + 1;
-    Recorded run;
-    try {
-      run.fingerprint = json.at("fingerprint").get<std::string>();
-      run.result.number = json.at("number").get<int>();
-      run.result.verdict = verdict_from(json.at("verdict").get<std::string>());
-      run.result.reason = json.at("reason").get<std::string>();
-      const std::string answer = json.at("oracle").get<std::string>();
-      for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
-        if (answer == answer_name(known)) run.result.oracle = known;
-      run.result.seconds = json.at("seconds").get<double>();
-      run.result.workload_end_ns = json.value("workload_end_ns", std::int64_t{0});
-      run.result.oracle_ns = json.value("oracle_ns", std::int64_t{0});
-      run.result.shown = json.value("shown", std::vector<std::string>{});
-      run.backend = json.value("backend", run.backend);
-      Result<std::vector<schedule::FaultOutcome>> faults = schedule::outcomes_from(json.at("faults"));
-      if (!faults) throw std::runtime_error(faults.error().message);
-      run.result.faults = *std::move(faults);
-    } catch (const std::exception& e) {
-      log::warning("{}:{}: not a record of a run, so that run is made again: {}", record.string(), line, e.what());
+    Result<RecordedRun> read = run_from(json);
+    if (!read) {
+      log::warning("{}:{}: not a record of a run, so that run is made again: {}", record.string(), line, read.error().message);
       continue;
     }
+    Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }
   // Runs that went side by side ended in any order.

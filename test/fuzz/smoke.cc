@@ -20,6 +20,8 @@
 #include "../pure/symbols_go_table.h"
 #include "../pure/trace_random.h"
 #include "base/log.h"
+#include "engine/wire/message.h"
+#include "engine/wire/tree.h"
 #include "jvm/state_layout.h"
 #include "profile/profile.h"
 #include "recipe.h"
@@ -42,6 +44,7 @@ int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
 int fuzz_unwind(const std::uint8_t* data, std::size_t size);
+int fuzz_worker(const std::uint8_t* data, std::size_t size);
 }
 
 namespace {
@@ -216,6 +219,18 @@ Seeds unwind_seeds() {
   return seeds;
 }
 
+// A folder, and what comes of a run.
+Seeds worker_seeds() {
+  rose::engine::Tree tree;
+  tree.entries = {{"bin", true, 0755, 0, ""}, {"bin/kv", false, 0755, 3, rose::sha256("abc")}, {"rose.toml", false, 0644, 3, rose::sha256("abc")}};
+  rose::engine::Message begin;
+  begin.header = {{"type", "begin"}, {"config", "rose.toml"}, {"files", rose::engine::to_json(tree)}};
+  rose::engine::Message made;
+  made.header = {{"type", "made"}, {"id", 7}, {"trace", 5}, {"stayed", 1}};
+  made.payload = "hello";
+  return {rose::engine::to_bytes(begin), rose::engine::to_bytes(made), rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
+}
+
 constexpr Target kTargets[] = {
     {"code", fuzz_code, code_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
@@ -228,6 +243,7 @@ constexpr Target kTargets[] = {
     {"profile", fuzz_profile, profile_seeds, 3000},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},
     {"unwind", fuzz_unwind, unwind_seeds, 400},
+    {"worker", fuzz_worker, worker_seeds, 4000},
 };
 
 // A few of libFuzzer's mutations.

@@ -1,0 +1,52 @@
+// rose worker: makes runs for a diagnosis elsewhere.
+#include "engine/worker.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "cli/command.h"
+
+namespace rose::cli {
+namespace {
+
+Result<int> run_worker() {
+  if (::isatty(STDIN_FILENO) != 0 || ::isatty(STDOUT_FILENO) != 0)
+    return fail(ErrorKind::usage, "a worker speaks with 'rose diagnose' on its standard input and output, not with a terminal",
+                "'rose diagnose --engine' starts it");
+  ROSE_CHECK(cancel::install());
+  export_own_name();
+  // What runs write must not come between the messages.
+  Fd in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!in || !out || !nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    return fail_errno(ErrorKind::environment, "cannot use the standard input and output", errno);
+  const engine::WorkerOptions options{.version = ROSE_VERSION, .check = [] {
+                                        const Result<void> root = need_root("worker");
+                                        return root ? need_process_ids("worker") : root;
+                                      }};
+  ROSE_CHECK(engine::serve(std::move(in), std::move(out), options));
+  return 0;
+}
+
+}  // namespace
+
+Command worker_command() {
+  return {
+      .name = "worker",
+      .summary = "Make runs for a diagnosis elsewhere; what its engine starts",
+      .description =
+          "'rose diagnose --engine' has workers started where there is room: by srun, ssh, kubectl or a command. A worker reads what to do from "
+          "its standard input: the folder of the configuration once, then schedule after schedule. It makes a run of each and writes what came of "
+          "it, traces included, to its standard output. When its input ends it ends its run, undoes it, and ends.\n\n"
+          "It needs what runs need: root, and the kernel features that 'rose doctor' lists. What a worker that was killed has left on its "
+          "host, the next one undoes, as 'rose heal' does.",
+      .examples = {"rose diagnose --trace dump.bin -c rose.toml --engine 'rose worker' --workers 2",
+                   "rose diagnose --trace dump.bin -c rose.toml --engine 'lxc exec lab -- rose worker'"},
+      .options = {},
+      .run = [](const Common&) { return run_worker(); },
+  };
+}
+
+}  // namespace rose::cli

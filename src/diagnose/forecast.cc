@@ -1,0 +1,150 @@
+#include "diagnose/forecast.h"
+
+#include <deque>
+#include <set>
+
+namespace rose::diagnose {
+namespace {
+
+// Ideas are played on so far; what comes later is as good as unknown.
+constexpr std::size_t kMostBranches = 256;
+
+struct Again {
+  Schedule schedule;
+  double yield = 0;
+  int runs = 1;
+};
+
+}  // namespace
+
+schedule::RunResult plain_miss(const Schedule& schedule) {
+  schedule::RunResult result;
+  result.verdict = schedule::Verdict::not_reproduced;
+  result.oracle = schedule::OracleAnswer::miss;
+  std::set<std::string> groups;
+  for (const Fault& fault : schedule.faults) {
+    schedule::FaultOutcome outcome;
+    outcome.id = fault.id;
+    outcome.node = fault.node;
+    outcome.fired = fault.group.empty() || groups.insert(fault.group).second;
+    outcome.armed = outcome.fired;
+    outcome.withdrawn = !outcome.fired;
+    outcome.seen = static_cast<std::uint64_t>(std::max(1, fault.count));
+    outcome.injected = outcome.fired ? 1 : 0;
+    for (const Condition& condition : fault.when) {
+      schedule::ConditionOutcome met;
+      met.met = outcome.fired;
+      met.wanted = static_cast<std::uint64_t>(std::max(1, condition.count));
+      met.seen = met.wanted;
+      met.node = fault.node;
+      outcome.conditions.push_back(std::move(met));
+    }
+    result.faults.push_back(std::move(outcome));
+  }
+  return result;
+}
+
+std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
+                                      const std::vector<Retry>& retries, int again, std::size_t room) {
+  std::vector<Schedule> next;
+  Moves played;
+  std::vector<std::optional<Try>> peeks;
+  const auto learn = [&](Move& move, const Try& tried) {
+    const schedule::RunResult result = plain_miss(tried.schedule);
+    Shown shown;
+    shown.result = &result;
+    shown.fresh = false;
+    move.learn(tried, shown);
+  };
+  const auto adopt = [&](std::unique_ptr<Move> move) {
+    peeks.push_back(move->peek());
+    played.push_back(std::move(move));
+  };
+  for (const std::unique_ptr<Move>& move : moves) {
+    std::unique_ptr<Move> copy = move->clone();
+    for (const UnderWay& one : under_way)
+      if (one.move == move.get() && !one.what->look) learn(*copy, *one.what);
+    std::vector<std::unique_ptr<Move>> further = copy->offspring();
+    adopt(std::move(copy));
+    for (std::unique_ptr<Move>& child : further) adopt(std::move(child));
+  }
+  std::vector<Again> missed;
+  for (const Retry& retry : retries) missed.push_back({*retry.schedule, retry.yield, retry.runs});
+  std::set<std::string> seen;
+  for (std::size_t rounds = 8 * room + 64; rounds > 0 && next.size() < room; --rounds) {
+    std::size_t best = played.size();
+    double most_worth = 0;
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      if (!peeks[i] || !world.level(peeks[i]->level)) continue;
+      const double worth = worth_of(world, lab, *peeks[i]);
+      if (best == played.size() || worth > most_worth) {
+        best = i;
+        most_worth = worth;
+      }
+    }
+    Again* retry = nullptr;
+    if (again > 0)
+      for (Again& one : missed)
+        if (one.runs < kMostRunsOfOne && (retry == nullptr || one.yield > retry->yield)) retry = &one;
+    if (retry != nullptr && (best == played.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
+      next.push_back(retry->schedule);
+      ++retry->runs;
+      retry->yield *= 1 - kShows;
+      --again;
+      continue;
+    }
+    if (best == played.size()) break;
+    const Try tried = *peeks[best];
+    played[best]->take();
+    if (!lab.knows(tried.schedule) && seen.insert(schedule::fingerprint(tried.schedule)).second) {
+      next.push_back(tried.schedule);
+      if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
+    }
+    // What a look will tell can't be known.
+    if (!tried.look) learn(*played[best], tried);
+    peeks[best] = played[best]->peek();
+    for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));
+  }
+  return next;
+}
+
+std::vector<Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room) {
+  std::vector<Schedule> next;
+  std::deque<Narrower> branches{narrower};
+  const auto learnt = [](Narrower branch, bool shows, const std::optional<Narrower::Part>& part) {
+    std::set<std::string> fired;
+    if (shows && part)
+      for (const Fault& fault : part->schedule.faults) fired.insert(fault.id);
+    branch.learn(shows, fired);
+    return branch;
+  };
+  for (std::size_t looked = 0; looked < kMostBranches && !branches.empty() && next.size() < room; ++looked) {
+    Narrower branch = std::move(branches.front());
+    branches.pop_front();
+    const std::optional<Narrower::Part> part = branch.next();
+    if (!part) continue;
+    next.push_back(part->schedule);
+    for (const bool shows : {false, true}) branches.push_back(learnt(branch, shows, part));
+  }
+  return next;
+}
+
+void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room, std::vector<Schedule>& next) {
+  std::deque<Simplifier> branches{simplifier};
+  std::set<std::string> seen;
+  for (std::size_t looked = 0; looked < kMostBranches && !branches.empty() && next.size() < room; ++looked) {
+    Simplifier branch = std::move(branches.front());
+    branches.pop_front();
+    const std::optional<Simplifier::Idea> idea = branch.next();
+    const Schedule& schedule = idea ? idea->schedule : branch.current();
+    if (seen.insert(fmt::format("{}{}", idea ? "" : "end ", schedule::fingerprint(schedule))).second)
+      for (int run = 0; run < (idea ? gate : confirm) && next.size() < room; ++run) next.push_back(schedule);
+    if (!idea) continue;
+    for (const bool holds : {true, false}) {
+      branches.push_back(branch);
+      branches.back().learn(holds);
+    }
+  }
+}
+
+}  // namespace rose::diagnose

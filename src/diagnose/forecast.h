@@ -1,0 +1,37 @@
+// What the search will likely ask for next: it is played on, with copies of what it goes by, as if runs showed what they mostly show. Changes
+// nothing of the search itself. Inside this room.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "diagnose/lab.h"
+#include "diagnose/move.h"
+#include "diagnose/narrow.h"
+#include "diagnose/simplify.h"
+
+namespace rose::diagnose {
+
+// A schedule that missed, and may be run again.
+struct Retry {
+  const schedule::Schedule* schedule = nullptr;
+  double yield = 0;
+  int runs = 1;
+};
+// What a move gave that is under way.
+struct UnderWay {
+  const Move* move = nullptr;
+  const Try* what = nullptr;
+};
+// After misses: the next tries of the moves. `again`: so many may be run once more.
+[[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
+                                                              const std::vector<Retry>& retries, int again, std::size_t room);
+// After either answer, and those after that.
+[[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
+// The same of simplification, where each idea takes `gate` runs; in the end come `confirm` runs of what is left.
+void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room, std::vector<schedule::Schedule>& next);
+
+// A run that showed nothing, though all came that was planned.
+[[nodiscard]] schedule::RunResult plain_miss(const schedule::Schedule& schedule);
+
+}  // namespace rose::diagnose

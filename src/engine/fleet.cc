@@ -1,0 +1,530 @@
+#include "engine/fleet.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/pipe.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "engine/run_files.h"
+#include "engine/worker.h"
+
+namespace rose::engine {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr int kMostFailures = 6;                     // of one worker in a row, before it is given up
+constexpr int kMostLosses = 5;                       // workers that one run may cost
+constexpr std::int64_t kUndoing = 120 * kSecond;     // what a worker may take to end its run
+constexpr std::int64_t kTerminating = 5 * kSecond;   // and after SIGTERM
+constexpr std::int64_t kTellsStatus = 3 * kSecond;
+constexpr std::size_t kMostErrors = 8192;            // of a line on stderr
+constexpr std::size_t kMostTold = 200;
+constexpr std::size_t kFull = 4 * kChunk;
+
+void do_not_block(const Fd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
+
+Done lost_run(const Job& job, std::string why) {
+  return {job.id, [why = std::move(why)](const std::filesystem::path& run_dir) -> Result<replay::Run> {
+            replay::Run run;
+            run.result.reason = why;
+            run.result.directory = run_dir;
+            return run;
+          }};
+}
+
+}  // namespace
+
+struct Fleet::Worker {
+  enum class State { down, greeting, preparing, idle, running, given_up };
+  int place = 0;                 // its number among the workers
+  int number = 0;                // of this start
+  int starts = 0;
+  int failures = 0;              // in a row
+  State state = State::down;
+  std::int64_t due_ns = 0;       // when it is started again
+  std::int64_t heard_ns = 0;
+  pid_t pid = 0;                 // once it has ended: of the one before
+  Fd in, out, err;               // of the worker: we write, read, read
+  Inbox inbox;
+  std::string outbox;
+  std::size_t sent = 0;
+  std::deque<std::string> lacks; // digests of files to be sent
+  Fd file;                       // being sent
+  bool file_began = false;
+  std::string errors, last_error;
+  std::optional<Job> job;
+
+  [[nodiscard]] bool up() const { return state != State::down && state != State::given_up; }
+};
+
+// One that was told to end, or has ended: what of it is still to be done.
+struct Fleet::Ending {
+  pid_t pid = 0;
+  std::string who, why;          // why: "" when it was meant to end
+  std::string last_error;
+  std::int64_t since_ns = 0;
+  bool hangs = false;            // it will not end by itself
+  bool told = false, terminated = false, killed = false;
+};
+
+Fleet::Fleet(Engine engine, Tree tree, FleetOptions options)
+    : engine_(std::move(engine)), tree_(std::move(tree)), options_(std::move(options)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  for (const Entry& entry : tree_.entries)
+    if (!entry.folder) files_.emplace(entry.digest, tree_.root / entry.path);
+  for (int i = 0; i < engine_.workers(); ++i) {
+    crew_.push_back(std::make_unique<Worker>());
+    crew_.back()->place = i;
+  }
+}
+
+Fleet::~Fleet() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
+  if (driver_.joinable()) driver_.join();
+}
+
+std::set<int> Fleet::plan(const std::vector<Job>& jobs) {
+  std::set<int> begun;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, job] : under_way_) begun.insert(id);
+    for (const Done& done : done_) begun.insert(done.id);
+    queue_.clear();
+    for (const Job& job : jobs)
+      if (!begun.contains(job.id)) queue_.push_back(job);
+  }
+  if (!driver_.joinable()) driver_ = std::thread([this] { drive(); });
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
+  return begun;
+}
+
+Result<Done> Fleet::wait() {
+  std::unique_lock lock(mutex_);
+  came_.wait(lock, [&] { return !done_.empty() || error_ || cancel::requested(); });
+  ROSE_CHECK(cancel::check());
+  if (!done_.empty()) {
+    Done done = std::move(done_.front());
+    done_.pop_front();
+    return done;
+  }
+  return Unexpected(Error(*error_));
+}
+
+std::string Fleet::name(const Worker& worker) const {
+  return fmt::format("worker {} ({})", worker.number, printable(engine_.place(worker.place, worker.starts - 1)));
+}
+
+// --- the driving thread
+
+void Fleet::drive() {
+  std::int64_t looked_ns = monotonic_ns();
+  for (;;) {
+    bool stop = false;
+    bool work = false;
+    {
+      std::lock_guard lock(mutex_);
+      stop = stop_;
+      work = !queue_.empty() || !under_way_.empty();
+    }
+    if (cancel::requested()) {
+      stop = true;
+      std::lock_guard lock(mutex_);
+      came_.notify_all();
+    }
+    if (stop) {
+      for (const auto& worker : crew_)
+        if (worker->up()) end(*worker, "");
+      reap(true);
+      if (endings_.empty()) {
+        // Whoever waits is told by the cancellation; further plans have nobody to make them.
+        std::unique_lock lock(mutex_);
+        if (stop_) return;
+        lock.unlock();
+        ::usleep(10'000);
+        continue;
+      }
+    }
+    const std::int64_t now = monotonic_ns();
+    // This process stood still itself, or the machine slept.
+    const std::int64_t slept = now - looked_ns;
+    looked_ns = now;
+    if (!stop) {
+      for (const auto& worker : crew_) {
+        if (slept > options_.silence_ns / 4) worker->heard_ns = now;
+        // Not before the one whose place it takes has gone: it undoes what that one may have left.
+        const bool gone = std::none_of(endings_.begin(), endings_.end(), [&](const Ending& ending) { return ending.pid == worker->pid; });
+        if (worker->state == Worker::State::down && work && worker->due_ns <= now && gone) start(*worker);
+        const bool speaks = worker->state != Worker::State::greeting && worker->up();
+        if (speaks && now - worker->heard_ns > options_.silence_ns)
+          lose(*worker, fmt::format("said nothing for {}", format_duration(options_.silence_ns)), 1, true);
+      }
+      give_jobs();
+    }
+    reap(false);
+
+    std::vector<pollfd> fds = {{wake_.get(), POLLIN, 0}};
+    if (cancel::fd() >= 0 && !cancel::requested()) fds.push_back({cancel::fd(), POLLIN, 0});
+    std::vector<std::pair<Worker*, std::size_t>> places;
+    for (const auto& worker : crew_) {
+      if (!worker->up()) continue;
+      feed(*worker);
+      places.emplace_back(worker.get(), fds.size());
+      fds.push_back({worker->out.get(), POLLIN, 0});
+      fds.push_back({worker->err.get(), POLLIN, 0});  // -1 once it has ended: poll passes over it
+      fds.push_back({worker->sent < worker->outbox.size() ? worker->in.get() : -1, POLLOUT, 0});
+    }
+    const bool soon = !endings_.empty() || std::any_of(crew_.begin(), crew_.end(), [](const auto& one) { return one->state == Worker::State::down; });
+    const std::int64_t wait_ns = soon ? kSecond / 20 : std::min(kSecond, options_.silence_ns / 8);
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(1, wait_ns / 1'000'000)));
+    if (fds[0].revents != 0) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const ssize_t ignored = ::read(wake_.get(), &count, sizeof count);
+    }
+    for (const auto& [worker, at] : places) {
+      if (fds[at + 1].revents != 0) read_errors(*worker, false);
+      if (fds[at + 2].revents != 0) write_to(*worker);
+      if (!worker->up() || fds[at].revents == 0) continue;
+      if (Result<void> read = read_from(*worker); !read) lose(*worker, read.error().message, 3);
+    }
+  }
+}
+
+void Fleet::start(Worker& worker) {
+  const std::vector<std::string> argv = engine_.argv(worker.place, worker.starts, started_ + 1);
+  const int start_number = ++started_;
+  worker.number = start_number;
+  ++worker.starts;
+  const auto failed = [&](const Error& error) {
+    worker.state = Worker::State::given_up;
+    give_up(fmt::format("{}: {}", name(worker), error.message));
+  };
+  Result<Pipe> in = make_pipe();
+  Result<Pipe> out = make_pipe();
+  Result<Pipe> err = make_pipe();
+  if (!in || !out || !err) return failed(!in ? in.error() : !out ? out.error() : err.error());
+  const Result<pid_t> pid = spawn_process(argv, in->read.get(), out->write.get(), err->write.get());
+  if (!pid) return failed(pid.error());
+  worker.pid = *pid;
+  worker.in = std::move(in->write);
+  worker.out = std::move(out->read);
+  worker.err = std::move(err->read);
+  for (const Fd* fd : {&worker.in, &worker.out, &worker.err}) do_not_block(*fd);
+  worker.state = Worker::State::greeting;
+  worker.heard_ns = monotonic_ns();
+  worker.inbox = {};
+  worker.sent = 0;
+  worker.lacks.clear();
+  worker.file.reset();
+  worker.errors.clear();
+  worker.last_error.clear();
+  worker.outbox = to_bytes({{{"type", "hello"}, {"protocol", kProtocol}, {"rose", options_.version}}, {}});
+  log::debug("{} started: {}", name(worker), fmt::join(argv, " "));
+}
+
+Result<void> Fleet::read_from(Worker& worker) {
+  std::vector<char> buffer(std::size_t{1} << 18);
+  for (;;) {
+    const ssize_t n = ::read(worker.out.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return {};
+    if (n <= 0) {
+      lose(worker, "", worker.state == Worker::State::greeting ? 2 : 1);  // how it ended is told with it
+      return {};
+    }
+    worker.heard_ns = monotonic_ns();
+    worker.inbox.add({buffer.data(), static_cast<std::size_t>(n)});
+    for (;;) {
+      ROSE_TRY(std::optional<Message> message, worker.inbox.next());
+      if (!message) break;
+      ROSE_CHECK(hear(worker, *std::move(message)));
+      if (!worker.up()) return {};
+    }
+    if (static_cast<std::size_t>(n) < buffer.size()) return {};
+  }
+}
+
+Result<void> Fleet::hear(Worker& worker, Message message) {
+  const std::string type = message.type();
+  if (type == "alive") return {};
+  if (type == "refused") {
+    std::string why = "refused";
+    if (message.header.contains("error") && message.header["error"].is_object()) {
+      const Json& error = message.header["error"];
+      if (error.contains("message") && error["message"].is_string()) why = "says: " + printable(error["message"].get<std::string>());
+      if (error.contains("hint") && error["hint"].is_string() && !error["hint"].get_ref<const std::string&>().empty())
+        why += fmt::format(" ({})", printable(error["hint"].get<std::string>()));
+    }
+    lose(worker, std::move(why), 3);
+    return {};
+  }
+  if (type == "hello" && worker.state == Worker::State::greeting) {
+    ROSE_TRY(const std::int64_t protocol, message.number("protocol"));
+    ROSE_TRY(const std::string version, message.text("rose"));
+    if (protocol != kProtocol || version != options_.version) {
+      lose(worker, fmt::format("is rose {} (protocol {}), this one is {} (protocol {}): install the same on both", printable(version), protocol, options_.version, kProtocol), 3);
+      return {};
+    }
+    worker.state = Worker::State::preparing;
+    Message begin;
+    begin.header = {{"type", "begin"}, {"config", options_.config}, {"allow_attached", options_.allow_attached}, {"logs", options_.logs}, {"keep", options_.keep},
+                    {"beat_ms", std::clamp<std::int64_t>(options_.silence_ns / 4'000'000, 10, 5000)}, {"elsewhere", options_.elsewhere}, {"files", to_json(tree_)}};
+    if (options_.profile != nullptr) begin.payload = profile::to_json(*options_.profile);
+    worker.outbox += to_bytes(begin);
+    return {};
+  }
+  if (type == "lacks" && worker.state == Worker::State::preparing) {
+    const auto digests = message.header.find("digests");
+    if (digests == message.header.end() || !digests->is_array()) return fail(ErrorKind::input, "asks for files without naming them");
+    for (const Json& digest : *digests) {
+      if (!digest.is_string() || !files_.contains(digest.get<std::string>())) return fail(ErrorKind::input, "asks for a file that was not offered");
+      worker.lacks.push_back(digest.get<std::string>());
+    }
+    if (worker.lacks.size() > files_.size()) return fail(ErrorKind::input, "asks for a file twice");
+    return {};
+  }
+  if (type == "ready" && worker.state == Worker::State::preparing) {
+    worker.state = Worker::State::idle;
+    log::debug("{} is ready", name(worker));
+    if (const auto others = message.header.find("others"); others != message.header.end() && others->is_array())
+      for (const Json& other : *others)
+        if (other.is_string() && told_.size() < kMostTold && told_.insert(other.get<std::string>()).second)
+          log::warning("{}: {} is not the same file as here; keep what the nodes run in the configuration's folder, which travels", name(worker),
+                       printable(other.get<std::string>()));
+    return {};
+  }
+  if ((type == "made" || type == "failed") && worker.state == Worker::State::running) {
+    ROSE_TRY(const std::int64_t id, message.number("id"));
+    if (id != worker.job->id) return fail(ErrorKind::input, "sent a run that nobody asked it for");
+    Done done;
+    done.id = worker.job->id;
+    if (type == "failed") {
+      Error error{ErrorKind::environment, "a run failed", ""};
+      if (const auto sent = message.header.find("error"); sent != message.header.end() && sent->is_object()) {
+        const auto text = [&](const char* key) { return sent->contains(key) && (*sent)[key].is_string() ? printable((*sent)[key].get<std::string>()) : std::string(); };
+        error = {kind_named(text("kind")), text("message"), text("hint")};
+      }
+      done.open = [error](const std::filesystem::path&) -> Result<replay::Run> { return Unexpected(Error(error)); };
+    } else {
+      done.open = [this, schedule = worker.job->schedule, who = name(worker), message = std::make_shared<Message>(std::move(message))](
+                      const std::filesystem::path& run_dir) -> Result<replay::Run> {
+        ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
+        Result<Unpacked> unpacked = unpack_run(*message, schedule::fingerprint(asked), run_dir, options_.code_book);
+        if (!unpacked) {  // a run that can't be judged, not the end of the search
+          replay::Run run;
+          run.result.reason = fmt::format("{}: {}", who, unpacked.error().message);
+          run.result.directory = run_dir;
+          return run;
+        }
+        if (unpacked->stayed > 0) log::warning("{} file{} of a run stayed with {}: too large to travel", unpacked->stayed, unpacked->stayed == 1 ? "" : "s", who);
+        unpacked->run.result.directory = run_dir;
+        if (options_.seen) options_.seen(run_dir, std::move(unpacked->growth));
+        return std::move(unpacked->run);
+      };
+    }
+    worker.failures = 0;
+    worker.state = Worker::State::idle;
+    worker.job.reset();
+    losses_.erase(done.id);
+    {
+      std::lock_guard lock(mutex_);
+      under_way_.erase(done.id);
+      done_.push_back(std::move(done));
+    }
+    came_.notify_all();
+    give_jobs();
+    return {};
+  }
+  return fail(ErrorKind::input, fmt::format("sent a message '{}' that was not its turn to send", printable(type)));
+}
+
+// Lines of its stderr: warnings once each, the rest for those who want to know.
+void Fleet::read_errors(Worker& worker, bool last) {
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const ssize_t n = worker.err ? ::read(worker.err.get(), buffer.data(), buffer.size()) : 0;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) break;
+    if (n == 0) {
+      worker.err.reset();
+      break;
+    }
+    worker.errors.append(buffer.data(), static_cast<std::size_t>(n));
+    for (std::size_t end = worker.errors.find('\n'); end != std::string::npos || worker.errors.size() > kMostErrors; end = worker.errors.find('\n')) {
+      const std::string line = printable(worker.errors.substr(0, std::min(end, kMostErrors)));
+      worker.errors.erase(0, end == std::string::npos ? kMostErrors : end + 1);
+      if (line.empty()) continue;
+      worker.last_error = line;
+      constexpr std::string_view warning = "rose: warning: ";
+      if (line.starts_with(warning) && told_.size() < kMostTold && told_.insert(line).second)
+        log::warning("{}: {}", name(worker), line.substr(warning.size()));
+      else
+        log::debug("{}: {}", name(worker), line);
+    }
+  }
+  if (last && !worker.errors.empty()) worker.last_error = printable(worker.errors);
+}
+
+void Fleet::write_to(Worker& worker) {
+  while (worker.sent < worker.outbox.size()) {
+    const ssize_t n = ::write(worker.in.get(), worker.outbox.data() + worker.sent, worker.outbox.size() - worker.sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return;  // full, or it has ended: then its output ends, too
+    worker.sent += static_cast<std::size_t>(n);
+  }
+  worker.outbox.clear();
+  worker.sent = 0;
+}
+
+// The next pieces of the files that it lacks.
+void Fleet::feed(Worker& worker) {
+  while (!worker.lacks.empty() && worker.outbox.size() - worker.sent < kFull) {
+    const std::string& digest = worker.lacks.front();
+    if (!worker.file) {
+      worker.file = open_regular(files_.at(digest));
+      worker.file_began = false;
+      if (!worker.file) return lose(worker, fmt::format("can't be sent {}: {}", files_.at(digest).string(), std::strerror(errno)), 3);
+    }
+    Message piece;
+    piece.header = {{"type", "piece"}, {"digest", digest}};
+    piece.payload.resize(kChunk);
+    const ssize_t n = ::read(worker.file.get(), piece.payload.data(), piece.payload.size());
+    if (n < 0 && errno == EINTR) continue;
+    piece.payload.resize(static_cast<std::size_t>(std::max<ssize_t>(0, n)));
+    if (n > 0 || !worker.file_began) worker.outbox += to_bytes(piece);
+    worker.file_began = true;
+    if (n > 0) continue;
+    worker.file.reset();
+    worker.lacks.pop_front();
+  }
+}
+
+void Fleet::give_jobs() {
+  std::lock_guard lock(mutex_);
+  for (const auto& worker : crew_) {
+    if (queue_.empty()) return;
+    if (worker->state != Worker::State::idle) continue;
+    worker->job = std::move(queue_.front());
+    queue_.pop_front();
+    under_way_.emplace(worker->job->id, *worker->job);
+    worker->state = Worker::State::running;
+    worker->outbox += to_bytes({{{"type", "run"}, {"id", worker->job->id}}, *worker->job->schedule});
+    write_to(*worker);
+  }
+}
+
+// `weight`: of its failures; a few in a row, and nobody takes its place.
+void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
+  read_errors(worker, true);
+  const bool worked = worker.state == Worker::State::running || worker.state == Worker::State::idle;
+  std::string then;
+  if (worker.job) {
+    const Job job = *std::exchange(worker.job, std::nullopt);
+    std::lock_guard lock(mutex_);
+    under_way_.erase(job.id);
+    if (++losses_[job.id] >= kMostLosses) {
+      then = fmt::format("its run has lost {} workers and is given up", kMostLosses);
+      done_.push_back(lost_run(job, fmt::format("{} workers were lost while they made this run, the last one {}{}", kMostLosses, name(worker),
+                                                 worker.last_error.empty() ? "" : ": " + worker.last_error)));
+      came_.notify_all();
+    } else {
+      then = "its run is given to another";
+      queue_.push_front(job);
+    }
+  }
+  worker.failures += worked ? 1 : weight;
+  const bool given_up = worker.failures >= kMostFailures;
+  const std::string who = name(worker);
+  end(worker, why.empty() ? (then.empty() ? "has ended" : "has ended: " + then) : then.empty() ? why : why + ": " + then);
+  endings_.back().hangs = hangs;
+  if (given_up) {
+    worker.state = Worker::State::given_up;
+    const std::string last = endings_.back().last_error;
+    give_up(fmt::format("{} {}{}", who, why.empty() ? "has ended" : why, last.empty() ? "" : ": " + last));
+    return;
+  }
+  worker.due_ns = monotonic_ns() + (kSecond / 4 << std::min(worker.failures - 1, 5));
+}
+
+// Nobody is left: the diagnosis can't go on.
+void Fleet::give_up(std::string why) {
+  if (!std::all_of(crew_.begin(), crew_.end(), [](const auto& one) { return one->state == Worker::State::given_up; })) {
+    log::warning("{}; it is not started again", why);
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why), "see that the engine starts 'rose worker' there, as root, of this version"};
+  }
+  came_.notify_all();
+}
+
+void Fleet::end(Worker& worker, std::string why) {
+  read_errors(worker, true);
+  Ending ending;
+  ending.pid = worker.pid;
+  ending.who = name(worker);
+  ending.why = std::move(why);
+  ending.last_error = worker.last_error;
+  ending.since_ns = monotonic_ns();
+  endings_.push_back(std::move(ending));
+  worker.in.reset();
+  worker.out.reset();
+  worker.err.reset();
+  worker.outbox.clear();
+  worker.sent = 0;
+  worker.lacks.clear();
+  worker.file.reset();
+  worker.job.reset();
+  worker.state = Worker::State::down;
+}
+
+// Those that have ended, and those that should have.
+void Fleet::reap(bool all) {
+  const std::int64_t now = monotonic_ns();
+  std::erase_if(endings_, [&](Ending& ending) {
+    int status = 0;
+    const bool ended = ::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
+    const std::int64_t since = now - ending.since_ns;
+    if (!ending.told && !ending.why.empty() && (ended || since > kTellsStatus)) {
+      ending.told = true;
+      std::string how = ended ? fmt::format(" (it {}{})", describe_status(status), ending.last_error.empty() ? "" : "; " + ending.last_error)
+                              : ending.last_error.empty() ? "" : fmt::format(" ({})", ending.last_error);
+      log::warning("{} {}{}", ending.who, ending.why, how);
+    }
+    if (ended) return true;
+    // A second Ctrl-C: whoever waits does not want to.
+    const bool hurry = all && cancel::times() > 1;
+    const std::int64_t patience = ending.hangs ? 0 : kUndoing;
+    if (!ending.terminated && (since > patience || hurry)) {
+      ending.terminated = true;
+      ::kill(-ending.pid, SIGTERM);
+    }
+    if (!ending.killed && since > patience + kTerminating) {
+      ending.killed = true;
+      if (!ending.hangs) log::warning("{} did not end in {}: killed; 'rose heal' there undoes what it left", ending.who, format_duration(kUndoing));
+      ::kill(-ending.pid, SIGKILL);
+    }
+    return false;
+  });
+}
+
+}  // namespace rose::engine

@@ -1,0 +1,89 @@
+// The workers of a diagnosis: started by an engine, told what to make, ended. One that dies, hangs or is of another version loses nothing: its
+// run is given to another, it is replaced within bounds, and both are said.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "config/config.h"
+#include "engine/crew.h"
+#include "engine/wire/engines.h"
+#include "engine/wire/tree.h"
+#include "jvm/code_book.h"
+#include "logs/untimed.h"
+#include "profile/profile.h"
+
+namespace rose::engine {
+
+struct FleetOptions {
+  std::string version;                                  // of this rose
+  std::string config;                                   // the configuration's file, below the tree
+  const profile::Profile* profile = nullptr;
+  std::map<std::string, std::string> elsewhere;         // programs of nodes outside of the tree: path and digest
+  bool allow_attached = false;
+  bool logs = false;                                    // what the nodes' logs say is asked for
+  bool keep = false;                                    // all run folders are
+  std::int64_t silence_ns = 60'000'000'000;             // a worker that says nothing for as long is lost
+  jvm::CodeBook* code_book = nullptr;
+  // A run was opened: how its logs grew, with paths in `run_dir`.
+  std::function<void(const std::filesystem::path& run_dir, logs::Watch::Growth growth)> seen;
+};
+
+class Fleet final : public Crew {
+ public:
+  // Workers are started when the first jobs are planned.
+  Fleet(Engine engine, Tree tree, FleetOptions options);
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+  ~Fleet() override;  // ends all workers, and waits for them
+
+  [[nodiscard]] int workers() const override { return engine_.workers(); }
+  std::set<int> plan(const std::vector<Job>& jobs) override;
+  [[nodiscard]] Result<Done> wait() override;
+
+ private:
+  struct Worker;
+  struct Ending;
+
+  void drive();
+  void start(Worker& worker);
+  void talk(Worker& worker);
+  [[nodiscard]] Result<void> hear(Worker& worker, Message message);
+  [[nodiscard]] Result<void> read_from(Worker& worker);
+  void read_errors(Worker& worker, bool last);
+  void write_to(Worker& worker);
+  void feed(Worker& worker);
+  void give_jobs();
+  void lose(Worker& worker, std::string why, int weight, bool hangs = false);
+  void end(Worker& worker, std::string why);
+  void reap(bool all);
+  void give_up(std::string why);
+  [[nodiscard]] std::string name(const Worker& worker) const;
+
+  const Engine engine_;
+  const Tree tree_;
+  const FleetOptions options_;
+  std::map<std::string, std::filesystem::path> files_;  // of the tree, by digest
+
+  std::mutex mutex_;                                    // guards these
+  std::condition_variable came_;
+  std::deque<Job> queue_;
+  std::map<int, Job> under_way_;                        // by id
+  std::deque<Done> done_;
+  std::optional<Error> error_;
+  bool stop_ = false;
+
+  std::map<int, int> losses_;                           // of the driving thread, from here on: how often a job's worker was lost
+  std::vector<std::unique_ptr<Worker>> crew_;
+  std::vector<Ending> endings_;
+  std::set<std::string> told_;                          // warnings of workers
+  int started_ = 0;
+  Fd wake_;
+  std::thread driver_;
+};
+
+}  // namespace rose::engine

@@ -1,0 +1,79 @@
+#include "engine/wire/message.h"
+
+#include "base/text.h"
+
+namespace rose::engine {
+namespace {
+
+constexpr std::string_view kMagic = "ROSE";
+constexpr std::size_t kFrameHead = 12;
+
+void put_u32(std::string& into, std::size_t number) {
+  for (int shift = 0; shift < 32; shift += 8) into.push_back(static_cast<char>(number >> shift & 0xff));
+}
+
+std::size_t get_u32(std::string_view from) {
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) number |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+  return number;
+}
+
+// Parsing recurses: as deep as a message of ours goes, and no deeper.
+constexpr int kDeepestHeader = 32;
+
+}  // namespace
+
+std::string Message::type() const {
+  const auto found = header.find("type");
+  return found != header.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Result<std::string> Message::text(std::string_view key) const {
+  const auto found = header.find(key);
+  if (found == header.end() || !found->is_string()) return fail(ErrorKind::input, fmt::format("'{}' is missing in a message '{}'", key, printable(type())));
+  return found->get<std::string>();
+}
+
+Result<std::int64_t> Message::number(std::string_view key) const {
+  const auto found = header.find(key);
+  if (found == header.end() || !found->is_number_integer())
+    return fail(ErrorKind::input, fmt::format("'{}' is missing in a message '{}'", key, printable(type())));
+  return found->get<std::int64_t>();
+}
+
+std::string to_bytes(const Message& message) {
+  const std::string header = message.header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string bytes(kMagic);
+  put_u32(bytes, header.size());
+  put_u32(bytes, message.payload.size());
+  bytes += header;
+  bytes += message.payload;
+  return bytes;
+}
+
+Result<std::optional<Message>> Inbox::next() {
+  const std::string_view here = std::string_view(bytes_).substr(at_);
+  const std::size_t same = std::min(here.size(), kMagic.size());
+  if (here.substr(0, same) != kMagic.substr(0, same))
+    return fail(ErrorKind::input, fmt::format("it does not speak as a rose worker does, it says '{}'", printable(here.substr(0, 120))));
+  if (here.size() < kFrameHead) return std::nullopt;
+  const std::size_t header = get_u32(here.substr(4));
+  const std::size_t payload = get_u32(here.substr(8));
+  if (header > kMostHeader || payload > kMostPayload)
+    return fail(ErrorKind::input, fmt::format("a message of {} and {} bytes is longer than any of a rose worker's", header, payload));
+  if (here.size() < kFrameHead + header + payload) return std::nullopt;
+  Message message;
+  const std::string_view json = here.substr(kFrameHead, header);
+  bool deep = false;
+  message.header = Json::parse(json.begin(), json.end(), [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); }, false);
+  if (deep || !message.header.is_object() || message.type().empty()) return fail(ErrorKind::input, "a message's header is no JSON object with a type");
+  message.payload = here.substr(kFrameHead + header, payload);
+  at_ += kFrameHead + header + payload;
+  if (at_ == bytes_.size() || at_ > (std::size_t{1} << 20)) {
+    bytes_.erase(0, at_);
+    at_ = 0;
+  }
+  return message;
+}
+
+}  // namespace rose::engine

@@ -1,0 +1,88 @@
+#include "replay/run_record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "schedule/record.h"
+
+namespace rose::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+schedule::Verdict verdict_from(const std::string& name) {
+  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
+    if (name == schedule::verdict_name(verdict)) return verdict;
+  return schedule::Verdict::inconclusive;
+}
+
+std::string_view answer_name(schedule::OracleAnswer answer) {
+  switch (answer) {
+    case schedule::OracleAnswer::hit: return "hit";
+    case schedule::OracleAnswer::miss: return "miss";
+    case schedule::OracleAnswer::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+Json command_json(const deploy::CommandResult& command) {
+  return {{"started", command.started}, {"timed_out", command.timed_out}, {"signalled", command.signalled},
+          {"code", command.code},       {"seconds", command.seconds},     {"note", command.note}};
+}
+
+deploy::CommandResult command_from(const Json& json) {
+  deploy::CommandResult command;
+  command.started = json.value("started", command.started);
+  command.timed_out = json.value("timed_out", command.timed_out);
+  command.signalled = json.value("signalled", command.signalled);
+  command.code = json.value("code", command.code);
+  command.seconds = json.value("seconds", command.seconds);
+  command.note = json.value("note", command.note);
+  return command;
+}
+
+}  // namespace
+
+Json run_json(const Run& run, const schedule::Schedule& schedule) {
+  const schedule::RunResult& result = run.result;
+  Json json = {{"number", result.number},
+               {"fingerprint", schedule::fingerprint(schedule)},
+               {"schedule", schedule::to_toml(schedule)},
+               {"verdict", schedule::verdict_name(result.verdict)},
+               {"reason", result.reason},
+               {"oracle", answer_name(result.oracle)},
+               {"seconds", result.seconds},
+               {"workload_end_ns", result.workload_end_ns},
+               {"oracle_ns", result.oracle_ns},
+               {"backend", run.backend},
+               {"workload", command_json(run.workload)},
+               {"faults", schedule::outcomes_json(result.faults)}};
+  if (!result.shown.empty()) json["shown"] = result.shown;
+  if (run.incident) json["incident"] = command_json(*run.incident);
+  return json;
+}
+
+Result<RecordedRun> run_from(const Json& json) {
+  RecordedRun read;
+  schedule::RunResult& result = read.run.result;
+  try {
+    read.fingerprint = json.at("fingerprint").get<std::string>();
+    result.number = json.at("number").get<int>();
+    result.verdict = verdict_from(json.at("verdict").get<std::string>());
+    result.reason = json.at("reason").get<std::string>();
+    const std::string answer = json.at("oracle").get<std::string>();
+    for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
+      if (answer == answer_name(known)) result.oracle = known;
+    result.seconds = json.at("seconds").get<double>();
+    result.workload_end_ns = json.value("workload_end_ns", std::int64_t{0});
+    result.oracle_ns = json.value("oracle_ns", std::int64_t{0});
+    result.shown = json.value("shown", std::vector<std::string>{});
+    read.run.backend = json.value("backend", std::string());
+    if (const auto workload = json.find("workload"); workload != json.end()) read.run.workload = command_from(*workload);
+    ROSE_TRY(result.faults, schedule::outcomes_from(json.at("faults")));
+  } catch (const std::exception& e) {
+    return fail(ErrorKind::input, e.what());
+  }
+  return read;
+}
+
+}  // namespace rose::replay

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Workers, started by a command, make the runs of a diagnosis: with any number of them the search is the same. Those that are killed or hang
+# lose nothing, and neither they nor a diagnosis that is interrupted or killed leave anything behind.
+. "$(dirname "$0")/common.bash"
+. "$here/workers.bash"
+
+with_workers three 3
+ends_with 0 three
+[ "$(result three)" = "$(result here)" ] || { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
+[ "$(ls "$work/three/traces" | wc -l)" -eq "$total" ] || fail "three workers: traces are missing"
+"$rose" dump show "$work/three/traces/run-0001.dump" --quiet >/dev/null || fail "three workers: a trace can't be read"
+until_true 60 no_folders
+nothing_left "by three workers"
+
+# Killed, all at once, twice; and all that stand still.
+with_workers killed 2
+for at in 2 4; do
+  until_true 120 eval "ended || [ \$(runs killed) -ge $at ]"
+  if ended; then fail "the diagnosis ended after $(runs killed) runs"; fi
+  for one in $(workers); do kill -KILL "$one" 2>/dev/null || true; done
+done
+until_true 120 eval "ended || [ \$(runs killed) -ge 6 ]"
+for one in $(workers); do kill -STOP "$one" 2>/dev/null || true; done
+ends_with 0 killed
+[ "$(result killed)" = "$(result here)" ] || { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
+grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "it is not said that workers were killed"
+grep -q 'said nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
+until_true 60 no_folders
+nothing_left "by killed workers"
+
+# Ctrl-C, and a kill of the diagnosis: workers end by themselves.
+for signal in INT KILL; do
+  with_workers cut$signal 2
+  until_true 120 eval "ended || [ \$(runs cut$signal) -ge 3 ]"
+  all=$(workers)
+  [ -n "$all" ] || fail "$signal: there are no workers"
+  kill -$signal $pid
+  if [ $signal = INT ]; then ends_with 4 cutINT; else wait $pid 2>/dev/null || true; fi
+  # shellcheck disable=SC2086
+  until_true 60 all_gone $all
+  until_true 60 no_folders
+  nothing_left "after $signal"
+done
+# What was made counts.
+with_workers cutINT 2 --resume
+ends_with 0 cutINT
+[ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: another search"
+
+# What is no worker, and what can't travel.
+expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
+says err "does not speak as a rose worker does, it says 'welcome to lab-7"
+expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"
+says err "cannot run '/no/such/rose'"
+expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --workers 2
+says err 'workers need an engine'
+expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine ssh
+says err 'hosts is empty'
+ln -s node.sh link.sh
+expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "'$rose' worker"
+says err 'link.sh is a symbolic link'
+nothing_left "in the end"

@@ -1,0 +1,305 @@
+// What travels: folders, runs, messages, command lines. Hostile senders get an error, and nothing outside of the folder.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "base/file.h"
+#include "engine/wire/engines.h"
+#include "engine/wire/message.h"
+#include "engine/run_files.h"
+#include "engine/wire/tree.h"
+#include "folder.h"
+
+using namespace rose;
+using namespace rose::engine;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> names(const Tree& tree) {
+  std::vector<std::string> all;
+  for (const Entry& entry : tree.entries) all.push_back(entry.path + (entry.folder ? "/" : ""));
+  return all;
+}
+
+// Everything that the builder lacks, in pieces of three bytes.
+Result<void> send(TreeBuilder& builder, const Tree& tree) {
+  for (const std::string& digest : builder.lacking()) {
+    for (const Entry& entry : tree.entries) {
+      if (entry.digest != digest) continue;
+      ROSE_TRY(const std::string content, read_file(tree.root / entry.path));
+      for (std::size_t at = 0; at == 0 || at < content.size(); at += 3) ROSE_CHECK(builder.piece(digest, std::string_view(content).substr(at, 3)));
+      break;
+    }
+  }
+  return builder.finish();
+}
+
+Json entry(const char* path, const char* digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") {
+  Json json = {{"path", path}, {"mode", 420}};
+  if (digest != nullptr) {
+    json["size"] = 3;
+    json["digest"] = digest;
+  }
+  return json;
+}
+
+// As it comes in: numbers that are not negative are unsigned then.
+Result<Tree> received(const Json& list) { return tree_from(Json::parse(list.dump())); }
+
+Message of(std::string_view type) {
+  Message message;
+  message.header["type"] = type;
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("messages: put together from pieces of any size") {
+  Message first = of("run");
+  first.header["id"] = 7;
+  first.payload = std::string("a\0b", 3);
+  const std::string bytes = to_bytes(first) + to_bytes(of("alive"));
+  for (const std::size_t size : {std::size_t{1}, std::size_t{5}, bytes.size()}) {
+    Inbox inbox;
+    std::vector<Message> got;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+      inbox.add(std::string_view(bytes).substr(at, size));
+      for (;;) {
+        Result<std::optional<Message>> next = inbox.next();
+        REQUIRE(next);
+        if (!*next) break;
+        got.push_back(*std::move(*next));
+      }
+    }
+    REQUIRE(got.size() == 2);
+    CHECK(got[0].type() == "run");
+    CHECK(got[0].number("id").value() == 7);
+    CHECK(got[0].payload == first.payload);
+    CHECK(got[1].type() == "alive");
+    CHECK(inbox.waiting() == 0);
+  }
+}
+
+TEST_CASE("messages: what is none is refused as soon as it can be told") {
+  const auto error_of = [](std::string_view bytes) {
+    Inbox inbox;
+    inbox.add(bytes);
+    const Result<std::optional<Message>> next = inbox.next();
+    return next ? std::string() : next.error().message;
+  };
+  CHECK(error_of("Welcome to lab\x1b[1m") == "it does not speak as a rose worker does, it says 'Welcome to lab\\x1b[1m'");
+  CHECK(error_of("ROXE").find("does not speak") != std::string::npos);
+  CHECK(error_of("RO") == "");
+  CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);
+  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]", 14)).find("no JSON object") != std::string::npos);
+  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0{}", 14)).find("with a type") != std::string::npos);
+  std::string deep = "{\"type\":\"a\",\"b\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  std::string frame = "ROSE";
+  for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>(deep.size() >> shift & 0xff));
+  CHECK(error_of(frame + std::string(4, '\0') + deep).find("no JSON object") != std::string::npos);
+}
+
+TEST_CASE("a folder travels: files once, empty ones, modes, folders without files") {
+  const test::Folder from, to;
+  fs::create_directories(from / "bin/empty");
+  fs::create_directories(from / ".git");
+  REQUIRE(write_file(from / "rose.toml", "name", 0644));
+  REQUIRE(write_file(from / "bin/kv", "program", 0755));
+  REQUIRE(write_file(from / "bin/copy", "program", 0700));
+  REQUIRE(write_file(from / "bin/nothing", "", 0600));
+  REQUIRE(write_file(from / "secret.key", "x"));
+  REQUIRE(write_file(from / "bin/secret.key", "x"));
+  REQUIRE(write_file(from / "dump.bin", "x"));
+  REQUIRE(write_file(from / ".git/HEAD", "x"));
+  fs::permissions(from / "bin/empty", fs::perms::owner_read | fs::perms::owner_exec);
+  const Result<Tree> tree = read_tree(from.path, {"*.key", ".git"}, {from / "dump.bin"});
+  REQUIRE(tree);
+  CHECK(names(*tree) == std::vector<std::string>{"bin/", "bin/copy", "bin/empty/", "bin/kv", "bin/nothing", "rose.toml"});
+  CHECK(tree->bytes() == 18);
+  CHECK(names(read_tree(from.path, {"bin/*", "*.key", ".git"}, {}).value()) == std::vector<std::string>{"bin/", "dump.bin", "rose.toml"});
+
+  const Result<Tree> sent = received(to_json(*tree));
+  REQUIRE(sent);
+  CHECK(sent->entries == tree->entries);
+  TreeBuilder builder(to.path, *sent);
+  CHECK(builder.lacking().size() == 3);
+  REQUIRE(send(builder, *tree));
+  CHECK(builder.complete());
+  CHECK(read_file(to / "bin/kv").value() == "program");
+  CHECK(read_file(to / "bin/nothing").value().empty());
+  for (const char* name : {"bin/kv", "bin/copy", "bin/empty", "rose.toml"}) {
+    INFO(name);
+    CHECK(fs::status(to / name).permissions() == fs::status(from / name).permissions());
+  }
+}
+
+TEST_CASE("a folder travels: what is no file or folder does not") {
+  const test::Folder from;
+  fs::create_symlink("/etc/passwd", from / "link");
+  Result<Tree> tree = read_tree(from.path, {}, {});
+  REQUIRE_FALSE(tree);
+  CHECK(tree.error().message.find("link is a symbolic link") != std::string::npos);
+  CHECK(read_tree(from.path, {"link"}, {}));
+  fs::remove(from / "link");
+  REQUIRE(::mkfifo((from / "pipe").c_str(), 0600) == 0);
+  tree = read_tree(from.path, {}, {});
+  REQUIRE_FALSE(tree);
+  CHECK(tree.error().message.find("pipe is neither a file nor a folder") != std::string::npos);
+}
+
+TEST_CASE("a folder travels: hostile lists") {
+  for (const char* path : {"/etc/passwd", "../x", "a/../../x", "", ".", "a//b", "a/", "missing/x"}) {
+    INFO(path);
+    CHECK_FALSE(received(Json::array({entry(path)})));
+  }
+  CHECK_FALSE(received(Json::array({entry("a"), entry("a")})));
+  CHECK_FALSE(received(Json::array({entry("a"), entry("a/b")})));  // a is a file
+  CHECK(received(Json::array({entry("a", nullptr), entry("a/b")})));
+  CHECK_FALSE(received(Json::array({entry("a", "../../etc/passwd")})));
+  CHECK_FALSE(received(Json::array({Json{{"path", "a"}, {"mode", -1}}, entry("b")})));
+  CHECK_FALSE(received(Json::array({1})));
+  CHECK_FALSE(received(Json("a")));
+  Json huge = entry("a");
+  huge["size"] = std::uint64_t{1} << 63;
+  CHECK_FALSE(received(Json::array({huge})));
+}
+
+TEST_CASE("a folder travels: a file that changed meanwhile, or that nobody asked for") {
+  const std::string abc = sha256("abc");
+  for (const std::string content : {"abd", "abcd"}) {
+    const test::Folder to;
+    TreeBuilder builder(to.path, received(Json::array({entry("a")})).value());
+    const Result<void> sent = builder.piece(abc, content);
+    REQUIRE_FALSE(sent);
+    CHECK(sent.error().message == "a has changed since the diagnosis began");
+  }
+  const test::Folder to;
+  TreeBuilder builder(to.path, received(Json::array({entry("a"), entry("b", sha256("xyz").c_str())})).value());
+  CHECK_FALSE(builder.piece(sha256("other"), "other"));
+  REQUIRE(builder.piece(abc, "a"));
+  CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // before the first one is there
+}
+
+TEST_CASE("a run travels: record, trace, files, how its logs grew") {
+  const test::Folder there, here;
+  config::Config config;
+  config::Node node;
+  node.name = "n1";
+  config.nodes.push_back(node);
+  fs::create_directories(there / "n1/data");
+  REQUIRE(write_file(there / "n1/stdout.log", "one\ntwo\n"));
+  REQUIRE(write_file(there / "n1/data/db", std::string("\0\1", 2)));
+  fs::create_symlink("/etc/passwd", there / "n1/passwd");
+  schedule::Schedule schedule;
+  schedule.name = "x";
+  replay::Run run;
+  run.result.verdict = schedule::Verdict::reproduced;
+  run.result.oracle = schedule::OracleAnswer::hit;
+  run.result.seconds = 1.5;
+  run.completed = true;
+  run.backend = "override";
+  trace::Event& event = run.result.trace.events.emplace_back();
+  event.ts_ns = 1'763'755'200'000'000'000;
+  event.node = run.result.trace.strings.intern("n1");
+  event.type = trace::EventType::scf;
+  event.syscall = 1;
+  event.err = 5;
+  jvm::CodeBook code;
+  code.learn_text("n1", "method\ta.B.c\ncall\t4\t10\t0\tjava.io.FileOutputStream.write\n");
+  const logs::Watch::Growth growth = {{there / "n1/stdout.log", {{4, 100}, {8, 200}}}};
+  const std::string print = schedule::fingerprint(schedule);
+
+  const auto travelled = [&](Keep keep, const fs::path& to, jvm::CodeBook* book) {
+    Result<Message> message = pack_run(run, schedule, config, there.path, keep, code, growth);
+    REQUIRE(message);
+    Inbox inbox;
+    inbox.add(to_bytes(*message));
+    return unpack_run(**inbox.next(), print, to, book);
+  };
+  jvm::CodeBook book;
+  const Result<Unpacked> all = travelled(Keep::all, here.path, &book);
+  REQUIRE(all);
+  CHECK(all->run.result.verdict == schedule::Verdict::reproduced);
+  CHECK(all->run.result.seconds == 1.5);
+  CHECK(all->run.completed);
+  CHECK(all->run.backend == "override");
+  REQUIRE(all->run.result.trace.events.size() == 1);
+  CHECK(all->run.result.trace.events[0].err == 5);
+  CHECK(read_file(here / "n1/stdout.log").value() == "one\ntwo\n");
+  CHECK(read_file(here / "n1/data/db").value() == std::string("\0\1", 2));
+  CHECK_FALSE(fs::exists(fs::symlink_status(here / "n1/passwd")));
+  REQUIRE(all->growth.contains(here / "n1/stdout.log"));
+  CHECK(all->growth.at(here / "n1/stdout.log")[1].ts_ns == 200);
+  CHECK(book.knows("n1", "a.B.c"));
+  CHECK(book.texts() == code.texts());
+
+  const test::Folder logs, nothing;
+  REQUIRE(travelled(Keep::logs, logs.path, nullptr));
+  CHECK(fs::exists(logs / "n1/stdout.log"));
+  CHECK_FALSE(fs::exists(logs / "n1/data"));
+  REQUIRE(travelled(Keep::nothing, nothing.path, nullptr));
+  CHECK(fs::is_empty(nothing.path));
+
+  // Hostile ones.
+  const Result<Message> good = pack_run(run, schedule, config, there.path, Keep::all, code, growth);
+  REQUIRE(good);
+  const auto refused = [&](const std::function<void(Message&)>& change) {
+    const test::Folder to;
+    Message message = *good;
+    change(message);
+    message.header = Json::parse(message.header.dump());
+    const Result<Unpacked> unpacked = unpack_run(message, print, to / "run", nullptr);
+    return unpacked ? std::string() : unpacked.error().message;
+  };
+  CHECK(refused([](Message&) {}).empty());
+  CHECK(refused([](Message& m) { m.header["files"][0]["path"] = "../outside"; }).find("may lead out") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["files"][0]["size"] = 1'000'000; }).find("longer than the message") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["trace"] = -1; }).find("longer than the message") != std::string::npos);
+  CHECK(refused([](Message& m) { m.payload[20] = static_cast<char>(m.payload[20] ^ 1); }) != "");
+  CHECK(refused([](Message& m) { m.header["run"]["fingerprint"] = "another"; }).find("another schedule") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["run"]["verdict"] = 7; }).find("no run") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["files"][0]["growth"] = {{8, 1}, {4, 2}}; }).find("shrank") != std::string::npos);
+}
+
+TEST_CASE("engines: words of a command") {
+  const auto words = [](const std::string& text) { return words_of(text).value_or(std::vector<std::string>{"(refused)"}); };
+  CHECK(words("rose worker") == std::vector<std::string>{"rose", "worker"});
+  CHECK(words("  lxc exec  'my lab' -- \"/opt/a b/rose\" wor\\ ker ''") == std::vector<std::string>{"lxc", "exec", "my lab", "--", "/opt/a b/rose", "wor ker", ""});
+  CHECK(words("a $(b) ; c | d `e` *") == std::vector<std::string>{"a", "$(b)", ";", "c", "|", "d", "`e`", "*"});
+  CHECK(words(R"("a\"b\\c\d")") == std::vector<std::string>{R"(a"b\c\d)"});
+  for (const char* text : {"", "  ", "'open", "\"open", "end\\", "'' x"}) {
+    INFO(text);
+    CHECK_FALSE(words_of(text));
+  }
+}
+
+TEST_CASE("engines: how each starts a worker") {
+  const auto argv = [](const EngineOptions& options, int worker, int start) {
+    const Result<Engine> engine = Engine::make(options);
+    if (!engine) return engine.error().message;
+    return fmt::format("{}", fmt::join(engine->argv(worker, start, 3), " "));
+  };
+  CHECK(argv({.engine = "'my rose' worker", .workers = 2}, 0, 0) == "my rose worker");
+  CHECK(argv({.engine = "slurm", .worker = "/opt/rose", .options = {"--partition=lab"}}, 0, 0) ==
+        "srun --ntasks=1 --nodes=1 --unbuffered --quiet --kill-on-bad-exit=1 --job-name=rose-worker-3 --partition=lab /opt/rose worker");
+  const EngineOptions ssh{.engine = "ssh", .hosts = {"lab-1", "root@lab-2"}, .worker = "/opt/my rose", .options = {"-p", "2222"}};
+  const std::string begin = "ssh -T -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -p 2222 -- ";
+  CHECK(Engine::make(ssh)->workers() == 2);
+  CHECK(argv(ssh, 0, 0) == begin + "lab-1 '/opt/my rose' worker");
+  CHECK(argv(ssh, 0, 1) == begin + "root@lab-2 '/opt/my rose' worker");
+  CHECK(argv(ssh, 1, 0) == begin + "root@lab-2 '/opt/my rose' worker");
+  CHECK(argv({.engine = "kubernetes", .options = {"--image=lab:7"}}, 0, 0).find("--image=lab:7 --command -- rose worker") != std::string::npos);
+
+  CHECK(argv({.engine = "ssh"}, 0, 0).find("hosts is empty") != std::string::npos);
+  CHECK(argv({.engine = "ssh", .hosts = {"-oProxyCommand=x"}}, 0, 0).find("is no host's name") != std::string::npos);
+  CHECK(argv({.engine = "slurm", .worker = "--version"}, 0, 0).find("is no path of a program") != std::string::npos);
+  CHECK(argv({.engine = "slurm", .hosts = {"a"}}, 0, 0).find("hosts belong to the engine ssh") != std::string::npos);
+  CHECK(argv({.engine = "kubernetes"}, 0, 0).find("needs an image") != std::string::npos);
+  CHECK(argv({.workers = 2}, 0, 0).find("workers need an engine") != std::string::npos);
+  CHECK(argv({.engine = "rose worker", .options = {"-v"}}, 0, 0).find("engine_options belong") != std::string::npos);
+  CHECK(argv({.engine = "rose worker", .workers = 2, .apart = true}, 0, 0).find("fight for its ports") != std::string::npos);
+  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "a"}, .apart = true}, 0, 0).find("fight for its ports") != std::string::npos);
+  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "b"}, .apart = true}, 0, 1).find("-- a rose") != std::string::npos);
+}
