@@ -93,12 +93,13 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
   CHECK(error_of("ROXE").find("does not speak") != std::string::npos);
   CHECK(error_of("RO") == "");
   CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);
-  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]", 14)).find("no JSON object") != std::string::npos);
-  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0{}", 14)).find("with a type") != std::string::npos);
+  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]\n", 15)).find("no JSON object") != std::string::npos);
+  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0{}\n", 15)).find("with a type") != std::string::npos);
   std::string deep = "{\"type\":\"a\",\"b\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   std::string frame = "ROSE";
   for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>(deep.size() >> shift & 0xff));
-  CHECK(error_of(frame + std::string(4, '\0') + deep).find("no JSON object") != std::string::npos);
+  CHECK(error_of(frame + std::string(4, '\0') + deep + "x").find("does not end where it should") != std::string::npos);
+  CHECK(error_of(frame + std::string(4, '\0') + deep + "\n").find("no JSON object") != std::string::npos);
 }
 
 TEST_CASE("a folder travels: files once, empty ones, modes, folders without files") {
@@ -283,7 +284,7 @@ TEST_CASE("engines: how each starts a worker") {
   };
   CHECK(argv({.engine = "'my rose' worker", .workers = 2}, 0, 0) == "my rose worker");
   CHECK(argv({.engine = "slurm", .worker = "/opt/rose", .options = {"--partition=lab"}}, 0, 0) ==
-        "srun --ntasks=1 --nodes=1 --unbuffered --quiet --kill-on-bad-exit=1 --job-name=rose-worker-3 --partition=lab /opt/rose worker");
+        "srun --ntasks=1 --nodes=1 --quiet --kill-on-bad-exit=1 --job-name=rose-worker-3 --partition=lab /opt/rose worker");
   const EngineOptions ssh{.engine = "ssh", .hosts = {"lab-1", "root@lab-2"}, .worker = "/opt/my rose", .options = {"-p", "2222"}};
   const std::string begin = "ssh -T -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -p 2222 -- ";
   CHECK(Engine::make(ssh)->workers() == 2);

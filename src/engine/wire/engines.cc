@@ -111,8 +111,8 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
   const auto add_options = [&] { argv.insert(argv.end(), options_.options.begin(), options_.options.end()); };
   switch (kind_) {
     case EngineKind::slurm:
-      // Unbuffered: by default srun hands on whole lines, and messages have none.
-      add({"srun", "--ntasks=1", "--nodes=1", "--unbuffered", "--quiet", "--kill-on-bad-exit=1", fmt::format("--job-name=rose-worker-{}", number)});
+      // Not --unbuffered, which would make its output a terminal.
+      add({"srun", "--ntasks=1", "--nodes=1", "--quiet", "--kill-on-bad-exit=1", fmt::format("--job-name=rose-worker-{}", number)});
       if (options_.apart) add({"--exclusive"});
       add_options();
       add({options_.worker, "worker"});

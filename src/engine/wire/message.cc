@@ -48,6 +48,7 @@ std::string to_bytes(const Message& message) {
   put_u32(bytes, message.payload.size());
   bytes += header;
   bytes += message.payload;
+  bytes += '\n';
   return bytes;
 }
 
@@ -61,14 +62,16 @@ Result<std::optional<Message>> Inbox::next() {
   const std::size_t payload = get_u32(here.substr(8));
   if (header > kMostHeader || payload > kMostPayload)
     return fail(ErrorKind::input, fmt::format("a message of {} and {} bytes is longer than any of a rose worker's", header, payload));
-  if (here.size() < kFrameHead + header + payload) return std::nullopt;
+  const std::size_t whole = kFrameHead + header + payload + 1;
+  if (here.size() < whole) return std::nullopt;
+  if (here[whole - 1] != '\n') return fail(ErrorKind::input, "a message does not end where it should: what stands between may have changed it");
   Message message;
   const std::string_view json = here.substr(kFrameHead, header);
   bool deep = false;
   message.header = Json::parse(json.begin(), json.end(), [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); }, false);
   if (deep || !message.header.is_object() || message.type().empty()) return fail(ErrorKind::input, "a message's header is no JSON object with a type");
   message.payload = here.substr(kFrameHead + header, payload);
-  at_ += kFrameHead + header + payload;
+  at_ += whole;
   if (at_ == bytes_.size() || at_ > (std::size_t{1} << 20)) {
     bytes_.erase(0, at_);
     at_ = 0;

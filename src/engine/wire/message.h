@@ -1,5 +1,6 @@
-// Messages between a diagnosis and its workers: a frame is a magic word, two lengths, a JSON header and bytes. Whoever sends is not
-// trusted: lengths are checked before memory is taken, and a header is an object with a `type`.
+// Messages between a diagnosis and its workers: a frame is a magic word, two lengths, a JSON header, bytes, and an end of line, since
+// some that stand between (srun) hand on whole lines only. Whoever sends is not trusted: lengths are checked before memory is taken,
+// and a header is an object with a `type`.
 #pragma once
 
 #include <cstdint>
