@@ -47,6 +47,7 @@ enum rose_chain_kind {
 	ROSE_CHAIN_NETWORK = 6,
 	ROSE_CHAIN_CLOCK = 7,
 	ROSE_CHAIN_EXCEPTION = 8,	/* once its conditions are met it waits for threads at its place */
+	ROSE_CHAIN_MARK = 9,		/* an event or a step of the workload: does nothing but open what comes after it */
 };
 
 /* The kernel writes when it ends: at once in force, and over at its exact time. */

@@ -29,6 +29,7 @@ namespace rose::cli {
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command heal_command();
 [[nodiscard]] Command node_command();
+[[nodiscard]] Command step_command();
 [[nodiscard]] Command exec_command();
 [[nodiscard]] Command worker_command();
 // Of all that `program` holds; it must live as long as the command.

@@ -28,7 +28,7 @@ cli::Program program() {
                            "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                            "rose replay schedule.toml -c rose.toml"},
               .commands = {cli::init_command(), cli::profile_command(), cli::trace_command(), cli::dump_command(), cli::diagnose_command(),
-                           cli::replay_command(), cli::explain_command(), cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::exec_command(),
+                           cli::replay_command(), cli::explain_command(), cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::step_command(), cli::exec_command(),
                            cli::worker_command()},
               .environment = {{"TMPDIR", "Run directories are made in its folder rose-runs; /tmp/rose-runs when it is not set."},
                               {"ROSE_CGROUP_PARENT", "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},

@@ -94,6 +94,7 @@ class Cluster final : public Deployment {
   Result<void> pause_at_once(std::size_t node) override { return stand_still(node, Scope::all, false); }
   Result<void> resume(std::size_t node, Scope scope) override;
   Result<void> foresee_stops(std::size_t node) override;
+  void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
   void stop() override;
 
  private:
@@ -144,6 +145,7 @@ class Cluster final : public Deployment {
 
   Result<void> stand_still(std::size_t node, Scope scope, bool wait);
   Result<std::string> request(const std::string& action, const std::string& name);
+  Result<std::string> step(const std::string& name, bool done);
   Result<void> stop_node(std::size_t node, int signal);
   Result<void> start_node(std::size_t node);
   std::string status(std::size_t node) const;
@@ -177,6 +179,7 @@ class Cluster final : public Deployment {
   bool quit_ = false;
   std::thread monitor_;
   std::unique_ptr<ControlServer> control_;
+  StepHandler on_step_;
 };
 
 }  // namespace rose::deploy

@@ -149,11 +149,16 @@ void ControlServer::serve(Fd connection) {
     send_all(connection.get(), error_answer(answer.error()));
 }
 
+Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done) {
+  ROSE_CHECK(node_request(run_dir, done ? "step-done" : "step", step));
+  return {};
+}
+
 Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action, std::string_view node) {
   constexpr const char* kHint =
-      "'rose node' works inside a workload, incident, oracle or ready command of a run, where ROSE_RUN_DIR is set";
+      "'rose node' and 'rose step' work inside a workload, incident, oracle or ready command of a run, where ROSE_RUN_DIR is set";
   if (action.size() + node.size() + 2 > kMostRequestBytes || node.find('\n') != std::string_view::npos)
-    return fail(ErrorKind::usage, "the node's name is too long or has a line break in it");
+    return fail(ErrorKind::usage, "the name is too long or has a line break in it");
   Result<UnixAddress> address = unix_address(run_dir / kControlSocket);
   if (!address) return fail(ErrorKind::usage, address.error().message, kHint);
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -142,6 +142,11 @@ class Deployment {
   // then resumes those that stand still and did not before.
   [[nodiscard]] virtual Result<void> foresee_stops(std::size_t node) = 0;
 
+  // Who answers `rose step`, from a thread for each request: with `done` false it returns once it is the step's turn, with true it
+  // takes note that it has happened. Set before start().
+  using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
+  virtual void on_step(StepHandler handler) = 0;
+
   // Ends nodes (SIGTERM to all their processes, at most 2 s of grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
   // reported as warnings and the rest is still undone.
   virtual void stop() = 0;
@@ -153,6 +158,8 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 // `rose node`: asks the deployment whose run directory is `run_dir`. The answer is what to print.
 [[nodiscard]] Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action,
                                                std::string_view node);
+// `rose step`: waits for the step's turn, or says that it has happened.
+[[nodiscard]] Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done);
 
 // Undoes what rose processes that were killed left behind: of each lock file /run/rose/<id>.lock that nobody holds any more, exactly
 // what it notes. What only bears such a name (rose-*) and has no lock is left alone and told; `names` are the ids and names that

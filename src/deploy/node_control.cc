@@ -184,7 +184,15 @@ Result<void> Cluster::start_node(std::size_t node) {
   return await_ready({node});
 }
 
+Result<std::string> Cluster::step(const std::string& name, bool done) {
+  if (!on_step_)
+    return fail(ErrorKind::usage, "this run's schedule has no `order`, so no step waits for anything", "write order = \"...\" into the schedule");
+  ROSE_CHECK(on_step_(name, done));
+  return name;
+}
+
 Result<std::string> Cluster::request(const std::string& action, const std::string& name) {
+  if (action == "step" || action == "step-done") return step(name, action == "step-done");
   const std::vector<std::string> names = config_.node_names();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {

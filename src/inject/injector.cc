@@ -213,6 +213,48 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return final_ ? *final_ : compute();
   }
 
+  std::vector<schedule::OrderOutcome> order(std::string& broken) const override {
+    std::vector<schedule::OrderOutcome> all;
+    std::map<std::string, std::uint64_t> came;  // by name: when
+    for (const auto& name : plan_->order) {
+      const std::size_t i = chain_named(name.name);
+      schedule::OrderOutcome out{name.name, "fault", state_->state(i) == ROSE_FIRED, since_workload(state_->fired_ns(i)), {}};
+      if (const Mark* mark = mark_named(name.name); mark != nullptr) out.kind = mark->step ? "step" : "event";
+      if (out.came) came[name.name] = state_->fired_ns(i);
+      if (!out.came) out.why_not = why_not(i, state_->progress(i), false);
+      all.push_back(std::move(out));
+    }
+    for (const auto& name : plan_->order) {
+      const auto late = came.find(name.name);
+      if (late == came.end()) continue;
+      for (const std::string& early : name.before) {
+        const auto first = came.find(early);
+        if (first != came.end() && first->second <= late->second) continue;
+        if (broken.empty())
+          broken = fmt::format("'{}' came before '{}'{}", name.name, early, first == came.end() ? ", which never came" : "");
+      }
+    }
+    return all;
+  }
+
+  Result<void> step(const std::string& name, StepPart part) override {
+    const Mark* mark = mark_named(name);
+    if (mark == nullptr || !mark->step) {
+      std::vector<std::string> steps;
+      for (const Mark& one : plan_->marks)
+        if (one.step) steps.push_back(one.name);
+      std::string hint = did_you_mean(name, steps);
+      if (hint.empty()) hint = steps.empty() ? "its `order` names none" : fmt::format("its steps are {}", fmt::join(steps, ", "));
+      return fail(ErrorKind::usage, fmt::format("the schedule's order has no step '{}'", name), std::move(hint));
+    }
+    const auto open = [&] { return armed_ && state_->state(mark->chain) != ROSE_WAITING; };
+    while (!open() && !disarmed_) ::usleep(2'000);
+    if (!open() || disarmed_) return fail(ErrorKind::cancelled, fmt::format("the run ends, and it was not yet the turn of step '{}'", name));
+    if (state_->state(mark->chain) == ROSE_FIRED) return fail(ErrorKind::usage, fmt::format("step '{}' was made already: it comes once", name));
+    if (part == StepPart::end) (void)state_->fire(mark->chain, 0, 0, now_ns());
+    return {};
+  }
+
   Deeds deeds() const override {
     Deeds all;
     {
@@ -322,6 +364,18 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return std::any_of(plan_->chains.begin(), plan_->chains.end(), [node](const PlannedChain& chain) {
       return chain.data.kind == ROSE_CHAIN_PAUSE && Plan::may_be(chain.data.node, node);
     });
+  }
+
+  [[nodiscard]] const Mark* mark_named(const std::string& name) const {
+    const auto at = std::find_if(plan_->marks.begin(), plan_->marks.end(), [&](const Mark& one) { return one.name == name; });
+    return at == plan_->marks.end() ? nullptr : &*at;
+  }
+
+  // Of a fault, event or step.
+  [[nodiscard]] std::size_t chain_named(const std::string& name) const {
+    if (const Mark* mark = mark_named(name); mark != nullptr) return mark->chain;
+    const auto& faults = plan_->schedule.faults;
+    return static_cast<std::size_t>(std::find_if(faults.begin(), faults.end(), [&](const auto& one) { return one.id == name; }) - faults.begin());
   }
 
   void ring() {
@@ -963,12 +1017,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
       std::string missing;
       for (const auto& id : fault.after) {
-        for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k) {
-          if (plan_->schedule.faults[k].id != id || state_->fired_ns(k) != 0) continue;
-          missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
-        }
+        if (state_->fired_ns(chain_named(id)) == 0) missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
       }
-      return fmt::format("it comes after {}, which did not fire", missing);
+      return fmt::format("it comes after {}, which did not {}", missing, plan_->marks.empty() ? "fire" : "come");
     }
     if (position < chain.data.conditions) {
       const auto& condition = plan_->conditions[chain.data.first_condition + position];
@@ -988,6 +1039,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
       }
       return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
     }
+    if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
+      return fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
     if (state_->node(i) == 0) {
       return fmt::format("its conditions were met, but no node was {}", plan_->where(chain.data.node));
     }

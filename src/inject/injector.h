@@ -67,6 +67,12 @@ class Injector : public deploy::NodeObserver {
 
   // One for each fault of the schedule, in its order; final after disarm().
   [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
+  // One for each name of the schedule's order; final after disarm(). `broken`: a sentence about what came before its turn; "": nothing.
+  [[nodiscard]] virtual std::vector<schedule::OrderOutcome> order(std::string& broken) const = 0;
+  // A step of the workload: `begin` returns once the order lets it happen, `end` says that it has happened. ErrorKind::usage: the order
+  // names no such step, or it has been made; ErrorKind::cancelled: the run ends. From any thread.
+  enum class StepPart { begin, end };
+  [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
   // Final after disarm(), too.
   [[nodiscard]] virtual Deeds deeds() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.

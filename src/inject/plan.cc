@@ -68,6 +68,7 @@ class Planner {
 
  private:
   Result<void> fault(std::size_t index);
+  Result<void> mark(Mark& mark);
   Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
   Result<void> process_fault(const Fault& fault, PlannedChain& chain);
   Result<void> partition(const Fault& fault, std::size_t index);
@@ -96,10 +97,11 @@ class Planner {
 
   [[nodiscard]] Result<std::size_t> node_index(const std::string& name, bool injects) const;
   [[nodiscard]] Unexpected refuse(const Fault& fault, ErrorKind kind, std::string what, std::string hint = {}) const {
-    return fail(kind, fmt::format("fault '{}': {}", fault.id, what), std::move(hint));
+    return fail(kind, fmt::format("{}: {}", label(fault), what), std::move(hint));
   }
-  static Unexpected within(const Fault& fault, Error error) {
-    return Unexpected(std::move(error).in(fmt::format("fault '{}'", fault.id)));
+  [[nodiscard]] Unexpected within(const Fault& fault, Error error) const { return Unexpected(std::move(error).in(label(fault))); }
+  [[nodiscard]] std::string label(const Fault& fault) const {
+    return fmt::format("{} '{}'", plan_.schedule.find_event(fault.id) != nullptr ? "event" : "fault", fault.id);
   }
 
   const config::Config& config_;
@@ -185,6 +187,7 @@ Result<void> Planner::make() {
     if (!ids.insert(one.id).second) return refuse(one, ErrorKind::input, "the id is used twice");
   }
   for (std::size_t i = 0; i < faults.size(); ++i) ROSE_CHECK(fault(i));
+  for (Mark& one : plan_.marks) ROSE_CHECK(mark(one));
   ROSE_CHECK(edges());
   ROSE_CHECK(order());
   ROSE_CHECK(lists());
@@ -273,6 +276,22 @@ Result<void> Planner::fault(std::size_t index) {
     ROSE_CHECK(conditions(plan_.chains.size() - 1, fault.until));
   }
   return {};
+}
+
+Result<void> Planner::mark(Mark& mark) {
+  PlannedChain chain;
+  chain.fault = &mark.carrier;
+  chain.data.kind = ROSE_CHAIN_MARK;
+  mark.chain = plan_.chains.size();
+  if (mark.step) {
+    chain.data.flags |= ROSE_WAITS_FOR_CALL;  // of the workload, with `rose step`
+  } else {
+    auto node = place(mark.carrier.node, false);
+    if (!node) return within(mark.carrier, std::move(node).error());
+    chain.data.node = *node;
+  }
+  plan_.chains.push_back(std::move(chain));
+  return conditions(mark.chain, mark.carrier.when);
 }
 
 Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
@@ -751,16 +770,21 @@ Result<void> Planner::edges() {
     index[faults[i].id] = i;
     ids.push_back(faults[i].id);
   }
+  for (const Mark& mark : plan_.marks) {
+    index[mark.name] = mark.chain;
+    ids.push_back(mark.name);
+  }
   for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
     auto& chain = plan_.chains[i].data;
     std::set<std::size_t> after;
     if (chain.kind == ROSE_CHAIN_END) {
       after.insert(chain.target);
     } else {
-      for (const auto& id : faults[i].after) {
+      const Fault& waits = *plan_.chains[i].fault;
+      for (const auto& id : waits.after) {
         const auto at = index.find(id);
         if (at == index.end()) {
-          return refuse(faults[i], ErrorKind::input, fmt::format("`after` names the unknown fault '{}'", id),
+          return refuse(waits, ErrorKind::input, fmt::format("`after` names the unknown fault '{}'", id),
                         did_you_mean(id, ids));
         }
         after.insert(at->second);
@@ -859,6 +883,29 @@ Result<void> Planner::lists() {
   return {};
 }
 
+// Faults wait for what the order puts before them already, by `after`; steps do, too; events come when they come.
+Result<void> take_order(Plan& plan) {
+  if (!plan.schedule.order.empty()) {
+    auto names = schedule::parse_order(plan.schedule.order);
+    if (!names) return Unexpected(std::move(names).error().in("order"));
+    plan.order = std::move(*names);
+  }
+  for (const schedule::Event& event : plan.schedule.events) {
+    Mark& mark = plan.marks.emplace_back();
+    mark.name = mark.carrier.id = event.name;
+    mark.carrier.node = event.node;
+    mark.carrier.when = event.when;
+  }
+  for (const schedule::OrderedName& name : plan.order) {
+    if (plan.schedule.find(name.name) != nullptr || plan.schedule.find_event(name.name) != nullptr) continue;
+    Mark& mark = plan.marks.emplace_back();
+    mark.name = mark.carrier.id = name.name;
+    mark.step = true;
+    mark.carrier.after = name.before;
+  }
+  return {};
+}
+
 }  // namespace
 
 void Plan::take_stacks() {
@@ -925,6 +972,7 @@ Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, cons
                                         bool allow_attached) {
   auto plan = std::make_unique<Plan>();
   plan->schedule = schedule;
+  ROSE_CHECK(take_order(*plan));
   ROSE_CHECK(Planner(config, allow_attached, *plan).make());
   ROSE_TRY(plan->backend, choose_backend(*plan, config.inject.syscall));
   return plan;

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "inject/match.h"
 #include "inject/shared.h"
 #include "jvm/session.h"
+#include "schedule/order.h"
 #include "schedule/schedule.h"
 
 namespace rose::inject {
@@ -46,10 +48,20 @@ struct Site {
   std::vector<std::uint32_t> conditions;  // and, ahead of them, roles (with ROSE_SITE_ROLE)
 };
 
+// A name of the schedule's order that is no fault.
+struct Mark {
+  std::string name;
+  bool step = false;         // of the workload; else an event
+  std::size_t chain = 0;
+  schedule::Fault carrier;   // what its chain is about: its name, node, conditions, and (a step) what it waits for
+};
+
 struct Plan {
   schedule::Schedule schedule;  // `fault` and `source` point into it: a Plan does not move
   std::vector<std::string> nodes;
   std::vector<PlannedChain> chains;  // those of the faults come first, in their order
+  std::deque<Mark> marks;
+  std::vector<schedule::OrderedName> order;  // the schedule's, taken apart
   std::vector<PlannedCondition> conditions;
   std::vector<std::uint32_t> edges;
   std::vector<std::string> roles;  // "leader", or the function of a role without a name
@@ -96,8 +108,6 @@ struct Plan {
 
 [[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
                                                       bool allow_attached);
-
-// "3rd"
 
 // Does an instruction begin at this offset of the function whose code stands in `code`?
 [[nodiscard]] bool is_instruction_boundary(std::string_view code, std::uint64_t offset);

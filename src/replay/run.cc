@@ -173,11 +173,14 @@ class OneRun {
   Result<void> drive() {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
-    if (!schedule_.faults.empty()) {
+    if (!schedule_.faults.empty() || !schedule_.order.empty()) {
       ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached, options_.stacks));
       observers_.connect(injector_.get());
       if (injector_->needs_jvms()) ROSE_CHECK(open_jvms());
       ROSE_CHECK(injector_->arm(*deployment_, jvms_.get()));
+      using Part = inject::Injector::StepPart;
+      if (!schedule_.order.empty())
+        deployment_->on_step([this](const std::string& name, bool done) { return injector_->step(name, done ? Part::end : Part::begin); });
       run_.backend = injector_->backend();
     }
     if (options_.trace) {
@@ -354,6 +357,7 @@ class OneRun {
     if (injector_) {
       injector_->disarm();
       run_.result.faults = injector_->outcomes();
+      run_.result.order = injector_->order(run_.result.order_broken);
       mark_injected(run_.result.trace, schedule_, injector_->deeds(), wall_offset_);
     }
     undo();

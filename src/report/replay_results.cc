@@ -109,7 +109,41 @@ std::vector<FaultCount> ReplayReport::faults() const {
   return counts;
 }
 
+namespace {
+
+// Events and steps of the schedule's order, over all runs.
+struct NameCount {
+  std::string name, kind;
+  int runs = 0, came = 0;
+  std::string why_not;  // of the last run in which it did not come
+};
+
+std::vector<NameCount> names_of_order(const ReplayReport& report) {
+  std::vector<NameCount> counts;
+  for (const RunResult& run : report.runs) {
+    for (const schedule::OrderOutcome& one : run.order) {
+      if (one.kind == "fault") continue;
+      auto count = std::find_if(counts.begin(), counts.end(), [&](const NameCount& known) { return known.name == one.name; });
+      if (count == counts.end()) count = counts.insert(counts.end(), {one.name, one.kind, 0, 0, {}});
+      ++count->runs;
+      if (one.came)
+        ++count->came;
+      else
+        count->why_not = one.why_not;
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
 Json replay_object(const ReplayReport& report) {
+  Json order = Json::array();
+  for (const NameCount& name : names_of_order(report)) {
+    Json entry = {{"name", name.name}, {"kind", name.kind}, {"runs", name.runs}, {"came", name.came}};
+    if (name.came < name.runs) entry["why_not"] = name.why_not;
+    order.push_back(std::move(entry));
+  }
   Json faults = Json::array();
   for (const FaultCount& fault : report.faults()) {
     Json entry = {{"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}};
@@ -152,6 +186,7 @@ Json replay_object(const ReplayReport& report) {
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
   if (report.flaky()) json["flaky"] = true;
+  if (!order.empty()) json["order"] = std::move(order);
   return json;
 }
 
@@ -167,6 +202,11 @@ std::string replay_text(const ReplayReport& report) {
   for (const FaultCount& fault : report.faults()) {
     out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired, plural(static_cast<std::uint64_t>(fault.requested), "run"));
     if (fault.fired < fault.requested && !fault.why_not.empty()) out += fmt::format(" ({})", printable(fault.why_not));
+    out += "\n";
+  }
+  for (const NameCount& name : names_of_order(report)) {
+    out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came, plural(static_cast<std::uint64_t>(name.runs), "run"));
+    if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
   }
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);

@@ -70,6 +70,14 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
     if (unsatisfied == nullptr && !satisfied(result, schedule, fault)) unsatisfied = &fault;
   }
 
+  const auto missing = std::find_if(result.order.begin(), result.order.end(), [](const OrderOutcome& one) { return !one.came && one.kind != "fault"; });
+  const std::string never = missing == result.order.end() ? std::string() : fmt::format("{} '{}' never came: {}", missing->kind, missing->name, missing->why_not);
+
+  if (result.oracle != OracleAnswer::unknown && !result.order_broken.empty()) {
+    result.verdict = Verdict::inconclusive;
+    result.reason = fmt::format("not in the order asked for: {}", result.order_broken);
+    return;
+  }
   switch (result.oracle) {
     case OracleAnswer::unknown:
       result.verdict = Verdict::inconclusive;
@@ -77,9 +85,12 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
                                           : fmt::format("the oracle could not tell: {}", oracle_note);
       return;
     case OracleAnswer::hit:
-      if (schedule.faults.empty()) {
+      if (schedule.faults.empty() && !never.empty()) {
+        result.verdict = Verdict::inconclusive;
+        result.reason = fmt::format("the bug shows, but {}", never);
+      } else if (schedule.faults.empty()) {
         result.verdict = Verdict::reproduced;
-        result.reason = "the oracle found the bug; no fault was planned";
+        result.reason = schedule.order.empty() ? "the oracle found the bug; no fault was planned" : "the oracle found the bug in the order asked for";
       } else if (fired_ids.empty()) {
         result.verdict = Verdict::inconclusive;
         result.reason = fmt::format("the bug shows without faults: the oracle found it, but {}",
@@ -90,12 +101,17 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
                                     fired_ids.size() == 1 ? "fault" : "faults", quoted(fired_ids));
         if (unsatisfied != nullptr)
           result.reason += fmt::format("; {}", miss_in_words(result, *unsatisfied));
+        else if (!never.empty())
+          result.reason += fmt::format("; {}", never);
       }
       return;
     case OracleAnswer::miss:
       if (unsatisfied != nullptr) {
         result.verdict = Verdict::inconclusive;
         result.reason = miss_in_words(result, *unsatisfied);
+      } else if (!never.empty()) {
+        result.verdict = Verdict::inconclusive;
+        result.reason = never;
       } else {
         result.verdict = Verdict::not_reproduced;
         result.reason = schedule.faults.empty()

@@ -64,6 +64,15 @@ struct FaultOutcome {
   std::vector<Stack> stacks;                 // of the threads that it hit, the first few
 };
 
+// What became of a name of the schedule's order.
+struct OrderOutcome {
+  std::string name;
+  std::string kind;        // "event", "step" or "fault"
+  bool came = false;
+  std::int64_t ns = 0;     // since the workload began
+  std::string why_not;     // when it did not come: what it waited for
+};
+
 // The oracle's word, before faults are considered.
 enum class OracleAnswer { hit, miss, unknown };
 
@@ -72,6 +81,8 @@ struct RunResult {
   std::string reason;  // one sentence: why this verdict
   OracleAnswer oracle = OracleAnswer::unknown;
   std::vector<FaultOutcome> faults;
+  std::vector<OrderOutcome> order;   // as in the schedule's `order`
+  std::string order_broken;          // a sentence: what came too early; "": nothing did
   trace::Trace trace;
   std::int64_t workload_end_ns = 0;  // since the workload began; 0: not known
   std::int64_t oracle_ns = 0;        // when the oracle found the bug, since the workload began; 0: it did not

@@ -15,6 +15,7 @@
 #include "base/toml.h"
 #include "kernel/syscalls.h"
 #include "schedule/kinds.h"
+#include "schedule/order.h"
 
 namespace rose::schedule {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1'000'000'000;
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::size_t kMostFaults = 4096;
 constexpr std::size_t kMostRoles = 64;
+constexpr std::size_t kMostEvents = 256;
 constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
@@ -57,6 +59,9 @@ class Reader {
         root_.wrong("version", fmt::format("found version {}, this rose reads version {}", version->integer, kVersion));
     root_.string("name", schedule_.name);
     read_roles();
+    read_events();
+    const toml::Place order_place = root_.place("order");
+    root_.string("order", schedule_.order);
     std::vector<toml::Table> tables = root_.tables("fault", "a list of tables ([[fault]])");
     root_.finish();
     if (tables.size() > kMostFaults) {
@@ -65,10 +70,13 @@ class Reader {
       tables.clear();
     }
     for (toml::Table& table : tables) read_fault(table);
+    if (!problems_.any()) read_order(order_place);
     if (!problems_.any()) check_ids();
     if (!problems_.any()) check_after();
     if (!problems_.any()) check_cycles();
+    if (!problems_.any()) check_order(order_place);
     ROSE_CHECK(problems_.result());
+    follow_order();
     return std::move(schedule_);
   }
 
@@ -79,6 +87,7 @@ class Reader {
   };
 
   void read_roles();
+  void read_events();
   void read_fault(toml::Table& table);
   void refuse_foreign_keys(toml::Table& table, FaultKind kind);
   void read_syscall_fault(toml::Table& table, Fault& fault);
@@ -103,8 +112,17 @@ class Reader {
   void check_ids();
   void check_after();
   void check_cycles();
+  void read_order(toml::Place place);
+  void check_order(toml::Place place);
+  void follow_order();
+  // An event, or a step of the workload: a name of the order that is no fault.
+  [[nodiscard]] bool is_mark(std::string_view name) const {
+    return schedule_.find_event(name) != nullptr ||
+           std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
+  }
 
   Schedule schedule_;
+  std::vector<OrderedName> order_;
   toml::Problems problems_;
   toml::Table root_;
   std::vector<Places> places_;
@@ -227,6 +245,29 @@ void Reader::read_roles() {
     table.string("function", role.function);
     table.finish();
     schedule_.roles.push_back(std::move(role));
+  }
+}
+
+void Reader::read_events() {
+  std::vector<toml::Table> tables = root_.tables("event", "a list of tables ([[event]])");
+  if (tables.size() > kMostEvents) {
+    problems_.add(tables[kMostEvents].place(), fmt::format("event: {} events were found, up to {} are accepted", tables.size(), kMostEvents));
+    return;
+  }
+  for (toml::Table& table : tables) {
+    Event event;
+    event.line = table.place().line;
+    table.require("name", "`order` and the `after` of faults name it");
+    table.require("node", "the name of the node whose event it is");
+    table.require("when", "a list of conditions such as [ { log = \"created /a\" } ]");
+    if (read_name(table, "name", event.name) && schedule_.find_event(event.name) != nullptr)
+      table.wrong("name", fmt::format("'{}' is there twice", event.name));
+    Fault own;  // whose node is that of conditions without one
+    read_node_or_role(table, own.node);
+    read_conditions(table, "when", own, event.when);
+    table.finish();
+    event.node = std::move(own.node);
+    schedule_.events.push_back(std::move(event));
   }
 }
 
@@ -707,6 +748,82 @@ void Reader::check_ids() {
     if (!fresh)
       problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the fault in line {}, ids must differ",
                                                schedule_.faults[i].id, schedule_.faults[it->second].line));
+    if (const Event* event = schedule_.find_event(schedule_.faults[i].id); event != nullptr)
+      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the event in line {}, names must differ", event->name, event->line));
+  }
+}
+
+void Reader::read_order(toml::Place place) {
+  if (schedule_.order.empty()) return;
+  auto names = parse_order(schedule_.order);
+  if (names)
+    order_ = std::move(*names);
+  else
+    problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
+}
+
+// What the order puts before a fault it waits for.
+void Reader::follow_order() {
+  for (const OrderedName& name : order_) {
+    const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& one) { return one.id == name.name; });
+    if (fault == schedule_.faults.end()) continue;
+    for (const std::string& early : name.before)
+      if (std::find(fault->after.begin(), fault->after.end(), early) == fault->after.end()) fault->after.push_back(early);
+  }
+}
+
+// Names that are neither events nor faults are steps of the workload.
+void Reader::check_order(toml::Place place) {
+  if (schedule_.order.empty()) {
+    for (const Event& event : schedule_.events) {
+      const bool used = std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
+        return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
+      });
+      if (!used)
+        problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name), "name it in `order = \"...\"` or in a fault's `after`");
+    }
+    return;
+  }
+  // What waits for what: by `after` and by the order.
+  std::unordered_map<std::string, std::vector<std::string>> before;
+  for (const Fault& fault : schedule_.faults) before[fault.id] = fault.after;
+  for (const OrderedName& name : order_) {
+    auto& list = before[name.name];
+    list.insert(list.end(), name.before.begin(), name.before.end());
+    if (const Fault* fault = schedule_.find(name.name); fault != nullptr && !fault->group.empty()) {
+      problems_.add(place, fmt::format("order: fault '{}' is one of group '{}': it may be withdrawn, and what comes after it would never come",
+                                       fault->id, fault->group));
+      return;
+    }
+  }
+  for (const Event& event : schedule_.events) {
+    if (!before.contains(event.name)) before[event.name];
+  }
+  // Whatever can be taken away one after the other is in order; the rest waits for itself.
+  std::unordered_map<std::string, std::size_t> left;
+  for (const auto& [name, list] : before)
+    for (const std::string& early : list) {
+      (void)early;
+      ++left[name];
+    }
+  std::vector<std::string> ready;
+  for (const auto& [name, list] : before)
+    if (list.empty()) ready.push_back(name);
+  std::size_t done = 0;
+  while (done < ready.size()) {
+    const std::string name = ready[done++];
+    for (const auto& [late, list] : before) {
+      const auto times = static_cast<std::size_t>(std::count(list.begin(), list.end(), name));
+      if (times == 0) continue;
+      left[late] -= times;
+      if (left[late] == 0) ready.push_back(late);
+    }
+  }
+  for (const OrderedName& name : order_) {
+    if (left[name.name] == 0) continue;
+    problems_.add(place, fmt::format("order: column {}: '{}' would wait for itself: the order contradicts an `after`", name.column, name.name),
+                  "a fault's `after` must not name what the order puts behind it");
+    return;
   }
 }
 
@@ -717,6 +834,8 @@ void Reader::check_after() {
     by_id.emplace(fault.id, &fault);
     ids.push_back(fault.id);
   }
+  for (const Event& event : schedule_.events) ids.push_back(event.name);
+  for (const OrderedName& name : order_) ids.push_back(name.name);
   for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
     const Fault& fault = schedule_.faults[i];
     std::unordered_set<std::string_view> seen;
@@ -727,12 +846,12 @@ void Reader::check_after() {
       const auto other = by_id.find(id);
       if (id == fault.id) {
         problem = fmt::format("'{}' waits for itself", id);
-      } else if (other == by_id.end()) {
+      } else if (other == by_id.end() && !is_mark(id)) {
         problem = fmt::format("no fault has the id {}", toml::quoted(id));
         hint = did_you_mean(id, ids);
       } else if (!seen.insert(id).second) {
         problem = fmt::format("'{}' is there twice", id);
-      } else if (!fault.group.empty() && other->second->group == fault.group) {
+      } else if (other != by_id.end() && !fault.group.empty() && other->second->group == fault.group) {
         problem = fmt::format("'{}' is an alternative in the same group '{}': when it fires, '{}' is withdrawn", id,
                               fault.group, fault.id);
       }
@@ -766,7 +885,9 @@ void Reader::check_cycles() {
         continue;
       }
       const std::size_t place = stack.back().next++;
-      const std::size_t other = index.at(faults[here].after[place]);
+      const auto known = index.find(faults[here].after[place]);
+      if (known == index.end()) continue;  // an event, which waits for nobody
+      const std::size_t other = known->second;
       if (states[other] == State::open) {
         std::string circle;
         auto from = std::find_if(stack.begin(), stack.end(), [&](const Step& step) { return step.fault == other; });
@@ -788,6 +909,11 @@ void Reader::check_cycles() {
 const Fault* Schedule::find(std::string_view id) const {
   const auto it = std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.id == id; });
   return it == faults.end() ? nullptr : &*it;
+}
+
+const Event* Schedule::find_event(std::string_view event) const {
+  const auto it = std::find_if(events.begin(), events.end(), [&](const Event& one) { return one.name == event; });
+  return it == events.end() ? nullptr : &*it;
 }
 
 const Role* Schedule::find_role(std::string_view role) const {
@@ -850,6 +976,18 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
       return fail(ErrorKind::input, fmt::format("{}: fault '{}': a {} needs two nodes or more, the deployment has {}",
                                                 where, fault.id, fault.kind == FaultKind::network ? "bad link" : "partition",
                                                 nodes.size()));
+  }
+  for (const Event& event : schedule.events) {
+    const std::string where = event.line > 0 ? fmt::format("{}:{}", file, event.line) : std::string(file);
+    const auto check = [&](const std::string& node) -> Result<void> {
+      if (node.empty() || role_of(node) || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
+      std::string hint = did_you_mean(node, nodes);
+      if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(nodes, ", "));
+      return fail(ErrorKind::input, fmt::format("{}: event '{}': node {} is not in the deployment", where, event.name, toml::quoted(node)),
+                  std::move(hint));
+    };
+    ROSE_CHECK(check(event.node));
+    for (const Condition& condition : event.when) ROSE_CHECK(check(condition.node));
   }
   return {};
 }

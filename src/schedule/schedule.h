@@ -142,12 +142,25 @@ struct Role {
   friend bool operator==(const Role&, const Role&) = default;
 };
 
+// Something that is seen and has a name: when its conditions have been met.
+struct Event {
+  std::string name;
+  std::string node;
+  std::vector<Condition> when;
+  int line = 0;
+
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
 struct Schedule {
   std::string name;
   std::vector<Role> roles;
+  std::vector<Event> events;
+  std::string order;                        // over events, faults and steps of the workload: order.h; "": none
   std::vector<Fault> faults;
 
   [[nodiscard]] const Fault* find(std::string_view id) const;
+  [[nodiscard]] const Event* find_event(std::string_view event) const;
   [[nodiscard]] const Role* find_role(std::string_view role) const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "schedule/kinds.h"
+#include "schedule/order.h"
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
@@ -332,13 +333,32 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
   return told;
 }
 
+namespace {
+
+// "in the order a * b, where a is when n1 has logged "x", and b a step of the workload"
+std::string order_words(const Schedule& schedule) {
+  std::vector<std::string> names;
+  for (const Event& event : schedule.events) names.push_back(fmt::format("{} is when {}", event.name, conditions_words(event.when, event.node)));
+  std::vector<std::string> steps;
+  if (const auto order = parse_order(schedule.order); order)
+    for (const OrderedName& name : *order)
+      if (schedule.find(name.name) == nullptr && schedule.find_event(name.name) == nullptr) steps.push_back(name.name);
+  if (!steps.empty()) names.push_back(fmt::format("{} {} of the workload", enumerate(steps), steps.size() == 1 ? "is a step" : "are steps"));
+  const std::string text = schedule.order.empty() ? std::string() : fmt::format("in the order {}", schedule.order);
+  if (names.empty()) return text;
+  return text + (text.empty() ? "" : ", ") + "where " + enumerate(names);
+}
+
+}  // namespace
+
 std::string in_words(const Schedule& schedule) {
-  if (schedule.faults.empty()) return "no fault";
+  const std::string order = order_words(schedule);
+  if (schedule.faults.empty()) return order.empty() ? "no fault" : "no fault, " + order;
   const std::vector<std::string> steps = steps_in_words(schedule);
-  if (steps.size() == 1) return steps.front();
-  std::string text;
-  for (std::size_t i = 0; i < steps.size(); ++i) text += fmt::format("{}{}. {}", i == 0 ? "" : "\n", i + 1, steps[i]);
-  return text;
+  std::string text = steps.front();
+  for (std::size_t i = 0; steps.size() > 1 && i < steps.size(); ++i)
+    text = fmt::format("{}{}. {}", i == 0 ? "" : text + "\n", i + 1, steps[i]);
+  return order.empty() ? text : text + "\n" + order;
 }
 
 }  // namespace rose::schedule

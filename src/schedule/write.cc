@@ -149,8 +149,11 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
   }
   text += "version = 1\n";
   if (!schedule.name.empty()) text += fmt::format("name = {}\n", literal(schedule.name));
+  if (!schedule.order.empty()) text += fmt::format("order = {}\n", literal(schedule.order));
   for (const Role& role : schedule.roles)
     text += fmt::format("\n[[role]]\nname     = {}\nfunction = {}\n", literal(role.name), literal(role.function));
+  for (const Event& event : schedule.events)
+    text += fmt::format("\n[[event]]\nname = {}\nnode = {}\nwhen = {}\n", literal(event.name), literal(event.node), conditions_text(event.when));
   for (const Fault& fault : schedule.faults) {
     Parts parts;
     parts.emplace_back("id", literal(fault.id));
@@ -191,8 +194,9 @@ std::string fingerprint(const Schedule& schedule) {
   plain.name.clear();
   std::map<std::string, std::string> ids;
   std::map<std::string, std::string> groups;
+  const bool named = !plain.order.empty();  // which names them
   for (const Fault& fault : plain.faults) {
-    ids.emplace(fault.id, fmt::format("f{}", ids.size()));
+    ids.emplace(fault.id, named ? fault.id : fmt::format("f{}", ids.size()));
     if (!fault.group.empty()) groups.emplace(fault.group, fmt::format("g{}", groups.size()));
   }
   for (Fault& fault : plain.faults) {

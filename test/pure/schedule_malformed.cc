@@ -38,7 +38,7 @@ const Row kRows[] = {
      ""},
     {kVersion + "faults = []\n",
      "2:1: unknown key 'faults'",
-     "did you mean 'fault'? accepted here: version, name, role, fault"},
+     "did you mean 'fault'? accepted here: version, name, role, event, order, fault"},
     {kVersion + "[fault]\n",
      "2:1: fault: a table was found, a list of tables ([[fault]]) is needed",
      ""},

@@ -1,0 +1,73 @@
+// rose step: from inside a workload, waits for its turn in the schedule's order.
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "base/held_child.h"
+#include "cli/command.h"
+#include "deploy/deployment.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rose::cli {
+namespace {
+
+struct StepOptions {
+  std::string name;
+  std::vector<std::string> command;
+};
+
+// Its exit status, as a shell tells it.
+Result<int> run_to_end(const std::vector<std::string>& command) {
+  ROSE_TRY(HeldChild child, HeldChild::fork_held(command, HeldChild::Kind::shares_terminal));
+  ROSE_CHECK(child.let_go());
+  pollfd ended{child.pidfd(), POLLIN, 0};
+  while (::poll(&ended, 1, -1) < 1) {
+  }
+  const int status = child.end(0).value_or(0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+Result<int> run_step(StepOptions options, const Common& common) {
+  if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
+  const char* run_dir = std::getenv("ROSE_RUN_DIR");
+  if (run_dir == nullptr || *run_dir == '\0')
+    return fail(ErrorKind::usage, "ROSE_RUN_DIR is not set: there is no run whose order could be asked",
+                "'rose step' is for workload and incident commands, which get it from rose");
+  ROSE_CHECK(deploy::step_request(run_dir, options.name, false));
+  int status = 0;
+  if (!options.command.empty()) {
+    ROSE_TRY(status, run_to_end(options.command));
+  }
+  ROSE_CHECK(deploy::step_request(run_dir, options.name, true));
+  if (common.json) print(nlohmann::ordered_json{{"step", options.name}, {"status", status}}.dump() + "\n");
+  return status;
+}
+
+}  // namespace
+
+Command step_command() {
+  auto options = std::make_shared<StepOptions>();
+  return {
+      .name = "step",
+      .summary = "From inside a workload: wait until the schedule's order lets this step happen",
+      .synopsis = {"NAME", "NAME -- CMD [ARG...]"},
+      .description =
+          "A schedule's `order` names steps of the workload beside events and faults: order = \"written * cut * read\". 'rose step read' in the "
+          "workload's script returns when all that the order puts before it has come; the step has then happened. With a command it is run once "
+          "it is the step's turn, and the step has happened when the command has ended, whatever its exit status, which is passed on.\n\n"
+          "A step happens once. One that never gets its turn waits until the run ends, which then says what it waited for.",
+      .examples = {"rose step written", "rose step read -- ./client get key"},
+      .options =
+          {
+              {.names = "name", .slot = &options->name, .value = "NAME", .help = "The step's name in `order`", .required = true},
+              {.names = "command", .slot = &options->command, .value = "CMD", .help = "After --: what the step is", .rest = true,
+               .completes = Completes::program},
+          },
+      .environment = {{"ROSE_RUN_DIR", "The run's directory; rose sets it for every command that it starts."}},
+      .run = [options](const Common& common) { return run_step(*options, common); },
+  };
+}
+
+}  // namespace rose::cli

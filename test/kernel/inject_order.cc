@@ -1,0 +1,120 @@
+// Events, steps of the workload and faults in the order that a schedule gives.
+#include <atomic>
+#include <thread>
+
+#include "inject_rig.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+using Part = inject::Injector::StepPart;
+
+const std::string kWritten = R"(
+[[event]]
+name = "written"
+node = "n1"
+when = [ { syscall = "openat", path = "*/log.1" } ]
+)";
+const std::string kDie = R"(
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+)";
+
+schedule::OrderOutcome came(const inject::Injector& injector, const std::string& name, std::string* broken = nullptr) {
+  std::string text;
+  for (const auto& one : injector.order(text)) {
+    if (broken != nullptr) *broken = text;
+    if (one.name == name) return one;
+  }
+  FAIL("no " << name << " in the order");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a fault waits for the event and the step that the order puts before it", "[order]") {
+  Rig rig;
+  rig.add({"gate", rig.path("open"), "create", "log.1", "print", "written", "gate", rig.path("never")});
+  rig.prepare("order = \"written * looked * die\"\n" + kWritten + kDie);
+  rig.begin();
+  std::atomic<bool> looked = false;
+  std::thread step([&] {
+    looked = rig.injector->step("looked", Part::begin).has_value();
+    (void)rig.injector->step("looked", Part::end);
+  });
+  CHECK_FALSE(rig.injector->outcomes().at(0).fired);
+  CHECK_FALSE(looked);
+  rig.touch("open");
+  step.join();
+  CHECK(looked);
+  rig.wait_end();
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  std::string broken;
+  CHECK(came(*rig.injector, "written", &broken).came);
+  CHECK(came(*rig.injector, "looked").kind == "step");
+  CHECK(came(*rig.injector, "written").ns <= came(*rig.injector, "looked").ns);
+  CHECK(came(*rig.injector, "looked").ns <= came(*rig.injector, "die").ns);
+  CHECK(broken.empty());
+}
+
+TEST_CASE("steps wait for each other, not where the order leaves it open", "[order]") {
+  Rig rig;
+  rig.add({"gate", rig.path("never")});
+  rig.prepare("order = \"(one | two) * three * die\"\n" + kDie);
+  rig.begin();
+  CHECK(rig.injector->step("two", Part::begin).has_value());
+  CHECK(rig.injector->step("one", Part::begin).has_value());
+  std::atomic<bool> third = false;
+  std::thread waits([&] { third = rig.injector->step("three", Part::begin).has_value(); });
+  CHECK(rig.injector->step("two", Part::end).has_value());
+  CHECK_FALSE(third);  // one has begun, and has not ended
+  CHECK(rig.injector->step("one", Part::end).has_value());
+  waits.join();
+  CHECK(third);
+  CHECK_FALSE(rig.injector->outcomes().at(0).fired);
+  CHECK(rig.injector->step("three", Part::end).has_value());
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+  const auto again = rig.injector->step("one", Part::begin);
+  REQUIRE_FALSE(again.has_value());
+  CHECK(again.error().message == "step 'one' was made already: it comes once");
+  const auto unknown = rig.injector->step("thre", Part::begin);
+  REQUIRE_FALSE(unknown.has_value());
+  CHECK(unknown.error().message == "the schedule's order has no step 'thre'");
+  CHECK(unknown.error().hint == "did you mean 'three'?");
+  rig.finish();
+}
+
+TEST_CASE("an event that comes before its turn is told", "[order]") {
+  Rig rig;
+  rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
+  rig.start("order = \"die * written\"\n" + kWritten + kDie + "when = [ { log = \"written\" } ]\n");
+  rig.wait_end();
+  rig.finish();
+  std::string broken;
+  CHECK(came(*rig.injector, "written", &broken).came);
+  CHECK(broken == "'written' came before 'die'");
+}
+
+TEST_CASE("what never comes says what it waited for, and who waits is let go when the run ends", "[order]") {
+  Rig rig;
+  rig.add({"gate", rig.path("never")});
+  rig.start("order = \"written * looked * die\"\n" + kWritten + kDie);
+  Result<void> step;
+  std::thread waits([&] { step = rig.injector->step("looked", Part::begin); });
+  rig.finish();
+  waits.join();
+  REQUIRE_FALSE(step.has_value());
+  CHECK(step.error().kind == ErrorKind::cancelled);
+  std::string broken;
+  const auto written = came(*rig.injector, "written", &broken);
+  CHECK_FALSE(written.came);
+  CHECK(written.why_not.find("openat") != std::string::npos);
+  CHECK(came(*rig.injector, "looked").why_not == "it comes after 'written', which did not come");
+  CHECK(came(*rig.injector, "die").why_not == "it comes after 'looked', which did not come");
+  CHECK(broken.empty());
+}
