@@ -95,6 +95,8 @@ class Cluster final : public Deployment {
   Result<void> resume(std::size_t node, Scope scope) override;
   Result<void> foresee_stops(std::size_t node) override;
   void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
+  Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) override;
+  Result<void> note(std::string_view key, std::string_view value) override { return identity_.note(key, value); }
   void stop() override;
 
  private:
@@ -165,6 +167,7 @@ class Cluster final : public Deployment {
   std::unique_ptr<Network> network_;
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
+  std::vector<std::filesystem::path> volumes_;  // outer ones first
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;

@@ -17,6 +17,7 @@
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
 #include "deploy/processes.h"
+#include "deploy/volumes.h"
 #include "kernel/cgroup2.h"
 
 namespace rose::deploy {
@@ -189,6 +190,25 @@ Result<void> Cluster::check_commands() {
   if (config_.oracle) ROSE_CHECK(check(config_.oracle->command, "oracle"));
   if (config_.deployment.teardown) ROSE_CHECK(check(*config_.deployment.teardown, "teardown"));
   return {};
+}
+
+Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
+  ROSE_ASSERT(!started_);
+  const NodeInfo& info = infos_[node];
+  const auto& user = states_[node]->user;
+  std::filesystem::path folder = info.dir;
+  for (const auto& part : inside) {
+    folder /= part;
+    if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+    if (user && ::chown(folder.c_str(), user->uid, user->gid) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", folder.string()), errno);
+  }
+  if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
+  ROSE_CHECK(identity_.note("volume", folder.string()));
+  ROSE_CHECK(volume::make(folder, identity_.id()));
+  volumes_.push_back(folder);
+  return folder;
 }
 
 // --- Commands beside the nodes ---
@@ -465,6 +485,8 @@ void Cluster::stop() {
     if (auto destroyed = cgroup::destroy(cgroup_); !destroyed) log::warning(destroyed.error().message);
   for (const auto& state : states_) state->events.reset();
   for (const NodeInfo& info : infos_) ::unlink(info.pid_file.c_str());
+  for (; !volumes_.empty(); volumes_.pop_back())
+    if (auto plain = volume::dissolve(volumes_.back(), identity_.id()); !plain) log::warning(plain.error().message);
   if (network_) {
     if (auto removed = network_->remove(); !removed) log::warning(removed.error().message);
   }

@@ -146,6 +146,11 @@ class Deployment {
   // takes note that it has happened. Set before start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
+  // Before start(): a file system of the run's own (tmpfs, of the size that the kernel gives it) stands in for the node's folder, or
+  // for `inside` of it ("" or a relative path), which is made. stop() puts plain files back in its place. Returns where it is.
+  [[nodiscard]] virtual Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
+  // A line for heal(), ahead of what it is about (deploy/identity.h).
+  [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 
   // Ends nodes (SIGTERM to all their processes, at most 2 s of grace, cgroup.kill), runs teardown, removes namespaces, links and cgroups. Safe to call twice; errors are
   // reported as warnings and the rest is still undone.

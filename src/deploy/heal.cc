@@ -15,11 +15,14 @@
 #include "deploy/cgroup.h"
 #include "deploy/control.h"
 #include "deploy/deployment.h"
+#include "deploy/descriptors.h"
 #include "deploy/identity.h"
 #include "deploy/loopback.h"
 #include "deploy/network.h"
 #include "deploy/processes.h"
+#include "deploy/volumes.h"
 #include "kernel/cgroup2.h"
+#include "kernel/controllers.h"
 #include "kernel/processes.h"
 
 namespace rose::deploy {
@@ -90,6 +93,13 @@ class Healer {
       // A line that names another folder is not one that rose wrote.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
+    if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
+      healed.undone.push_back(fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
+    for (const std::string& folder : dead.all("controller")) {
+      if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
+    }
+    auto volumes = dead.all("volume");
+    for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
     for (const std::string& folder : dead.all("run_dir")) {
@@ -133,6 +143,23 @@ class Healer {
   }
 
  private:
+  // A folder of a v1 hierarchy: what was in it has been ended.
+  void controller_folder(const std::filesystem::path& folder) {
+    if (!std::filesystem::is_directory(folder)) return;
+    if (auto removed = kernel::dissolve(folder, folder.parent_path()); !removed)
+      healed.failed.push_back(removed.error().message);
+    else
+      healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
+  }
+
+  void volume(const std::filesystem::path& folder, const std::string& id) {
+    if (!volume::is_mounted(folder, id)) return;
+    if (auto plain = volume::dissolve(folder, id); !plain)
+      healed.failed.push_back(plain.error().message);
+    else
+      healed.undone.push_back(fmt::format("file system at {}: unmounted, its files put back", folder.string()));
+  }
+
   // What was done to processes that are not rose's own: they live on, running.
   void attached(const Registration& dead) {
     std::set<std::string> frozen;

@@ -48,7 +48,11 @@ void Extractor::rank() {
       case FaultKind::pause: kind = c.own_end || c.blocked || usual_.contains(c.fault.id) ? 1 : 0; break;
       case FaultKind::partition:
       case FaultKind::network:
-      case FaultKind::clock: kind = 2; break;
+      case FaultKind::clock:
+      case FaultKind::descriptors:
+      case FaultKind::memory:
+      case FaultKind::cpu:
+      case FaultKind::disk_full: kind = 2; break;
       case FaultKind::exception:
       case FaultKind::syscall: kind = 3; break;
     }
@@ -103,6 +107,10 @@ void Extractor::weigh() {
       case FaultKind::partition:
       case FaultKind::network: c.weight = kOddsNetwork; break;
       case FaultKind::clock: c.weight = kOddsClock; break;
+      case FaultKind::descriptors:
+      case FaultKind::memory:
+      case FaultKind::cpu:
+      case FaultKind::disk_full: c.weight = kOddsProcess; break;
       case FaultKind::exception:
       case FaultKind::syscall:
         c.weight = c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;

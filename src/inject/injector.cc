@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -23,6 +24,7 @@
 #include "deploy/environment.h"
 #include "inject/clock.h"
 #include "inject/exec_socket.h"
+#include "inject/limits.h"
 #include "inject/log_tail.h"
 #include "inject/methods.h"
 #include "inject/plan.h"
@@ -36,6 +38,7 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kLogPollNs = 5'000'000;
+constexpr std::uint64_t kSettlePollNs = 20'000'000;
 
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
@@ -99,6 +102,7 @@ struct Follow {
   std::atomic<bool> acted{false};    // somebody has carried it out, or does so now
   std::atomic<std::uint64_t> ended_ns{0};
   std::atomic<bool> nobody{false};   // crash, pause: there was no process
+  std::atomic<bool> failed{false};   // a limit: it could not be set, `trouble` says why
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
@@ -118,6 +122,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   Result<void> load() {
     ROSE_TRY(programs_, Programs::load(*plan_));
     stacks_ = std::make_unique<Stacks>(*plan_, *programs_);
+    limits_ = std::make_unique<Limits>(*plan_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
@@ -148,6 +153,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
+    ROSE_CHECK(limits_->prepare(deployment));
     ROSE_CHECK(open_exec_socket(deployment.run_dir()));
     begin_clocks();
     armed_ = true;
@@ -191,6 +197,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
     for (auto& worker : workers_) worker->finish();
     end_clocks();
+    if (limits_) limits_->finish();
     const auto now = now_ns();
     // Heal links before resuming paused nodes: a node that wakes up partitioned may start an election we never
     // asked for.
@@ -299,6 +306,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
         case schedule::FaultKind::partition:
         case schedule::FaultKind::network:
         case schedule::FaultKind::clock:
+        case schedule::FaultKind::descriptors:
+        case schedule::FaultKind::memory:
+        case schedule::FaultKind::cpu:
+        case schedule::FaultKind::disk_full:
           // One without end lasts as long as the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
           break;
@@ -329,6 +340,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void on_start(std::size_t node, pid_t pid) override {
     if (!armed_ || disarmed_) return;
     programs_->set_main(node, pid);
+    if (auto ok = limits_->join(node, pid); !ok) log::warning("{}", ok.error().message);
     if (plan_->attached[node] && may_pause(node)) {
       if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
     }
@@ -627,6 +639,21 @@ class ScheduleInjector final : public Injector, private FaultActions {
         tell_clocks(i);
         return kNever;
       }
+      case ROSE_CHAIN_RESOURCE: {
+        if (!follow.acted.exchange(true)) workers_[node_of(i)]->add([this, i] { limit(i); });
+        const auto until = state_->until_ns(i);
+        if (follow.ended_ns != 0) return kNever;
+        if (until <= now_ns()) {
+          follow.ended_ns = until;
+          workers_[node_of(i)]->add([this, i] {
+            if (auto ok = limits_->end(i); !ok) trouble(i, ok.error());
+          });
+          return kNever;
+        }
+        if (!limits_->unsettled(i)) return until;
+        workers_[node_of(i)]->add([this, i] { limits_->settle(i); });
+        return std::min(until, now_ns() + kSettlePollNs);
+      }
       case ROSE_CHAIN_END: {
         const auto target = chain.data.target;
         if (plan_->chains[target].data.kind == ROSE_CHAIN_PAUSE && !follow_[target].ending) order_end(target);
@@ -635,6 +662,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
       default:
         return kNever;
     }
+  }
+
+  void limit(std::size_t i) {
+    if (auto ok = limits_->begin(i, node_of(i)); !ok) {
+      follow_[i].failed = true;
+      trouble(i, ok.error());
+    }
+    ring();  // it may have to be looked after
   }
 
   // Those that nothing has to come before are wrong when the first node starts.
@@ -906,7 +941,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto now_state = state_->state(i);
       schedule::FaultOutcome out;
       out.id = fault.id;
-      out.fired = now_state == ROSE_FIRED && !follow_[i].nobody;
+      out.fired = now_state == ROSE_FIRED && !follow_[i].nobody && !follow_[i].failed;
       out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
       out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state_->lost(i));
       out.seen = state_->seen(i);
@@ -939,6 +974,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         out.detail = out.injected == 0 ? fmt::format("{}, for all processes that begin", out.node)
                                        : fmt::format("{}, {} that ran and all that begin", out.node, out.injected == 1 ? "1 process" : fmt::format("{} processes", out.injected));
       if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
+      if (out.fired && chain.data.kind == ROSE_CHAIN_RESOURCE) std::tie(out.detail, out.injected) = limits_->told(i);
       if (out.fired && chain.data.kind == ROSE_CHAIN_EXCEPTION) {
         const auto entry = entry_of(i);
         const auto where = methods_.found_in(entry);
@@ -1012,6 +1048,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (follow_[i].nobody) {
       return fmt::format("{} had no living process when its time came", name_of(i));
     }
+    if (follow_[i].failed) return fmt::format("its time came, but {}", follow_[i].trouble);
     const auto position = ROSE_POSITION(progress);
     if (position == ROSE_CLOSED) {
       if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
@@ -1088,6 +1125,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   mutable std::mutex mutex_;
   std::optional<std::vector<schedule::FaultOutcome>> final_;
   std::unique_ptr<Stacks> stacks_;
+  std::unique_ptr<Limits> limits_;
   Stacks::Told told_;  // under mutex_
   MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

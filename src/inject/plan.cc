@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/carry_out.h"
+#include "inject/limits.h"
 #include "jvm/node.h"
 #include "symbols/symbols.h"
 
@@ -214,6 +215,10 @@ static constexpr __u32 chain_kind(FaultKind kind) {
     case FaultKind::network: return ROSE_CHAIN_NETWORK;
     case FaultKind::clock: return ROSE_CHAIN_CLOCK;
     case FaultKind::exception: return ROSE_CHAIN_EXCEPTION;
+    case FaultKind::descriptors:
+    case FaultKind::memory:
+    case FaultKind::cpu:
+    case FaultKind::disk_full: return ROSE_CHAIN_RESOURCE;
   }
   return 0;
 }
@@ -247,6 +252,13 @@ Result<void> Planner::fault(std::size_t index) {
         break;
       case FaultKind::exception:
         ROSE_CHECK(exception(fault, index));
+        break;
+      case FaultKind::descriptors:
+      case FaultKind::memory:
+      case FaultKind::cpu:
+      case FaultKind::disk_full:
+        for (const std::size_t at : nodes_at(chain.data.node))
+          if (auto can = check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
         break;
     }
   }

@@ -44,6 +44,7 @@
 #include "base/unix_socket.h"
 #include "kernel/attach.h"
 #include "kernel/cgroup2.h"
+#include "kernel/controllers.h"
 #include "kernel/netlink.h"
 #include "kernel/privilege.h"
 #include "kernel/probe_bpf.h"
@@ -513,6 +514,35 @@ Finding probe_clone_into_cgroup() {
   return yes("a process began in its cgroup");
 }
 
+// A folder of the controller is made, a child moved there, limited, and let go of again.
+Finding probe_controller(Controller controller, std::uint64_t amount) {
+  const auto place = find_controller(controller);
+  if (!place) return no(place.error().message);
+  if (place->v2) {
+    if (auto passed = pass_on(controller, place->base, place->base); !passed) return no(passed.error().message);
+  }
+  std::string folder = place->base.string() + "/rose-probe-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return no_errno(fmt::format("making a cgroup in {}", place->base.string()), errno);
+  Finding found = [&] {
+    Child child([](int socket) { return wait_for_parent(socket) ? 0 : 1; });
+    if (!child.started()) return no("no child could be started");
+    if (auto moved = write_control(folder + "/cgroup.procs", std::to_string(child.pid())); !moved) return no(moved.error().message);
+    if (const int error = write_all(folder, limited(controller, place->v2, amount)); error != 0) return no_errno("setting a limit", error);
+    const bool kept = in_force(folder, controller, place->v2, amount);
+    if (const int error = write_all(folder, unlimited(controller, place->v2)); error != 0) return no_errno("lifting a limit", error);
+    child.release();
+    child.wait(kPatienceMs);
+    if (!kept) return no("a limit was set, but is not kept");
+    return yes(fmt::format("a limit was set in {}", place->base.string()));
+  }();
+  const std::int64_t end = monotonic_ns() + 1'000'000'000;
+  while (::rmdir(folder.c_str()) != 0 && errno == EBUSY && monotonic_ns() < end) ::usleep(1000);
+  return found;
+}
+
+Finding probe_memory_controller() { return probe_controller(Controller::memory, 16U << 20); }
+Finding probe_cpu_controller() { return probe_controller(Controller::cpu, 50'000); }
+
 // Sends a datagram to ourselves over loopback.
 bool send_to_self() {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -740,6 +770,12 @@ constexpr Probe kProbes[] = {
      "nodes cannot be started", "use Linux 5.7 or newer"},
     {"cgroup_skb", probe_cgroup_skb, false, "silences are traced at the nodes' sockets",
      "silences are traced with --interface only, and partitions need network = \"netns\"", "use a kernel with CONFIG_CGROUP_BPF=y"},
+    {"memory_controller", probe_memory_controller, false, "memory faults work", "memory faults are refused",
+     "use a kernel with CONFIG_MEMCG; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/memory && mount -t cgroup -o memory none "
+     "/sys/fs/cgroup/memory"},
+    {"cpu_controller", probe_cpu_controller, false, "cpu faults work", "cpu faults are refused",
+     "use a kernel with CONFIG_CFS_BANDWIDTH; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/cpu && mount -t cgroup -o cpu none "
+     "/sys/fs/cgroup/cpu"},
     {"netns", probe_netns, false, "nodes have networks of their own",
      "only deployments with network = \"host\" run, without partitions", "use a kernel with CONFIG_NET_NS=y"},
     {"veth", probe_veth, false, "", "only deployments with network = \"host\" run, without partitions",

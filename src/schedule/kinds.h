@@ -27,6 +27,12 @@ void add_clock(Parts& parts, const Fault& fault);
 // "set the clock of n1 forward by 1h"
 [[nodiscard]] std::string clock_words(const Fault& fault, const std::string& node);
 
+// Of resources.cc: descriptors, memory, cpu, disk-full.
+void read_resource(toml::Table& table, Fault& fault);
+void add_resource(Parts& parts, const Fault& fault);
+// "let no process of n1 have more than 64 descriptors"
+[[nodiscard]] std::string resource_words(const Fault& fault, const std::string& node);
+
 // "12s", also where that is no whole number of milliseconds.
 [[nodiscard]] std::string duration_text(std::int64_t ns);
 // "3rd"

@@ -30,7 +30,8 @@ constexpr std::size_t kMostEvents = 256;
 constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
-const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception"};
+const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception",
+                                     "descriptors", "memory", "cpu", "disk-full"};
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
@@ -141,7 +142,7 @@ const std::vector<Owner>& owners() {
       {"result", {FaultKind::syscall}},
       {"effect", {FaultKind::syscall}},
       {"delay", {FaultKind::syscall, network}},
-      {"path", {FaultKind::syscall}},
+      {"path", {FaultKind::syscall, disk_full}},
       {"peer", {FaultKind::syscall}},
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},
@@ -152,8 +153,8 @@ const std::vector<Owner>& owners() {
       {"signal", {crash}},
       {"scope", {crash, pause}},
       {"before", {crash, pause}},
-      {"duration", {pause, partition, network, clock}},
-      {"until", {partition, network, clock}},
+      {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full}},
+      {"until", {partition, network, clock, descriptors, memory, cpu, disk_full}},
       {"peers", {partition, network}},
       {"direction", {partition, network}},
       {"ports", {partition, network}},
@@ -172,6 +173,8 @@ const std::vector<Owner>& owners() {
       {"drift", {clock}},
       {"freeze", {clock}},
       {"clocks", {clock}},
+      {"limit", {descriptors, memory}},
+      {"share", {cpu}},
       {"throws", {exception}},
       {"message", {exception}},
       {"function", {exception}},
@@ -329,6 +332,13 @@ void Reader::read_fault(toml::Table& table) {
       read_lasting(table, fault);
       break;
     case FaultKind::exception: read_exception(table, fault); break;
+    case FaultKind::descriptors:
+    case FaultKind::memory:
+    case FaultKind::cpu:
+    case FaultKind::disk_full:
+      read_resource(table, fault);
+      read_lasting(table, fault);
+      break;
   }
   table.finish();
   places_.push_back(std::move(places));
@@ -935,8 +945,16 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::network: return "network";
     case FaultKind::clock: return "clock";
     case FaultKind::exception: return "exception";
+    case FaultKind::descriptors: return "descriptors";
+    case FaultKind::memory: return "memory";
+    case FaultKind::cpu: return "cpu";
+    case FaultKind::disk_full: return "disk-full";
   }
   return "";
+}
+
+bool limits(FaultKind kind) {
+  return kind == FaultKind::descriptors || kind == FaultKind::memory || kind == FaultKind::cpu || kind == FaultKind::disk_full;
 }
 
 bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash && kind != FaultKind::exception; }

@@ -13,7 +13,7 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition, network, clock, exception };
+enum class FaultKind { syscall, crash, pause, partition, network, clock, exception, descriptors, memory, cpu, disk_full };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
@@ -43,6 +43,15 @@ struct ClockChange {
   bool monotonic = false;       // CLOCK_MONOTONIC and its kin
 
   friend bool operator==(const ClockChange&, const ClockChange&) = default;
+};
+
+// descriptors, memory, cpu, disk-full: how little of a resource a node is left.
+struct Resource {
+  std::int64_t limit = 0;  // descriptors: open ones of each process; memory: bytes of all together
+  double share = 0;        // cpu: of one processor
+  std::string folder;      // disk-full: in the node's folder; "": that one itself
+
+  friend bool operator==(const Resource&, const Resource&) = default;
 };
 
 // Which calls are meant: all given parts must match.
@@ -112,6 +121,9 @@ struct Fault {
 
   // clock
   ClockChange clock;
+
+  // descriptors, memory, cpu, disk-full
+  Resource resource;
 
   // partition, network
   std::vector<std::string> side;            // further nodes that are cut off with `node`
@@ -189,6 +201,8 @@ struct Schedule {
 [[nodiscard]] std::string fingerprint(const Schedule& schedule);
 
 [[nodiscard]] std::string_view kind_name(FaultKind kind);  // "syscall"
+// Of a node's descriptors, memory, processor time or disk.
+[[nodiscard]] bool limits(FaultKind kind);
 // Faults of this kind begin and end: they have a `duration`, and an `ended_ns` in what became of them.
 [[nodiscard]] bool lasts(FaultKind kind);
 

@@ -229,6 +229,10 @@ std::string words(const Fault& fault, const NameFault& name) {
     case FaultKind::network: text = network_words(fault); break;
     case FaultKind::clock: text = clock_words(fault, who(fault.node)) + lasting_words(fault); break;
     case FaultKind::exception: text = exception_words(fault); break;
+    case FaultKind::descriptors:
+    case FaultKind::memory:
+    case FaultKind::cpu:
+    case FaultKind::disk_full: text = resource_words(fault, who(fault.node)) + lasting_words(fault); break;
   }
   text += trigger_words(fault, name);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);

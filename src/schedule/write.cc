@@ -176,6 +176,13 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
         add_lasting(parts, fault);
         break;
       case FaultKind::exception: add_exception(parts, fault); break;
+      case FaultKind::descriptors:
+      case FaultKind::memory:
+      case FaultKind::cpu:
+      case FaultKind::disk_full:
+        add_resource(parts, fault);
+        add_lasting(parts, fault);
+        break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
     if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));

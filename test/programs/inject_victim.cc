@@ -11,6 +11,7 @@
 //   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
 //   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
+//   use N                  writes to N MiB of fresh memory and keeps them | spin: to the end of time
 //   cold F                 opens F, whose name stands in memory that nothing has touched yet
 //   unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT   to ::1
 //   udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived | fchmod OCTAL
@@ -308,6 +309,13 @@ void run(const Steps& steps, int fd) {
     } else if (step == "gate") {
       const auto& path = next();
       while (::access(path.c_str(), F_OK) != 0) ::usleep(1000);
+    } else if (step == "use") {
+      const long mib = number();
+      char* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(mib) << 20));
+      for (long page = 0; page < mib * 256; ++page) *const_cast<volatile char*>(memory + page * 4096) = 1;
+      say(step, 0);
+    } else if (step == "spin") {
+      for (;;) asm volatile("");
     } else if (step == "call") {
       static int calls = 0;
       step_function(fd, ++calls);

@@ -19,6 +19,7 @@ const std::string kSyscall = kVersion + "[[fault]]\nid = \"f\"\nkind = \"syscall
 const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\nnode = \"n1\"\n";
 const std::string kThrow = kVersion + "[[fault]]\nid = \"f\"\nkind = \"exception\"\nnode = \"n1\"\n";
 const std::string kClock = kVersion + "[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\n";
+const std::string kLimit = kVersion + "[[fault]]\nid = \"f\"\nnode = \"n1\"\nkind = ";
 const std::string kNetwork = kVersion + "[[fault]]\nid = \"f\"\nkind = \"network\"\nnode = \"n1\"\n";
 const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
 
@@ -61,7 +62,8 @@ id = "f"
 kind = "crsh"
 node = "n1"
 )",
-     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\"",
+     "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", \"descriptors\", "
+     "\"memory\", \"cpu\", \"disk-full\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -72,7 +74,7 @@ node = "n1"
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
      "before, duration, until, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
-     "counts, seed, shift, drift, freeze, clocks, throws, message, function, offset, line"},
+     "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "crash"
@@ -374,7 +376,7 @@ until = [ { elapsed = "1s" } ]
      "8:8: fault.line: 'offset' and 'line' were both found, at most one is accepted", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 0\n", "8:8: fault.line: '0' is out of range, an integer from 1 to 1000000 is needed", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nduration = \"1s\"\n",
-     "8:12: fault.duration: 'duration' belongs to pause, partition, network and clock faults, this is an exception fault", ""},
+     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu and disk-full faults, this is an exception fault", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nmessage = \"a\\tb\"\n",
      "8:11: fault.message: a line of at most 400 characters, without tabs, is needed", ""},
     {kClock + "freeze = true\nclocks = [\"wall\"]\n",
@@ -386,6 +388,27 @@ until = [ { elapsed = "1s" } ]
     {kClock + "shift = \"1h\"\npeers = [\"n2\"]\n",
      "7:9: fault.peers: 'peers' belongs to partition and network faults, this is a clock fault",
      ""},
+    {kLimit + "\"disk-slow\"\n",
+     "5:8: fault.kind: 'disk-slow' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", "
+     "\"descriptors\", \"memory\", \"cpu\", \"disk-full\"", ""},
+    {kLimit + "\"descriptors\"\n", "2:1: fault: 'limit' is missing", "how many a process may have open, such as limit = 64"},
+    {kLimit + "\"descriptors\"\nlimit = 2\n", "6:9: fault.limit: '2' is out of range, an integer from 3 to 1048576 is needed", ""},
+    {kLimit + "\"descriptors\"\nlimit = 64\nshare = 0.5\n", "7:9: fault.share: 'share' belongs to cpu faults, this is a descriptors fault", ""},
+    {kLimit + "\"descriptors\"\nlimit = 64\nduration = \"1s\"\nuntil = [ { elapsed = \"1s\" } ]\n",
+     "8:9: fault.until: 'duration' and 'until' were both found, at most one is accepted", ""},
+    {kLimit + "\"memory\"\nlimit = 16\n", "6:9: fault.limit: '16' is an integer, a string is needed", ""},
+    {kLimit + "\"memory\"\nlimit = \"16M\"\n",
+     "6:9: fault.limit: '16M' is not a size such as \"16MiB\" (units B, KiB, MiB, GiB; 64KiB to 1024GiB)", ""},
+    {kLimit + "\"memory\"\nlimit = \"1KiB\"\n",
+     "6:9: fault.limit: '1KiB' is not a size such as \"16MiB\" (units B, KiB, MiB, GiB; 64KiB to 1024GiB)", ""},
+    {kLimit + "\"cpu\"\n", "2:1: fault: 'share' is missing", "how much of one processor the node is left, such as share = 0.05"},
+    {kLimit + "\"cpu\"\nshare = 0\n", "6:9: fault.share: '0' is out of range, a number above 0 and up to 1024 is needed", ""},
+    {kLimit + "\"cpu\"\nshare = 0.005\n", "6:9: fault.share: '0.005' is less than the kernel can do, 0.01 to 1024 is accepted", ""},
+    {kLimit + "\"disk-full\"\npath = \"../other\"\n", "6:8: fault.path: '../other' is not a folder in the node's own, such as \"data\"",
+     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kLimit + "\"disk-full\"\npath = \"/var\"\n", "6:8: fault.path: '/var' is not a folder in the node's own, such as \"data\"",
+     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kLimit + "\"disk-full\"\nlimit = 3\n", "6:9: fault.limit: 'limit' belongs to descriptors and memory faults, this is a disk-full fault", ""},
     {kNetwork,
      "2:1: fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
      "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\""},

@@ -136,7 +136,7 @@ class Generator {
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 6));
+    made.kind = static_cast<FaultKind>(number(0, 10));
     const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
     made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
@@ -191,6 +191,22 @@ class Generator {
         }
         made.clock.monotonic = chance();
         made.clock.realtime = !made.clock.monotonic || chance();
+        lasting(made);
+        break;
+      case FaultKind::descriptors:
+        made.resource.limit = number(3, 5000);
+        lasting(made);
+        break;
+      case FaultKind::memory:
+        made.resource.limit = pick<std::int64_t>({65'536, 65'537, std::int64_t{16} << 20, std::int64_t{3} << 30});
+        lasting(made);
+        break;
+      case FaultKind::cpu:
+        made.resource.share = pick({0.05, 0.01, 2.0, 1.0 / 3});
+        lasting(made);
+        break;
+      case FaultKind::disk_full:
+        if (chance()) made.resource.folder = pick<const char*>({"data", "var/lib/a b"});
         lasting(made);
         break;
       case FaultKind::exception:
@@ -288,7 +304,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 15);
+  REQUIRE(read->faults.size() == 19);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -327,6 +343,10 @@ TEST_CASE("the reference schedule says everything") {
   CHECK_FALSE(ahead.clock.monotonic);
   CHECK(ahead.duration_ns == 30 * kSecond);
   CHECK(read->find("time-stands-still")->clock.freeze);
+  CHECK(read->find("few-descriptors")->resource.limit == 64);
+  CHECK(read->find("little-memory")->resource.limit == 16 << 20);
+  CHECK(read->find("little-cpu")->resource.share == 0.05);
+  CHECK(read->find("disk-full")->resource.folder == "data");
   const Fault& append = *read->find("append-fails");
   CHECK(append.kind == FaultKind::exception);
   CHECK(append.throws == "java.io.IOException");
@@ -461,6 +481,16 @@ TEST_CASE("faults in words") {
         "set the clock of n1 forward by 1h and stop it to the end of the run, 5s after the workload began");
   CHECK(clock("drift = 1.05\nclocks = [\"monotonic\"]\nwhen = [ { elapsed = \"5s\" } ]\n") ==
         "let the monotonic clock of n1 go 1.05 times as fast to the end of the run, 5s after the workload began");
+  const auto limit = [](const std::string& body) { return fault_words("node = \"n1\"\nkind = " + body); };
+  CHECK(limit("\"descriptors\"\nlimit = 64\nduration = \"5s\"\n") ==
+        "let no process of n1 have more than 64 descriptors for 5s, when the workload begins");
+  CHECK(limit("\"memory\"\nlimit = \"1.5MiB\"\nwhen = [ { elapsed = \"5s\" } ]\n") ==
+        "let n1 use no more than 1536KiB of memory to the end of the run, 5s after the workload began");
+  CHECK(limit("\"cpu\"\nshare = 0.05\n") == "leave n1 0.05 of a processor to the end of the run, when the workload begins");
+  CHECK(limit("\"disk-full\"\nuntil = [ { log = \"gave up\" } ]\n") ==
+        "let the disk of n1 be full until n1 has logged \"gave up\", when the workload begins");
+  CHECK(limit("\"disk-full\"\npath = \"data\"\nduration = \"2s\"\n") ==
+        "let the disk that holds data of n1 be full for 2s, when the workload begins");
   CHECK(in_words(Schedule{}) == "no fault");
 }
 

@@ -1,0 +1,131 @@
+#include "deploy/descriptors.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <sstream>
+
+#include "deploy/cgroup.h"
+#include "kernel/cgroup2.h"
+#include "kernel/privilege.h"
+#include "kernel/processes.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr int kMostRounds = 1000;
+
+constexpr int kSysResource = 24;  // CAP_SYS_RESOURCE
+
+bool same(const rlimit& a, const rlimit& b) { return a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max; }
+
+}  // namespace
+
+bool DescriptorLimits::may_be_raised() {
+  static const bool soft_only = !kernel::effective_capabilities().has(kSysResource);
+  return soft_only;
+}
+
+Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::optional<std::uint64_t> limit, const Note& note) {
+  const auto stat = kernel::process_stat(pid);
+  rlimit now{};
+  if (!stat || stat->state == 'Z' || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) return Change::none;  // it has ended
+  const bool soft_only = may_be_raised();
+  const auto key = [soft_only](const rlimit& one) { return soft_only ? one.rlim_cur : one.rlim_max; };
+  Change made = Change::again;
+  auto found = known_.find({pid, stat->start_ticks});
+  if (found == known_.end()) {
+    const auto parent = inherited_.find(key(now));
+    if (!limit && parent == inherited_.end()) return Change::none;
+    made = Change::first;
+    const Known fresh = parent == inherited_.end() ? Known{now, now} : Known{parent->second, {std::min(parent->second.rlim_cur, key(now)), now.rlim_max}};
+    found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
+  }
+  Known& one = found->second;
+  // What the process has set itself meanwhile is its own affair, unless it is more than it may have.
+  const bool own = !same(now, one.set);
+  rlimit wanted = one.before;
+  if (limit) {
+    wanted = {std::min<rlim_t>(wanted.rlim_cur, *limit), soft_only ? now.rlim_max : std::min<rlim_t>(wanted.rlim_max, *limit)};
+    if (own) wanted.rlim_cur = std::min(wanted.rlim_cur, now.rlim_cur);
+  } else if (own) {
+    if (now.rlim_cur != one.set.rlim_cur) wanted.rlim_cur = now.rlim_cur;
+    if (now.rlim_max != one.set.rlim_max) wanted.rlim_max = now.rlim_max;
+  }
+  if (soft_only) wanted.rlim_max = now.rlim_max;
+  if (same(now, wanted)) return Change::none;
+  if (limit) {
+    ROSE_CHECK(note(fmt::format("{} {} {} {} {}", pid, stat->start_ticks, one.before.rlim_cur, one.before.rlim_max, key(wanted))));
+    inherited_[key(wanted)] = one.before;
+  }
+  rlimit after{};
+  if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) != 0 || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &after) != 0) {
+    if (errno == ESRCH) return Change::none;
+    return fail_errno(ErrorKind::environment, fmt::format("cannot change how many descriptors process {} may have", pid), errno);
+  }
+  if (!same(after, wanted))
+    return fail(ErrorKind::environment, fmt::format("process {} may have {} descriptors instead of {}", pid, after.rlim_cur, wanted.rlim_cur));
+  one.set = wanted;
+  return made;
+}
+
+Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note, bool once) {
+  std::size_t changed = 0;
+  // Until nobody is found any more: a process that is being made at this moment is in no list yet, with what its parent had.
+  int quiet = 0;
+  for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
+    bool any = false;
+    for (const pid_t pid : list()) {
+      ROSE_TRY(const Change made, change(pid, limit, note));
+      changed += made == Change::first ? 1 : 0;
+      any = any || made != Change::none;
+    }
+    if (once) break;
+    quiet = any ? 0 : quiet + 1;
+    if (!any && quiet < 3) ::usleep(quiet == 1 ? 1'000 : 10'000);
+  }
+  if (!limit) known_.clear(), inherited_.clear();
+  return changed;
+}
+
+std::size_t restore_descriptors(const std::vector<std::string>& notes) {
+  struct Line {
+    pid_t pid = 0;
+    std::uint64_t start = 0;
+    rlimit before{};
+    rlim_t set = 0;
+  };
+  std::vector<Line> lines;
+  for (const std::string& note : notes) {
+    std::istringstream in(note);
+    Line line;
+    if (in >> line.pid >> line.start >> line.before.rlim_cur >> line.before.rlim_max >> line.set && line.pid > 0) lines.push_back(line);
+  }
+  std::size_t count = 0;
+  const auto restore = [&](pid_t pid, const Line& line) {
+    rlimit now{};
+    if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set)) return;
+    rlimit wanted = line.before;
+    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // its own doing
+    if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) == 0) ++count;
+  };
+  for (const Line& line : lines) {
+    const auto stat = kernel::process_stat(line.pid);
+    if (!stat || stat->start_ticks != line.start) continue;
+    // Its children of this time have inherited the limit.
+    std::vector<pid_t> pids = kernel::with_descendants({line.pid});
+    // Those whose parent has ended too; not where anybody's processes are.
+    constexpr std::uint64_t kTop = 1;
+    if (const auto folder = kernel::cgroup_folder_of(line.pid); kernel::cgroup_id(folder) > kTop)
+      for (const pid_t pid : cgroup::processes(folder))
+        if (std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
+    for (const pid_t pid : pids) {
+      const auto own = std::find_if(lines.begin(), lines.end(), [pid](const Line& each) { return each.pid == pid; });
+      restore(pid, own == lines.end() ? line : *own);
+    }
+  }
+  return count;
+}
+
+}  // namespace rose::deploy

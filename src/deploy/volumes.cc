@@ -1,0 +1,119 @@
+#include "deploy/volumes.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace rose::deploy::volume {
+namespace {
+
+constexpr unsigned long kMountFlags = MS_NOSUID | MS_NODEV;
+constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
+constexpr std::int64_t kCopyTimeout = 600 * kSecond;
+
+// As the kernel writes paths in mountinfo.
+std::string escaped(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\\')
+      text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else
+      text += c;
+  }
+  return text;
+}
+
+Result<void> remount(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
+  const std::string size = fmt::format("size={}", bytes);
+  if (::mount(id.c_str(), folder.c_str(), "tmpfs", MS_REMOUNT | kMountFlags, size.c_str()) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot change the size of the file system at {}", folder.string()), errno);
+  return {};
+}
+
+}  // namespace
+
+Result<void> make(const std::filesystem::path& folder, const std::string& id) {
+  struct stat was {};
+  if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+  const std::string options = fmt::format("mode={:o},uid={},gid={}", was.st_mode & 07777, was.st_uid, was.st_gid);
+  if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, options.c_str()) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot mount a tmpfs at {}", folder.string()), errno);
+  return {};
+}
+
+bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
+  std::ifstream file("/proc/self/mountinfo");
+  std::string line;
+  const std::string point = escaped(folder.string());
+  while (std::getline(file, line)) {
+    const auto type = line.find(" - tmpfs ");
+    if (type == std::string::npos) continue;
+    const auto before = split(std::string_view(line).substr(0, type), ' ');
+    const auto after = split(std::string_view(line).substr(type + 3), ' ');
+    if (before.size() >= 5 && after.size() >= 2 && before[4] == point && after[1] == id) return true;
+  }
+  return false;
+}
+
+Result<Room> room(const std::filesystem::path& folder) {
+  struct statfs status {};
+  if (::statfs(folder.c_str(), &status) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot look at the file system at {}", folder.string()), errno);
+  const auto block = static_cast<std::uint64_t>(status.f_bsize);
+  return Room{status.f_blocks * block, (status.f_blocks - status.f_bfree) * block};
+}
+
+Result<Room> fill(const std::filesystem::path& folder, const std::string& id) {
+  Result<void> done;
+  for (int round = 0; round < kFillRounds; ++round) {
+    ROSE_TRY(const Room now, room(folder));
+    // Size 0 would be no limit at all.
+    const std::uint64_t bytes = std::max<std::uint64_t>(now.used, static_cast<std::uint64_t>(::getpagesize()));
+    done = remount(folder, id, bytes);
+    if (!done && errno == EINVAL) continue;
+    if (!done) break;
+    ROSE_TRY(const Room after, room(folder));
+    if (after.bytes == bytes) return after;
+  }
+  if (!done) return Unexpected(std::move(done).error());
+  return fail(ErrorKind::inconclusive, fmt::format("the file system at {} does not get full: its files change too fast", folder.string()));
+}
+
+Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
+  ROSE_CHECK(remount(folder, id, bytes));
+  ROSE_TRY(const Room now, room(folder));
+  if (now.bytes < bytes)
+    return fail(ErrorKind::environment, fmt::format("the file system at {} has {} bytes instead of {}", folder.string(), now.bytes, bytes));
+  return {};
+}
+
+Result<void> dissolve(const std::filesystem::path& folder, const std::string& id) {
+  if (!is_mounted(folder, id)) return {};
+  // Beside it, then in its place in one step.
+  const std::filesystem::path copy = folder.parent_path() / fmt::format(".{}.copy", id);
+  std::error_code bad;
+  std::filesystem::remove_all(copy, bad);
+  Result<void> copied;
+  const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder.string(), copy.string()}, {}, kCopyTimeout);
+  if (!output)
+    copied = Unexpected(output.error());
+  else if (output->exit_code != 0)
+    copied = fail(ErrorKind::environment, fmt::format("files at {} could not be put back: {}", folder.string(), output->err.substr(0, output->err.find('\n'))));
+  if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 && (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
+    return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
+  // What could be copied is worth having, whatever is missing.
+  if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
+    copied = fail_errno(ErrorKind::environment, fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);
+  return copied;
+}
+
+}  // namespace rose::deploy::volume

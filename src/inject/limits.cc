@@ -1,0 +1,361 @@
+#include "inject/limits.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "deploy/descriptors.h"
+#include "deploy/volumes.h"
+#include "kernel/controllers.h"
+
+namespace rose::inject {
+namespace {
+
+using kernel::Controller;
+using schedule::Fault;
+using schedule::FaultKind;
+
+constexpr int kUsedRounds = 100;  // what is used changes while it is looked at
+
+Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
+
+// As the controllers have it, or a number of descriptors.
+std::uint64_t amount_of(const Fault& fault) {
+  return fault.kind == FaultKind::cpu ? static_cast<std::uint64_t>(std::llround(fault.resource.share * 1e6))
+                                      : static_cast<std::uint64_t>(fault.resource.limit);
+}
+
+std::string processes_text(std::uint64_t count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+
+}  // namespace
+
+struct Limits::InForce {
+  mutable std::mutex mutex;
+  std::optional<std::size_t> node;   // that it was set on
+  bool on = false;
+  std::uint64_t felt_before = 0;
+  std::uint64_t count = 0;           // processes that were given it; times that it was felt
+  std::uint64_t bytes = 0;           // disk-full: what the disk held
+  std::uint64_t at_first = 0;        // memory: what the node used, if that was more
+  std::atomic<bool> unsettled{false};
+};
+
+struct Limits::Node {
+  std::size_t index = 0;
+  std::string name;
+  bool attached = false;
+  std::mutex mutex;
+  std::vector<std::size_t> on;  // faults, in the order they came
+  deploy::DescriptorLimits descriptors;
+  struct Group {
+    kernel::ControllerPlace place;
+    std::filesystem::path folder;
+    std::uint64_t amount = 0;  // 0: no limit
+  };
+  std::map<FaultKind, Group> groups;  // memory, cpu
+  struct Volume {
+    std::filesystem::path point;
+    std::uint64_t bytes = 0;  // when it is not full
+    bool full = false;
+  };
+  std::map<std::string, Volume> volumes;
+};
+
+Result<void> check_limit(const Fault& fault, const config::Node& node) {
+  if (fault.kind == FaultKind::descriptors) {
+    if (node.user.empty() || node.user == "root" || !deploy::DescriptorLimits::may_be_raised()) return {};
+    return fail(ErrorKind::environment, fmt::format("changing how many descriptors processes of user '{}' may have needs CAP_SYS_RESOURCE", node.user),
+                "run rose as root; start the container it runs in with --privileged");
+  }
+  if (node.attach) {
+    const char* what = fault.kind == FaultKind::disk_full ? "its files lie where rose has no file system of its own"
+                                                          : "its cgroups are not rose's to change";
+    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: {}", node.name, what),
+                "start it with `command`; \"descriptors\" works for attached nodes too");
+  }
+  if (fault.kind == FaultKind::disk_full) return {};
+  ROSE_TRY([[maybe_unused]] const auto place, kernel::find_controller(controller_of(fault.kind)));
+  return {};
+}
+
+Limits::Limits(const Plan& plan) : plan_(plan) {
+  for (const Fault& fault : plan.schedule.faults) faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
+}
+
+Limits::~Limits() { finish(); }
+
+Result<void> Limits::prepare(deploy::Deployment& deployment) {
+  deployment_ = &deployment;
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
+    auto node = std::make_unique<Node>();
+    node->index = i;
+    node->name = plan_.nodes[i];
+    node->attached = plan_.attached[i];
+    nodes_.push_back(std::move(node));
+  }
+  for (std::size_t f = 0; f < faults_.size(); ++f) {
+    if (!faults_[f]) continue;
+    const Fault& fault = plan_.schedule.faults[f];
+    for (const auto& node : nodes_) {
+      if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
+      if (fault.kind == FaultKind::disk_full) node->volumes.try_emplace(fault.resource.folder);
+      if (fault.kind != FaultKind::memory && fault.kind != FaultKind::cpu) continue;
+      ROSE_TRY(auto place, kernel::find_controller(controller_of(fault.kind)));
+      node->groups.try_emplace(fault.kind, Node::Group{std::move(place), {}, 0});
+    }
+  }
+  for (const auto& node : nodes_) {
+    // By name, so that what holds others is there before them.
+    for (auto& [folder, volume] : node->volumes) {
+      ROSE_TRY(volume.point, deployment.add_volume(node->index, folder));
+      ROSE_TRY(const auto room, deploy::volume::room(volume.point));
+      volume.bytes = room.bytes;
+    }
+    for (auto& [kind, group] : node->groups) {
+      if (group.place.v2) {
+        group.folder = deployment.nodes()[node->index].cgroup;
+        ROSE_CHECK(kernel::pass_on(controller_of(kind), group.place.base, group.folder.parent_path()));
+        continue;
+      }
+      group.folder = group.place.base / fmt::format("{}-{}", deployment.id(), node->name);
+      ROSE_CHECK(deployment.note("controller", group.folder.string()));
+      if (::mkdir(group.folder.c_str(), 0755) != 0)
+        return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", group.folder.string()), errno);
+    }
+  }
+  return {};
+}
+
+Result<void> Limits::join(std::size_t index, pid_t pid) {
+  Node& node = *nodes_[index];
+  const std::lock_guard lock(node.mutex);
+  for (const auto& [kind, group] : node.groups) {
+    if (group.place.v2) continue;  // it is there from its first instruction on
+    if (auto moved = write_control(group.folder / "cgroup.procs", std::to_string(pid)); !moved)
+      return Unexpected(std::move(moved).error().in(fmt::format("node {}", node.name)));
+  }
+  const bool limited = std::any_of(node.on.begin(), node.on.end(), [&](std::size_t f) { return plan_.schedule.faults[f].kind == FaultKind::descriptors; });
+  return limited ? set(node, FaultKind::descriptors) : Result<void>{};
+}
+
+// The narrowest of those in force, or none.
+Result<void> Limits::set(Node& node, FaultKind kind, bool again) {
+  if (kind == FaultKind::memory || kind == FaultKind::cpu) return set_controller(node, kind);
+  std::optional<std::uint64_t> limit;
+  for (const std::size_t f : node.on) {
+    const Fault& fault = plan_.schedule.faults[f];
+    if (fault.kind == FaultKind::descriptors) limit = std::min(limit.value_or(~std::uint64_t{0}), amount_of(fault));
+  }
+  const auto note = [&](const std::string& value) { return node.attached ? deployment_->note("descriptors", value) : Result<void>{}; };
+  const auto list = [&] { return deployment_->processes(node.index); };
+  ROSE_TRY(const std::size_t changed, node.descriptors.apply(list, limit, note, again));
+  for (const std::size_t f : node.on) {
+    if (plan_.schedule.faults[f].kind != FaultKind::descriptors) continue;
+    faults_[f]->unsettled = deploy::DescriptorLimits::may_be_raised();
+    const std::lock_guard lock(faults_[f]->mutex);
+    faults_[f]->count += changed;
+  }
+  return {};
+}
+
+Result<void> Limits::set_controller(Node& node, FaultKind kind) {
+  const Controller controller = controller_of(kind);
+  Node::Group& group = node.groups.at(kind);
+  const bool v2 = group.place.v2;
+  std::uint64_t amount = 0;
+  for (const std::size_t f : node.on) {
+    const Fault& fault = plan_.schedule.faults[f];
+    if (fault.kind == kind) amount = amount == 0 ? amount_of(fault) : std::min(amount, amount_of(fault));
+    if (fault.kind == kind) faults_[f]->unsettled = false;
+  }
+  if (amount == group.amount) return {};
+  const auto failed = [&](int error) {
+    return fail_errno(ErrorKind::environment, fmt::format("cannot change the limit of cgroup {}", group.folder.string()), error);
+  };
+  if (group.amount != 0) {  // from a narrow limit to a wider one there is no way but this
+    group.amount = 0;
+    if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0) return failed(error);
+  }
+  if (amount == 0) return {};
+  group.amount = amount;
+  const int error = kernel::write_all(group.folder, kernel::limited(controller, v2, amount));
+  if (error == EBUSY && kind == FaultKind::memory && !v2) {
+    const std::uint64_t used = kernel::memory_used(group.folder, v2);
+    for (const std::size_t f : node.on) {
+      if (plan_.schedule.faults[f].kind != kind) continue;
+      faults_[f]->unsettled = true;
+      const std::lock_guard lock(faults_[f]->mutex);
+      faults_[f]->at_first = used;
+    }
+    (void)tighten(node);
+    return {};
+  }
+  if (error != 0) return failed(error);
+  if (!kernel::in_force(group.folder, controller, v2, amount))
+    return fail(ErrorKind::environment, fmt::format("cgroup {} does not keep the limit that it was given", group.folder.string()));
+  return {};
+}
+
+// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one too many.
+bool Limits::tighten(Node& node) {
+  const auto found = node.groups.find(FaultKind::memory);
+  if (found == node.groups.end() || found->second.amount == 0) return true;
+  const Node::Group& group = found->second;
+  for (int round = 0; round < kUsedRounds; ++round) {
+    const int error = kernel::write_all(group.folder, kernel::limited(Controller::memory, false, group.amount));
+    if (error != EBUSY) return true;
+    const std::uint64_t used = kernel::memory_used(group.folder, false);
+    if (used > group.amount && kernel::write_all(group.folder, kernel::limited(Controller::memory, false, used)) == 0) return false;
+  }
+  return false;
+}
+
+Result<void> Limits::set_volume(Node& node, const std::string& folder) {
+  Node::Volume& volume = node.volumes.at(folder);
+  std::vector<std::size_t> faults;
+  for (const std::size_t f : node.on) {
+    const Fault& fault = plan_.schedule.faults[f];
+    if (fault.kind == FaultKind::disk_full && fault.resource.folder == folder) faults.push_back(f);
+  }
+  if (faults.empty()) {
+    if (!std::exchange(volume.full, false)) return {};
+    return deploy::volume::resize(volume.point, deployment_->id(), volume.bytes);
+  }
+  if (!volume.full) {
+    ROSE_CHECK(deploy::volume::fill(volume.point, deployment_->id()));
+    volume.full = true;
+  }
+  ROSE_TRY(const auto room, deploy::volume::room(volume.point));
+  for (const std::size_t f : faults) {
+    const std::lock_guard lock(faults_[f]->mutex);
+    faults_[f]->bytes = room.bytes;
+    faults_[f]->count = 1;
+  }
+  return {};
+}
+
+Result<void> Limits::begin(std::size_t f, std::size_t index) {
+  const Fault& fault = plan_.schedule.faults[f];
+  Node& node = *nodes_[index];
+  const std::lock_guard lock(node.mutex);
+  {
+    InForce& one = *faults_[f];
+    const std::lock_guard own(one.mutex);
+    one.node = index;
+    one.on = true;
+    if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
+      one.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
+  }
+  node.on.push_back(f);
+  auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
+  if (done) return {};
+  // What is not as it was asked for is not there at all.
+  std::erase(node.on, f);
+  (void)(fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind));
+  const std::lock_guard own(faults_[f]->mutex);
+  faults_[f]->on = false;
+  return done;
+}
+
+// How often it was felt until now.
+void Limits::look(std::size_t f) {
+  const Fault& fault = plan_.schedule.faults[f];
+  InForce& one = *faults_[f];
+  const std::lock_guard own(one.mutex);
+  if (!one.on) return;
+  const Node& node = *nodes_[*one.node];
+  if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
+    one.count = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
+}
+
+Result<void> Limits::end(std::size_t f) {
+  InForce& one = *faults_[f];
+  std::size_t index = 0;
+  {
+    const std::lock_guard own(one.mutex);
+    if (!one.on) return {};
+    index = *one.node;
+  }
+  Node& node = *nodes_[index];
+  const std::lock_guard lock(node.mutex);
+  look(f);
+  std::erase(node.on, f);
+  one.unsettled = false;
+  {
+    const std::lock_guard own(one.mutex);
+    one.on = false;
+  }
+  const Fault& fault = plan_.schedule.faults[f];
+  return fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
+}
+
+bool Limits::unsettled(std::size_t f) const { return faults_[f] && faults_[f]->unsettled; }
+
+void Limits::settle(std::size_t f) {
+  std::size_t index = 0;
+  {
+    const std::lock_guard own(faults_[f]->mutex);
+    if (!faults_[f]->on) return;
+    index = *faults_[f]->node;
+  }
+  const std::lock_guard lock(nodes_[index]->mutex);
+  if (!faults_[f]->unsettled) return;
+  if (plan_.schedule.faults[f].kind == FaultKind::descriptors)
+    (void)set(*nodes_[index], FaultKind::descriptors, true);  // a process that cannot be changed was told of before
+  else if (tighten(*nodes_[index]))
+    faults_[f]->unsettled = false;
+}
+
+void Limits::finish() {
+  if (deployment_ == nullptr) return;
+  for (std::size_t f = 0; f < faults_.size(); ++f)
+    if (faults_[f])
+      if (auto ended = end(f); !ended) log::warning("fault '{}': {}", plan_.schedule.faults[f].id, ended.error().message);
+  for (const auto& node : nodes_) {
+    const std::lock_guard lock(node->mutex);
+    for (const auto& [kind, group] : node->groups) {
+      if (group.place.v2 || group.folder.empty()) continue;
+      if (auto gone = kernel::dissolve(group.folder, group.place.own); !gone) log::warning("{}", gone.error().message);
+    }
+    node->groups.clear();
+  }
+  deployment_ = nullptr;
+}
+
+std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
+  const Fault& fault = plan_.schedule.faults[f];
+  const InForce& one = *faults_[f];
+  const std::lock_guard own(one.mutex);
+  std::uint64_t count = one.count;
+  if (one.on && (fault.kind == FaultKind::memory || fault.kind == FaultKind::cpu)) {
+    const Node::Group& group = nodes_[*one.node]->groups.at(fault.kind);
+    count = kernel::times_felt(group.folder, controller_of(fault.kind), group.place.v2) - one.felt_before;
+  }
+  const std::string name = one.node ? plan_.nodes[*one.node] : fault.node;
+  switch (fault.kind) {
+    case FaultKind::descriptors:
+      return {fmt::format("{} of {} and all that they start: at most {} descriptors each", processes_text(count), name, fault.resource.limit), count};
+    case FaultKind::memory: {
+      std::string text = fmt::format("{} held to {}", name, format_size(static_cast<std::uint64_t>(fault.resource.limit)));
+      if (one.at_first != 0) text += fmt::format(", at first to the {} that it used", format_size(one.at_first));
+      return {fmt::format("{}; the kernel ended {} for it", text, count == 0 ? "no process" : processes_text(count)), count};
+    }
+    case FaultKind::cpu:
+      return {fmt::format("{} held to {:.4g} of a processor; it had to wait in {} of the kernel's periods", name, fault.resource.share, count), count};
+    default:
+      return {fmt::format("{} is full with {}", fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder), format_size(one.bytes)), count};
+  }
+}
+
+}  // namespace rose::inject

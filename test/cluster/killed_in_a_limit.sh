@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# A rose that is killed (-9) while a node has too little of everything leaves its folders and its full disk behind; `rose heal` removes
+# them and keeps the files. An interrupted one leaves nothing.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+command -v python3 >/dev/null
+cat > workload.sh <<'SH'
+#!/bin/sh
+printf 'cgroup=%s\nrun=%s\n' "$ROSE_CGROUP_a" "$PWD" > began.new
+mv began.new began
+sleep 600
+SH
+chmod +x workload.sh
+cat > rose.toml <<'TOML'
+name = "killed"
+[deployment]
+network = "host"
+[[node]]
+name = "a"
+command = ["/bin/sh", "-c", "echo kept > data/file; exec sleep 1000"]
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["/bin/true"]
+TOML
+cat > schedule.toml <<'TOML'
+version = 1
+[[fault]]
+id = "full"
+kind = "disk-full"
+node = "a"
+path = "data"
+[[fault]]
+id = "few"
+kind = "descriptors"
+node = "a"
+limit = 16
+TOML
+for kind in memory cpu; do
+  "$rose" doctor --json | python3 -c "
+import json, sys
+sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == '${kind}_controller'] == [True] else 1)" || continue
+  printf '[[fault]]\nid = "%s"\nkind = "%s"\nnode = "a"\n%s\n' $kind $kind "$([ $kind = cpu ] && echo 'share = 0.5' || echo 'limit = "512MiB"')" >> schedule.toml
+done
+
+full() { ! head -c 65536 /dev/zero 2>/dev/null > "$run/a/data/more.$((++tries))"; }
+leftovers() { # of this run's id
+  grep -h " $run/a/data " /proc/self/mountinfo
+  for each in memory cpu; do ls -d /sys/fs/cgroup/$each/"$id"* 2>/dev/null; done
+  true
+}
+begun() { # a run that has everything in force
+  rm -rf report
+  "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &
+  pid=$!
+  until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
+  . ./report/runs/run-0001/began
+  id=$(basename "$(dirname "$cgroup")")
+  tries=0
+  until_true 60 full || fail "the disk did not get full"
+}
+
+begun
+kill -9 $pid
+wait $pid 2>/dev/null || true
+[ -n "$(leftovers)" ] || fail "nothing was left to heal: the test tests nothing"
+expect 0 "$rose" heal
+[ -z "$(leftovers)" ] || fail "left after heal: $(leftovers)"
+[ ! -e "$cgroup" ] || fail "$cgroup was left"
+[ "$(cat "$run/a/data/file")" = kept ] || fail "the node's files were lost"
+
+begun
+kill -INT $pid
+wait $pid 2>/dev/null || true
+[ -z "$(leftovers)" ] || fail "left after Ctrl-C: $(leftovers)"
+[ ! -e "$cgroup" ] || fail "$cgroup was left"

@@ -1,0 +1,249 @@
+// Resources by their real limits: seen by the node as asked, by nobody else, and gone after the end.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "deploy/descriptors.h"
+#include "inject_rig.h"
+#include "kernel/controllers.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+rlimit descriptors_of(pid_t pid) {
+  rlimit now{};
+  ::prlimit(pid, RLIMIT_NOFILE, nullptr, &now);
+  return now;
+}
+
+bool has_descriptors(pid_t pid, rlim_t limit) {
+  const auto now = descriptors_of(pid);
+  return now.rlim_cur == limit && (now.rlim_max == limit || deploy::DescriptorLimits::may_be_raised());
+}
+
+void needs(kernel::Controller controller) {
+  if (const auto place = kernel::find_controller(controller); !place) {
+    std::printf("SKIPPED: %s\n", place.error().message.c_str());
+    std::exit(77);
+  }
+}
+
+// rose's folders in the hierarchy of a controller: "" where the nodes' own are used.
+std::filesystem::path group_of(const Rig& rig, kernel::Controller controller, const std::string& node) {
+  const auto place = kernel::find_controller(controller);
+  return place->v2 ? rig.deployment->nodes()[0].cgroup : place->base / (rig.deployment->id() + "-" + node);
+}
+
+bool mounted(const std::string& folder) {
+  std::ifstream file("/proc/self/mountinfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.find(" " + folder + " ") != std::string::npos) return true;
+  return false;
+}
+
+int error_of_write(const std::string& file) {
+  std::FILE* out = std::fopen(file.c_str(), "w");
+  if (out == nullptr) return errno;
+  const std::string much(1 << 16, 'x');
+  int error = std::fwrite(much.data(), 1, much.size(), out) == much.size() ? 0 : errno;
+  if (std::fclose(out) != 0 && error == 0) error = errno;
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("descriptors: every process of the node, and what it starts, has no more than the limit", "[limits]") {
+  Rig rig;
+  const std::vector<std::string> steps = {"fork", "print", "forked", "gate", "../go", "repeat", "40", "create", "c", ";", "gate", "../after", "create", "d", "gate", "../never", ";"};
+  rig.add(steps);
+  rig.add(steps);
+  rig.start(R"(
+[[fault]]
+id = "few"
+kind = "descriptors"
+node = "n1"
+limit = 20
+when = [ { log = "forked" } ]
+until = [ { log = "EMFILE" } ]
+)");
+  rig.wait_said("forked", 1);
+  std::vector<pid_t> others = rig.deployment->processes(1);
+  const auto before = descriptors_of(others.at(0));
+  REQUIRE(before.rlim_cur > 40);
+  rig.wait_said("forked", 0);
+  const auto pids = rig.deployment->processes(0);
+  REQUIRE(pids.size() == 2);
+  for (const pid_t pid : pids) CHECK(eventually([&] { return has_descriptors(pid, 20); }));
+  for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
+  rig.touch("go");
+  rig.wait_said("create c = EMFILE", 0);
+  // Its end, which that line was.
+  for (const pid_t pid : pids) CHECK(eventually([&] { return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur; }));
+  rig.touch("after");
+  rig.wait_said("create d = 0", 0);
+  rig.wait_said("create d = 0", 1);
+  CHECK(rig.out(1).find("EMFILE") == std::string::npos);
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.ended_ns > outcome.fired_ns);
+  CHECK(outcome.injected == 2);
+  CHECK(outcome.detail == "2 processes of n1 and all that they start: at most 20 descriptors each");
+}
+
+TEST_CASE("descriptors: a node that starts again has the limit from its first instruction on", "[limits]") {
+  Rig rig;
+  rig.add({"print", "up", "gate", "../never"}).restart = config::Restart{1'000'000, 5};
+  rig.start(R"(
+[[fault]]
+id = "few"
+kind = "descriptors"
+node = "n1"
+limit = 12
+when = [ { log = "up" } ]
+)");
+  const pid_t first = rig.deployment->main_pid(0);
+  REQUIRE(eventually([&] { return has_descriptors(first, 12); }));
+  REQUIRE(::kill(first, SIGKILL) == 0);
+  REQUIRE(eventually([&] { return rig.lines("up") == 2; }));
+  const pid_t second = rig.deployment->main_pid(0);
+  CHECK(second != first);
+  CHECK(has_descriptors(second, 12));
+  rig.injector->disarm();
+  CHECK_FALSE(has_descriptors(second, 12));
+  CHECK(rig.finish().at(0).fired);
+}
+
+TEST_CASE("memory: what is too much ends the process, and nobody else's", "[limits]") {
+  needs(kernel::Controller::memory);
+  Rig rig;
+  for (int i = 0; i < 2; ++i) rig.add({"print", "up", "gate", "../go", "use", "48", "gate", "../never"});
+  rig.start(R"(
+[[fault]]
+id = "tight"
+kind = "memory"
+node = "n1"
+limit = "16MiB"
+)");
+  rig.injector->catch_up();
+  const auto folder = group_of(rig, kernel::Controller::memory, "n1");
+  CHECK(kernel::in_force(folder, kernel::Controller::memory, false, 16 << 20));
+  rig.wait_said("up", 0);
+  CHECK(rig.deployment->processes(0).size() == 1);
+  rig.touch("go");
+  rig.wait_end(0);
+  rig.wait_said("use = 0", 1);
+  CHECK_FALSE(rig.said("use", 0));
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.injected == 1);
+  CHECK(outcome.detail == "n1 held to 16 MiB; the kernel ended 1 process for it");
+  CHECK_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_CASE("memory: a node that uses more than the limit dies of the next page; after its end there is room again", "[limits]") {
+  needs(kernel::Controller::memory);
+  Rig rig;
+  rig.add({"use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"}).restart = config::Restart{1'000'000, 1};
+  rig.start(R"(
+[[fault]]
+id = "tight"
+kind = "memory"
+node = "n1"
+limit = "16MiB"
+when = [ { log = "grown" } ]
+until = [ { state = "started" } ]
+)");
+  rig.wait_said("grown");
+  const pid_t first = rig.deployment->main_pid(0);
+  rig.injector->catch_up();
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired_ns != 0; }));
+  rig.injector->catch_up();
+  rig.touch("go");
+  REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != first && rig.deployment->starts(0) == 2; }));
+  // Started, it grows again: the limit is over.
+  REQUIRE(eventually([&] { return rig.lines("use = 0") == 3; }));
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.injected == 1);
+}
+
+TEST_CASE("cpu: the node waits for its share", "[limits]") {
+  needs(kernel::Controller::cpu);
+  Rig rig;
+  rig.add({"spin"});
+  rig.start(R"(
+[[fault]]
+id = "slow"
+kind = "cpu"
+node = "n1"
+share = 0.05
+)");
+  rig.injector->catch_up();
+  const auto folder = group_of(rig, kernel::Controller::cpu, "n1");
+  CHECK(kernel::in_force(folder, kernel::Controller::cpu, false, 50'000));
+  CHECK(eventually([&] { return rig.injector->outcomes().at(0).injected >= 3; }));
+  const pid_t pid = rig.deployment->main_pid(0);
+  rig.injector->disarm();
+  CHECK_FALSE(std::filesystem::exists(folder));
+  CHECK(::kill(pid, 0) == 0);  // goes on where it was before
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.injected >= 3);
+}
+
+TEST_CASE("limits are refused where they cannot be set", "[limits]") {
+  for (const std::string fault : {"kind = \"memory\"\nlimit = \"16MiB\"", "kind = \"cpu\"\nshare = 0.5", "kind = \"disk-full\""}) {
+    Rig rig;
+    rig.allow_attached = true;
+    config::Node node;
+    node.name = "n1";
+    node.attach = config::Attach{"x.pid", {}, {}, {}};
+    rig.config.nodes.push_back(node);
+    const auto refused = rig.try_prepare("[[fault]]\nid = \"f\"\nnode = \"n1\"\n" + fault + "\n");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::environment);
+    CHECK(refused.error().message.find("'n1' was not started by rose") != std::string::npos);
+  }
+  ::setenv("ROSE_MASK", "memory_controller", 1);
+  Rig rig;
+  rig.add({"print", "up"});
+  const auto refused = rig.try_prepare("[[fault]]\nid = \"f\"\nnode = \"n1\"\nkind = \"memory\"\nlimit = \"16MiB\"\n");
+  ::unsetenv("ROSE_MASK");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::environment);
+  CHECK(refused.error().message.find("the cgroup controller 'memory'") != std::string::npos);
+}
+
+TEST_CASE("a full disk: nobody can write there any more, root neither; the files stay", "[disks]") {
+  for (const std::string inside : {"", "data"}) {
+    Rig rig;
+    rig.add({"print", "up", "gate", "../never"});
+    rig.add({"print", "up", "gate", "../never"});
+    rig.prepare("[[fault]]\nid = \"full\"\nkind = \"disk-full\"\nnode = \"n1\"\n" + (inside.empty() ? "" : "path = \"" + inside + "\"\n") +
+                "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
+    const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
+    CHECK(mounted(folder));
+    rig.wait_said("up", 1);
+    if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
+    rig.begin();
+    if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
+    int tries = 0;  // a file that there is already gives its room back when it is written anew
+    REQUIRE(eventually([&] { return error_of_write(fmt::format("{}/tried.{}", folder, ++tries)) == ENOSPC; }));
+    CHECK(error_of_write(rig.path("n2/there")) == 0);
+    if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
+    REQUIRE(rig.deployment->signal(1, deploy::Scope::main, SIGKILL));
+    REQUIRE(eventually([&] { return error_of_write(folder + "/after") == 0; }));
+    const auto outcome = rig.finish().at(0);
+    CHECK(outcome.fired);
+    CHECK(outcome.ended_ns != 0);
+    CHECK(outcome.detail.find(inside.empty() ? "n1 is full with" : "n1/data is full with") == 0);
+    CHECK_FALSE(mounted(folder));
+    CHECK(rig.read("n1" + (inside.empty() ? "" : "/" + inside) + "/after") == std::string(1 << 16, 'x'));
+    CHECK(rig.out(0) == "up\n");
+  }
+}
