@@ -115,7 +115,7 @@ struct Follow {
 class ScheduleInjector final : public Injector, private FaultActions {
  public:
   explicit ScheduleInjector(std::unique_ptr<Plan> plan)
-      : plan_(std::move(plan)), follow_(plan_->chains.size()), entered_(plan_->nodes.size()), blind_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : plan_(std::move(plan)), follow_(plan_->chains.size()), begun_(plan_->chains.size()), entered_(plan_->nodes.size()), blind_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~ScheduleInjector() override { disarm(); }
 
@@ -257,7 +257,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     const auto open = [&] { return armed_ && state_->state(mark->chain) != ROSE_WAITING; };
     while (!open() && !disarmed_) ::usleep(2'000);
     if (!open() || disarmed_) return fail(ErrorKind::cancelled, fmt::format("the run ends, and it was not yet the turn of step '{}'", name));
-    if (state_->state(mark->chain) == ROSE_FIRED) return fail(ErrorKind::usage, fmt::format("step '{}' was made already: it comes once", name));
+    if (part == StepPart::begin && begun_[mark->chain].exchange(true))
+      return fail(ErrorKind::usage, fmt::format("step '{}' was begun already: it comes once", name));
     if (part == StepPart::end) (void)state_->fire(mark->chain, 0, 0, now_ns());
     return {};
   }
@@ -1077,7 +1078,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
     }
     if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
-      return fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
+      return begun_[i] ? "it was begun, and its command has not ended" : fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
     if (state_->node(i) == 0) {
       return fmt::format("its conditions were met, but no node was {}", plan_->where(chain.data.node));
     }
@@ -1103,6 +1104,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   std::unique_ptr<Plan> plan_;
   std::vector<Follow> follow_;
+  std::vector<std::atomic<bool>> begun_;    // by chain: steps of the workload that are being made, or were
   std::vector<std::atomic<bool>> entered_;  // by node: somebody came in by rose exec
   std::vector<std::atomic<bool>> blind_;    // by node: it has no cgroup of its own, so the kernel programs don't know it
   Fd wake_;

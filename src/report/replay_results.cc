@@ -150,7 +150,7 @@ Json replay_object(const ReplayReport& report) {
     if (const schedule::Fault* planned = report.schedule.find(fault.id)) {
       entry["kind"] = schedule::kind_name(planned->kind);
       entry["node"] = planned->node;
-      entry["words"] = schedule::in_words(*planned);
+      entry["words"] = schedule::in_words(*planned, &report.schedule);
     }
     if (fault.fired < fault.requested) entry["why_not"] = fault.why_not;
     faults.push_back(std::move(entry));
@@ -277,7 +277,7 @@ std::string fault_table(const schedule::Schedule& schedule, const RunResult& run
     if (row.kind == FaultRow::Kind::fault) {
       table.push_back({printable(row.what)});
       if (const schedule::Fault* fault = schedule.find(row.what))
-        out += fmt::format("  {}: {}\n", printable(row.what), printable(schedule::in_words(*fault)));
+        out += fmt::format("  {}: {}\n", printable(row.what), printable(schedule::in_words(*fault, &schedule)));
       continue;
     }
     table.push_back({"  " + printable(row.what), row.at, printable(row.node), row.thread, row.seen, printable(row.detail)});

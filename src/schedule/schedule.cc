@@ -777,22 +777,36 @@ void Reader::follow_order() {
   for (const OrderedName& name : order_) {
     const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& one) { return one.id == name.name; });
     if (fault == schedule_.faults.end()) continue;
-    for (const std::string& early : name.before)
-      if (std::find(fault->after.begin(), fault->after.end(), early) == fault->after.end()) fault->after.push_back(early);
+    std::erase_if(fault->after, [&](const std::string& id) { return std::find(name.before.begin(), name.before.end(), id) != name.before.end(); });
+    fault->after.insert(fault->after.end(), name.before.begin(), name.before.end());
   }
 }
 
 // Names that are neither events nor faults are steps of the workload.
 void Reader::check_order(toml::Place place) {
-  if (schedule_.order.empty()) {
-    for (const Event& event : schedule_.events) {
-      const bool used = std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
-        return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
-      });
-      if (!used)
-        problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name), "name it in `order = \"...\"` or in a fault's `after`");
-    }
+  const auto ordered = [&](const std::string& name) {
+    return std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
+  };
+  for (const Event& event : schedule_.events) {
+    const bool used = ordered(event.name) || std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
+                        return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
+                      });
+    if (used) continue;
+    problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name), "name it in `order = \"...\"` or in a fault's `after`");
     return;
+  }
+  if (order_.empty()) return;
+  // A fault that the order leaves out, and a step that is called nearly the same: a slip.
+  std::vector<std::string> left_out;
+  for (const Fault& fault : schedule_.faults)
+    if (!ordered(fault.id)) left_out.push_back(fault.id);
+  for (const OrderedName& name : order_) {
+    if (schedule_.find(name.name) != nullptr || schedule_.find_event(name.name) != nullptr) continue;
+    if (const std::string hint = did_you_mean(name.name, left_out); !hint.empty()) {
+      problems_.add(place, fmt::format("order: column {}: '{}' is neither an event nor a fault", name.column, name.name),
+                    hint + " (a step of the workload needs a name of its own)");
+      return;
+    }
   }
   // What waits for what: by `after` and by the order.
   std::unordered_map<std::string, std::vector<std::string>> before;

@@ -191,7 +191,8 @@ struct Schedule {
                                        std::string_view file);
 
 // One sentence in plain words: "cut n1 off from n2 and n3 for 12s, 5s after the workload began".
-[[nodiscard]] std::string in_words(const Fault& fault);
+// With the schedule it is told from what is awaited which are its faults.
+[[nodiscard]] std::string in_words(const Fault& fault, const Schedule* schedule = nullptr);
 // What must happen, in which order, on which node: a sentence a fault; alternatives that differ in their node only are one.
 [[nodiscard]] std::vector<std::string> steps_in_words(const Schedule& schedule);
 // The same as lines, numbered if there are several.

@@ -195,14 +195,16 @@ std::string exception_words(const Fault& fault) {
 }
 
 // When it happens; starts with its own separator.
-std::string trigger_words(const Fault& fault, const NameFault& name) {
+std::string trigger_words(const Fault& fault, const NameFault& name, const Schedule* schedule) {
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
-  const std::string begun = fault.after.empty() ? "the workload began" : enumerate(others) + " began";
+  // Events and steps come, faults begin.
+  const bool marks = schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return schedule->find(id) == nullptr; });
+  const std::string begun = fault.after.empty() ? "the workload began" : enumerate(others) + (marks ? " came" : " began");
   const std::string comma = lasts(fault.kind) ? ", " : " ";
 
   if (fault.when.empty()) {
-    if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + " has begun");
+    if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + (marks ? " has come" : " has begun"));
     if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.before) return "";
     if (fault.kind == FaultKind::clock && !fault.node.starts_with('@')) return ", from its first instruction on";
     return comma + "when the workload begins";
@@ -219,7 +221,7 @@ std::string trigger_words(const Fault& fault, const NameFault& name) {
   return fmt::format(", once {}", conditions_words(rest, fault.node));
 }
 
-std::string words(const Fault& fault, const NameFault& name) {
+std::string words(const Fault& fault, const NameFault& name, const Schedule* schedule) {
   std::string text;
   switch (fault.kind) {
     case FaultKind::syscall: text = syscall_words(fault); break;
@@ -234,7 +236,7 @@ std::string words(const Fault& fault, const NameFault& name) {
     case FaultKind::cpu:
     case FaultKind::disk_full: text = resource_words(fault, who(fault.node)) + lasting_words(fault); break;
   }
-  text += trigger_words(fault, name);
+  text += trigger_words(fault, name, schedule);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);
   return text;
 }
@@ -293,8 +295,8 @@ bool alike(const Schedule& schedule, const Fault& a, const Fault& b) {
 
 }  // namespace
 
-std::string in_words(const Fault& fault) {
-  return words(fault, [](const std::string& id) { return fmt::format("'{}'", id); });
+std::string in_words(const Fault& fault, const Schedule* schedule) {
+  return words(fault, [](const std::string& id) { return fmt::format("'{}'", id); }, schedule);
 }
 
 std::vector<std::string> steps_in_words(const Schedule& schedule) {
@@ -322,14 +324,14 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
     if (steps[i].size() > 1) {
       std::vector<std::string> nodes;
       for (const std::size_t at : steps[i]) nodes.push_back(who(schedule.faults[at].node));
-      step = fmt::format("on whichever of {} gets there first: {}", enumerate(nodes), words(anywhere(schedule, fault), step_of));
+      step = fmt::format("on whichever of {} gets there first: {}", enumerate(nodes), words(anywhere(schedule, fault), step_of, &schedule));
     } else {
       std::vector<std::string> others;
       for (std::size_t other = 0; other < steps.size(); ++other)
         if (other != i && !fault.group.empty() && schedule.faults[steps[other].front()].group == fault.group)
           others.push_back(fmt::format("step {}", other + 1));
       if (steps.size() > 1) fault.group.clear();
-      step = words(fault, step_of);
+      step = words(fault, step_of, &schedule);
       if (!others.empty()) step += fmt::format(" (this or {}, whichever comes first)", enumerate(others));
     }
     told.push_back(std::move(step));

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "schedule/kinds.h"
+#include "schedule/order.h"
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
@@ -154,6 +155,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
     text += fmt::format("\n[[role]]\nname     = {}\nfunction = {}\n", literal(role.name), literal(role.function));
   for (const Event& event : schedule.events)
     text += fmt::format("\n[[event]]\nname = {}\nnode = {}\nwhen = {}\n", literal(event.name), literal(event.node), conditions_text(event.when));
+  const auto order = parse_order(schedule.order);
   for (const Fault& fault : schedule.faults) {
     Parts parts;
     parts.emplace_back("id", literal(fault.id));
@@ -185,7 +187,11 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
         break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
-    if (!fault.after.empty()) parts.emplace_back("after", list(fault.after));
+    std::vector<std::string> after = fault.after;  // but what the order says
+    for (std::size_t i = 0; order && i < order->size(); ++i)
+      if ((*order)[i].name == fault.id)
+        std::erase_if(after, [&](const std::string& id) { return std::find((*order)[i].before.begin(), (*order)[i].before.end(), id) != (*order)[i].before.end(); });
+    if (!after.empty()) parts.emplace_back("after", list(after));
     if (!fault.when.empty()) parts.emplace_back("when", conditions_text(fault.when));
     std::size_t width = 0;
     for (const auto& [key, value] : parts) width = std::max(width, key.size());

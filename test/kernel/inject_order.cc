@@ -81,7 +81,7 @@ TEST_CASE("steps wait for each other, not where the order leaves it open", "[ord
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
   const auto again = rig.injector->step("one", Part::begin);
   REQUIRE_FALSE(again.has_value());
-  CHECK(again.error().message == "step 'one' was made already: it comes once");
+  CHECK(again.error().message == "step 'one' was begun already: it comes once");
   const auto unknown = rig.injector->step("thre", Part::begin);
   REQUIRE_FALSE(unknown.has_value());
   CHECK(unknown.error().message == "the schedule's order has no step 'thre'");

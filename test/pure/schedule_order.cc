@@ -73,6 +73,8 @@ TEST_CASE("events and an order are read, followed and written", "[order]") {
   CHECK(read->events[0].node == "n1");
   CHECK(read->events[0].when.at(0).log == "created /a");
   CHECK(read->faults.at(0).after == std::vector<std::string>{"written"});
+  CHECK(to_toml(*read).find("after") == std::string::npos);  // the order says it
+  CHECK(in_words(*read).find("as soon as 'written' has come") != std::string::npos);
   auto again = parse_schedule(to_toml(*read), "t.toml");
   REQUIRE(again.has_value());
   auto plain = *read;
@@ -101,6 +103,8 @@ TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
   CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + second).find("'kill' would wait for itself: the order contradicts an `after`") != std::string::npos);
   const std::string grouped = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\ngroup = \"g\"\n";
   CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + grouped).find("it may be withdrawn") != std::string::npos);
+  CHECK(refused(kHead + "order = \"looked * cut\"\n" + kEvent + kFault).find("event 'created' is named nowhere") != std::string::npos);
+  CHECK(refused(kHead + "order = \"looked * cuts\"\n" + kFault).find("order: column 10: 'cuts' is neither an event nor a fault") != std::string::npos);
   CHECK(refused(kHead + "order = \"cut\"\n[[event]]\nname = \"x\"\nnode = \"n1\"\n" + kFault).find("when") != std::string::npos);
   CHECK(refused(kHead + kFault + "after = [\"creatd\"]\n").find("no fault has the id") != std::string::npos);
 }
