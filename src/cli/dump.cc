@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "base/cancel.h"
 #include "base/file.h"
@@ -128,9 +130,13 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options, 
   }
   std::filesystem::create_directory(options.out, ignored);
   std::size_t next = 0;
+  std::set<std::string> taken;  // "db:1" and "db_1" are one word for a file's name
   for (Brought& one : brought) {
     if (one.from.file.empty()) continue;
-    one.from.file = std::filesystem::path(options.out) / fmt::format("{}.bin", observe::file_word(one.from.source));
+    std::string word = observe::file_word(one.from.source);
+    for (std::size_t same = 1; !taken.insert(word).second;)
+      word = fmt::format("{}-{}", observe::file_word(one.from.source), ++same);
+    one.from.file = std::filesystem::path(options.out) / (word + ".bin");
     ROSE_CHECK(trace::write_dump(traces[next++], one.from.file));
   }
   return {};
