@@ -49,12 +49,13 @@ enum rose_chain_kind {
 	ROSE_CHAIN_EXCEPTION = 8,	/* once its conditions are met it waits for threads at its place */
 	ROSE_CHAIN_MARK = 9,		/* an event or a step of the workload: does nothing but open what comes after it */
 	ROSE_CHAIN_RESOURCE = 10,	/* descriptors, memory, processor time, room on a disk: user space limits them */
+	ROSE_CHAIN_BLOCK = 11,		/* once its conditions are met it waits for the thread that it holds */
 };
 
 /* The kernel writes when it ends: at once in force, and over at its exact time. */
 #define ROSE_LASTS(kind)                                                                                             \
 	((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK || (kind) == ROSE_CHAIN_CLOCK ||             \
-	 (kind) == ROSE_CHAIN_RESOURCE)
+	 (kind) == ROSE_CHAIN_RESOURCE || (kind) == ROSE_CHAIN_BLOCK)
 
 enum rose_chain_state {
 	ROSE_WAITING = 0,

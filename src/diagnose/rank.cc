@@ -53,6 +53,7 @@ void Extractor::rank() {
       case FaultKind::memory:
       case FaultKind::cpu:
       case FaultKind::disk_full: kind = 2; break;
+      case FaultKind::block:
       case FaultKind::exception:
       case FaultKind::syscall: kind = 3; break;
     }
@@ -111,6 +112,7 @@ void Extractor::weigh() {
       case FaultKind::memory:
       case FaultKind::cpu:
       case FaultKind::disk_full: c.weight = kOddsProcess; break;
+      case FaultKind::block:
       case FaultKind::exception:
       case FaultKind::syscall:
         c.weight = c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;

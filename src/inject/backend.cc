@@ -25,6 +25,7 @@ std::optional<std::string> why_not(const CallMatcher& matcher) {
 std::optional<std::string> why_not(const PlannedChain& chain) {
   const auto& fault = *chain.fault;
   if (auto why = why_not(*chain.call)) return why;
+  if (fault.kind == schedule::FaultKind::block) return "a call that is held waits in userspace";
   if (fault.kind != schedule::FaultKind::syscall) return std::nullopt;
   const bool answered = fault.error != 0 || fault.result.has_value();
   if (fault.delay_ns > 0) return "a delayed call must wait in userspace";

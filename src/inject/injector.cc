@@ -311,6 +311,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         case schedule::FaultKind::memory:
         case schedule::FaultKind::cpu:
         case schedule::FaultKind::disk_full:
+        case schedule::FaultKind::block:
           // One without end lasts as long as the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
           break;
@@ -640,6 +641,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
         tell_clocks(i);
         return kNever;
       }
+      case ROSE_CHAIN_BLOCK: {
+        const auto until = state_->until_ns(i);
+        if (follow.ended_ns != 0) return kNever;
+        if (until > now_ns()) return until;
+        end_block(i, until);
+        return kNever;
+      }
       case ROSE_CHAIN_RESOURCE: {
         if (!follow.acted.exchange(true)) workers_[node_of(i)]->add([this, i] { limit(i); });
         const auto until = state_->until_ns(i);
@@ -844,6 +852,16 @@ class ScheduleInjector final : public Injector, private FaultActions {
     follow.ended_ns = now_ns();
   }
 
+  // Of a thread that waits: it goes on.
+  void end_block(std::size_t i, std::uint64_t when) {
+    follow_[i].ended_ns = when;
+    if (supervisors_[node_of(i)]) supervisors_[node_of(i)]->release(i);
+    if (const auto cap = plan_->chains[i].data.duration_ns; !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
+      const std::lock_guard lock(mutex_);
+      follow_[i].trouble = fmt::format("let go after {}: what it waited for had not come", format_duration(static_cast<std::int64_t>(cap)));
+    }
+  }
+
   // ---- FaultActions: called by supervisors ----
   bool crash_now(std::size_t i, pid_t tgid, int signal) override {
     follow_[i].acted = true;
@@ -867,6 +885,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
     paused(i, pids.size());
     ring();
     return mine;
+  }
+
+  void block_now(std::size_t i) override {
+    follow_[i].acted = true;
+    state_->add_injected(i);
+    ring();  // somebody has to look for its end
   }
 
   void fired_at(std::size_t i, const std::string& call) override {
@@ -893,6 +917,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     const auto& fault = *chain.fault;
     if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
     std::string what = fault.kind == schedule::FaultKind::pause ? "is stopped" : fmt::format("gets {}", kernel::signal_name(fault.signal));
+    if (fault.kind == schedule::FaultKind::block) return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
     if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
       if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
       if (chain.data.conditions == 0) return what;
@@ -976,6 +1001,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
                                        : fmt::format("{}, {} that ran and all that begin", out.node, out.injected == 1 ? "1 process" : fmt::format("{} processes", out.injected));
       if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
       if (out.fired && chain.data.kind == ROSE_CHAIN_RESOURCE) std::tie(out.detail, out.injected) = limits_->told(i);
+      if (out.fired && chain.data.kind == ROSE_CHAIN_BLOCK) out.detail = fmt::format("a thread {}", what_happens(i, follow_[i].call));
       if (out.fired && chain.data.kind == ROSE_CHAIN_EXCEPTION) {
         const auto entry = entry_of(i);
         const auto where = methods_.found_in(entry);

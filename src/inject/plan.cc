@@ -72,6 +72,7 @@ class Planner {
   Result<void> mark(Mark& mark);
   Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
   Result<void> process_fault(const Fault& fault, PlannedChain& chain);
+  Result<void> block(const Fault& fault, PlannedChain& chain);
   Result<void> partition(const Fault& fault, std::size_t index);
   Result<void> bad_link(const Fault& fault, std::size_t index);
   Result<rose_rule> rule(const Fault& fault, std::size_t index);
@@ -219,6 +220,7 @@ static constexpr __u32 chain_kind(FaultKind kind) {
     case FaultKind::memory:
     case FaultKind::cpu:
     case FaultKind::disk_full: return ROSE_CHAIN_RESOURCE;
+    case FaultKind::block: return ROSE_CHAIN_BLOCK;
   }
   return 0;
 }
@@ -259,6 +261,9 @@ Result<void> Planner::fault(std::size_t index) {
       case FaultKind::disk_full:
         for (const std::size_t at : nodes_at(chain.data.node))
           if (auto can = check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
+        break;
+      case FaultKind::block:
+        ROSE_CHECK(block(fault, chain));
         break;
     }
   }
@@ -366,6 +371,19 @@ Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
   chain.call = std::move(*matcher);
   chain.call_count = static_cast<std::uint64_t>(fault.before_count);
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
+  return {};
+}
+
+Result<void> Planner::block(const Fault& fault, PlannedChain& chain) {
+  chain.data.flags |= ROSE_WAITS_FOR_CALL;
+  chain.call_count = static_cast<std::uint64_t>(fault.count);
+  if (fault.duration_ns == 0) chain.data.duration_ns = schedule::kMostBlockNs;
+  if (!fault.function.empty()) {
+    return refuse(fault, ErrorKind::input, "a wait at a function is not possible in this version of rose", "at = { syscall = ... }");
+  }
+  auto matcher = CallMatcher::compile(fault.call);
+  if (!matcher) return within(fault, std::move(matcher).error().in("`at`"));
+  chain.call = std::move(*matcher);
   return {};
 }
 

@@ -129,7 +129,16 @@ class Supervisor::Listener {
     }
   }
 
-  // Held calls whose pause is over.
+  void hold(std::uint64_t id, std::size_t chain) {
+    {
+      const std::lock_guard lock(mutex_);
+      held_.emplace(id, chain);
+    }
+    // It may have been released or disarmed before it stood in the list.
+    let_go();
+  }
+
+  // Held calls whose pause or block is over.
   void let_go() {
     std::vector<std::uint64_t> ids;
     {
@@ -220,16 +229,15 @@ class Supervisor::Listener {
       return;
     }
     if (fault.kind == schedule::FaultKind::pause) {
-      if (!owner_.actions_.pause_now(decision.chain, call->tgid())) {
+      if (owner_.actions_.pause_now(decision.chain, call->tgid()))
+        hold(id, decision.chain);
+      else
         go_on(id);
-        return;
-      }
-      {
-        const std::lock_guard lock(mutex_);
-        held_.emplace(id, decision.chain);
-      }
-      // It may have been released or disarmed before it stood in the list.
-      let_go();
+      return;
+    }
+    if (fault.kind == schedule::FaultKind::block) {
+      owner_.actions_.block_now(decision.chain);
+      hold(id, decision.chain);
       return;
     }
     if (fault.effect == schedule::Effect::none || needs_no_hand(fault)) {

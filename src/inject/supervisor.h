@@ -38,6 +38,8 @@ class FaultActions {
   // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its call is
   // held until Supervisor::release.
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
+  // The call's thread waits in it from now on, until Supervisor::release.
+  virtual void block_now(std::size_t chain) = 0;
   // A fault is about to be done to this call, in which its thread is held.
   virtual void hit(std::size_t chain, NotifiedCall& call) = 0;
   // Where a fault fired, in words.
@@ -56,7 +58,7 @@ class Supervisor {
 
   // `ledger`: who answers when rose is gone must know what waits; null: nobody will.
   void add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger = nullptr);
-  // Lets calls go that were held for this pause.
+  // Lets calls go that were held for this pause or block.
   void release(std::size_t chain);
   // From now on everything goes on untouched, also what is delayed or held.
   void disarm();

@@ -131,6 +131,13 @@ void read_times(toml::Table& table, std::int64_t& times, std::int64_t most) {
     table.wrong("times", fmt::format("{} was found, a number from 1 up or \"forever\" is needed", toml::quoted(*value)));
 }
 
+void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line) {
+  std::uint64_t number = 0;
+  if (table.integer("offset", number, 0, std::int64_t{1} << 30)) offset = number;
+  if (table.integer("line", number, 1, 1'000'000)) line = number;
+  if (offset && line) table.wrong("line", "'offset' and 'line' were both found, at most one is accepted");
+}
+
 void read_bad_link(toml::Table& table, Fault& fault) {
   BadLink& link = fault.link;
   read_delay(table, "delay", link.delay_ns);

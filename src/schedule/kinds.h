@@ -2,6 +2,7 @@
 // files of the schedule's own form only.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,20 @@ void read_resource(toml::Table& table, Fault& fault);
 void add_resource(Parts& parts, const Fault& fault);
 // "let no process of n1 have more than 64 descriptors"
 [[nodiscard]] std::string resource_words(const Fault& fault, const std::string& node);
+
+// Of block.cc: `at` and `count`. `read_call` reads a call's keys.
+void read_block(toml::Table& table, Fault& fault, const std::function<void(toml::Table&, CallMatch&)>& read_call);
+void add_block(Parts& parts, const Fault& fault);
+// "let the 2nd thread of n1 that comes to f wait there"
+[[nodiscard]] std::string block_words(const Fault& fault, const std::string& node);
+
+// `offset` or `line` in a function.
+void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line);
+// Of write.cc.
+void add_call(Parts& parts, const CallMatch& call);
+[[nodiscard]] std::string inline_table(const Parts& parts);
+// Of words.cc: " of */snapshot.* with peer 10.77.0.2:7000", what follows the call's name.
+[[nodiscard]] std::string call_details(const CallMatch& call);
 
 // "12s", also where that is no whole number of milliseconds.
 [[nodiscard]] std::string duration_text(std::int64_t ns);

@@ -31,7 +31,7 @@ constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
 constexpr std::size_t kMostName = 64;
 
 const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception",
-                                     "descriptors", "memory", "cpu", "disk-full"};
+                                     "descriptors", "memory", "cpu", "disk-full", "block"};
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
@@ -97,7 +97,6 @@ class Reader {
   void read_lasting(toml::Table& table, Fault& fault);
   void read_partition(toml::Table& table, Fault& fault);
   void read_exception(toml::Table& table, Fault& fault);
-  void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line);
   void read_effect(toml::Table& table, Fault& fault);
   bool read_name(toml::Table& table, std::string_view key, std::string& into);
   bool read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into);
@@ -147,14 +146,15 @@ const std::vector<Owner>& owners() {
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},
       {"process", {FaultKind::syscall}},
-      {"count", {FaultKind::syscall, network, exception}},
+      {"count", {FaultKind::syscall, network, exception, block}},
       {"times", {FaultKind::syscall, network, exception}},
       {"then", {FaultKind::syscall}},
       {"signal", {crash}},
       {"scope", {crash, pause}},
       {"before", {crash, pause}},
-      {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full}},
-      {"until", {partition, network, clock, descriptors, memory, cpu, disk_full}},
+      {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full, block}},
+      {"until", {partition, network, clock, descriptors, memory, cpu, disk_full, block}},
+      {"at", {block}},
       {"peers", {partition, network}},
       {"direction", {partition, network}},
       {"ports", {partition, network}},
@@ -339,6 +339,10 @@ void Reader::read_fault(toml::Table& table) {
       read_resource(table, fault);
       read_lasting(table, fault);
       break;
+    case FaultKind::block:
+      read_block(table, fault, [this](toml::Table& at, CallMatch& call) { read_call(at, call); });
+      read_lasting(table, fault);
+      break;
   }
   table.finish();
   places_.push_back(std::move(places));
@@ -494,6 +498,12 @@ void Reader::read_partition(toml::Table& table, Fault& fault) {
 void Reader::read_lasting(toml::Table& table, Fault& fault) {
   table.duration("duration", fault.duration_ns, kMs, kDay);
   read_conditions(table, "until", fault, fault.until);
+  if (fault.kind == FaultKind::block) {
+    if (!table.has("duration") && !table.has("until"))
+      problems_.add_missing(table.place(), "fault: one of 'duration', 'until' is missing",
+                            "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; with both, whichever comes first");
+    return;
+  }
   if (table.has("duration") && table.has("until"))
     table.wrong("until", "'duration' and 'until' were both found, at most one is accepted");
 }
@@ -524,13 +534,6 @@ void Reader::read_exception(toml::Table& table, Fault& fault) {
   read_place(table, fault.offset, fault.at_line);
   table.integer("count", fault.count, 1, kMostCount);
   read_times(table, fault.times, kMostCount);
-}
-
-void Reader::read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line) {
-  std::uint64_t number = 0;
-  if (table.integer("offset", number, 0, std::int64_t{1} << 30)) offset = number;
-  if (table.integer("line", number, 1, 1'000'000)) line = number;
-  if (offset && line) table.wrong("line", "'offset' and 'line' were both found, at most one is accepted");
 }
 
 void Reader::read_call(toml::Table& table, CallMatch& call) {
@@ -963,6 +966,7 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::memory: return "memory";
     case FaultKind::cpu: return "cpu";
     case FaultKind::disk_full: return "disk-full";
+    case FaultKind::block: return "block";
   }
   return "";
 }

@@ -13,7 +13,7 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition, network, clock, exception, descriptors, memory, cpu, disk_full };
+enum class FaultKind { syscall, crash, pause, partition, network, clock, exception, descriptors, memory, cpu, disk_full, block };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
@@ -94,14 +94,14 @@ struct Fault {
   std::string group;                        // "": none
   std::vector<Condition> when;              // in order
 
-  // syscall
-  CallMatch call;
+  // syscall, block
+  CallMatch call;                           // block: empty when it is at a function
   int error = 0;                            // errno; 0: `result` is used
   std::optional<std::int64_t> result;
   Effect effect = Effect::none;
   std::int64_t effect_bytes = 0;
   std::int64_t delay_ns = 0;
-  int count = 1;                            // the nth matching call; network: the nth packet or connection
+  int count = 1;                            // the nth matching call; network: the nth packet or connection; block: the nth thread
   std::int64_t times = 1;                   // consecutive ones from there; -1: forever (network: when there is no `count`)
   ThenDo then_do = ThenDo::nothing;
 
@@ -113,7 +113,7 @@ struct Fault {
 
   // what lasts: see lasts()
   std::int64_t duration_ns = 0;             // 0: `until`, or to the end of the run
-  std::vector<Condition> until;             // not pause
+  std::vector<Condition> until;             // not pause; block: `duration`, or kMostBlockNs, ends it, too
 
   // network
   BadLink link;
@@ -134,10 +134,10 @@ struct Fault {
   double loss = 1.0;                        // partition: 0 < loss <= 1
   bool reject = false;                      // answer the sender as a closed port does, instead of silence
 
-  // exception; `count` and `times` as for syscalls, of threads that come by
+  // exception, block; `count` and (exception) `times` as for syscalls, of threads that come by
   std::string throws;                       // "java.io.IOException"
   std::string message;                      // its text; "": says that rose injected it
-  std::string function;                     // a JVM's method, at its entry ...
+  std::string function;                     // a JVM's method (block: any function), at its entry ...
   std::optional<std::uint64_t> offset;      // ... or there, as in Condition
   std::optional<std::uint64_t> at_line;     // ... or on this line of its source, at the first call
 
@@ -145,6 +145,9 @@ struct Fault {
 
   friend bool operator==(const Fault&, const Fault&) = default;  // `line` included
 };
+
+// block: without a `duration` of its own a thread waits for its `until` no longer than this.
+inline constexpr std::int64_t kMostBlockNs = 60'000'000'000;
 
 // Which node it is changes during a run: whichever last entered the function.
 struct Role {

@@ -12,10 +12,6 @@
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
-namespace {
-
-using NameFault = std::function<std::string(const std::string& id)>;
-
 // " of */snapshot.* to 10.77.0.2:7000": what follows the call's name.
 std::string call_details(const CallMatch& call) {
   std::string text;
@@ -26,6 +22,10 @@ std::string call_details(const CallMatch& call) {
   if (call.process) text += fmt::format(" by processes named {}", *call.process);
   return text;
 }
+
+namespace {
+
+using NameFault = std::function<std::string(const std::string& id)>;
 
 // "n1", or "the leader".
 std::string who(const std::string& node) {
@@ -135,6 +135,9 @@ std::string traffic_words(const Fault& fault) {
 
 // " for 12s"
 std::string lasting_words(const Fault& fault) {
+  if (fault.kind == FaultKind::block && !fault.until.empty())
+    return fmt::format(" until {} (at most {})", conditions_words(fault.until, fault.node),
+                       format_duration(fault.duration_ns != 0 ? fault.duration_ns : kMostBlockNs));
   if (fault.duration_ns != 0) return fmt::format(" for {}", format_duration(fault.duration_ns));
   if (!fault.until.empty()) return fmt::format(" until {}", conditions_words(fault.until, fault.node));
   return " to the end of the run";
@@ -205,7 +208,7 @@ std::string trigger_words(const Fault& fault, const NameFault& name, const Sched
 
   if (fault.when.empty()) {
     if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + (marks ? " has come" : " has begun"));
-    if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.before) return "";
+    if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.kind == FaultKind::block || fault.before) return "";
     if (fault.kind == FaultKind::clock && !fault.node.starts_with('@')) return ", from its first instruction on";
     return comma + "when the workload begins";
   }
@@ -235,6 +238,7 @@ std::string words(const Fault& fault, const NameFault& name, const Schedule* sch
     case FaultKind::memory:
     case FaultKind::cpu:
     case FaultKind::disk_full: text = resource_words(fault, who(fault.node)) + lasting_words(fault); break;
+    case FaultKind::block: text = block_words(fault, who(fault.node)) + lasting_words(fault); break;
   }
   text += trigger_words(fault, name, schedule);
   if (!fault.group.empty()) text += fmt::format(" (one of group '{}' is enough)", fault.group);

@@ -11,7 +11,6 @@
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
-namespace {
 
 using toml::literal;
 
@@ -20,12 +19,6 @@ std::string inline_table(const Parts& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", parts[i].first, parts[i].second);
   return text + " }";
-}
-
-std::string list(const std::vector<std::string>& words) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < words.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", literal(words[i]));
-  return text + "]";
 }
 
 void add_call(Parts& parts, const CallMatch& call) {
@@ -39,6 +32,14 @@ void add_call(Parts& parts, const CallMatch& call) {
     parts.emplace_back("args", inline_table(args));
   }
   if (call.process) parts.emplace_back("process", literal(*call.process));
+}
+
+namespace {
+
+std::string list(const std::vector<std::string>& words) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < words.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", literal(words[i]));
+  return text + "]";
 }
 
 std::string condition_text(const Condition& condition) {
@@ -183,6 +184,10 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
       case FaultKind::cpu:
       case FaultKind::disk_full:
         add_resource(parts, fault);
+        add_lasting(parts, fault);
+        break;
+      case FaultKind::block:
+        add_block(parts, fault);
         add_lasting(parts, fault);
         break;
     }

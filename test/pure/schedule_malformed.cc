@@ -20,6 +20,7 @@ const std::string kCrash = kVersion + "[[fault]]\nid = \"f\"\nkind = \"crash\"\n
 const std::string kThrow = kVersion + "[[fault]]\nid = \"f\"\nkind = \"exception\"\nnode = \"n1\"\n";
 const std::string kClock = kVersion + "[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\n";
 const std::string kLimit = kVersion + "[[fault]]\nid = \"f\"\nnode = \"n1\"\nkind = ";
+const std::string kBlock = kVersion + "[[fault]]\nid = \"f\"\nkind = \"block\"\nnode = \"n1\"\n";
 const std::string kNetwork = kVersion + "[[fault]]\nid = \"f\"\nkind = \"network\"\nnode = \"n1\"\n";
 const std::string kPartition = kVersion + "[[fault]]\nid = \"f\"\nkind = \"partition\"\nnode = \"n1\"\n";
 
@@ -63,7 +64,7 @@ kind = "crsh"
 node = "n1"
 )",
      "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", \"descriptors\", "
-     "\"memory\", \"cpu\", \"disk-full\"",
+     "\"memory\", \"cpu\", \"disk-full\", \"block\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -73,7 +74,7 @@ node = "n1"
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
-     "before, duration, until, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
+     "before, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -376,7 +377,7 @@ until = [ { elapsed = "1s" } ]
      "8:8: fault.line: 'offset' and 'line' were both found, at most one is accepted", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 0\n", "8:8: fault.line: '0' is out of range, an integer from 1 to 1000000 is needed", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nduration = \"1s\"\n",
-     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu and disk-full faults, this is an exception fault", ""},
+     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu, disk-full and block faults, this is an exception fault", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nmessage = \"a\\tb\"\n",
      "8:11: fault.message: a line of at most 400 characters, without tabs, is needed", ""},
     {kClock + "freeze = true\nclocks = [\"wall\"]\n",
@@ -390,7 +391,20 @@ until = [ { elapsed = "1s" } ]
      ""},
     {kLimit + "\"disk-slow\"\n",
      "5:8: fault.kind: 'disk-slow' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", "
-     "\"descriptors\", \"memory\", \"cpu\", \"disk-full\"", ""},
+     "\"descriptors\", \"memory\", \"cpu\", \"disk-full\", \"block\"", ""},
+    {kBlock + "duration = \"1s\"\n", "2:1: fault: 'at' is missing",
+     "where the thread waits: at = { function = \"commit\" } or at = { syscall = \"fsync\", path = \"*/log\" }"},
+    {kBlock + "duration = \"1s\"\nat = { function = \"f\", syscall = \"fsync\" }\n",
+     "7:34: fault.at.syscall: 'function' and 'syscall' were both found, exactly one is needed", ""},
+    {kBlock + "duration = \"1s\"\nat = { count = 2 }\n", "7:6: fault.at: one of 'function', 'syscall' is missing", ""},
+    {kBlock + "duration = \"1s\"\nat = { funtion = \"f\" }\n", "7:8: fault.at: unknown key 'funtion'", "did you mean 'function'? accepted here: function, syscall, count"},
+    {kBlock + "duration = \"1s\"\nat = { syscall = \"fsyn\" }\n", "7:18: fault.at.syscall: unknown syscall 'fsyn'", "did you mean 'fsync'?"},
+    {kBlock + "duration = \"1s\"\nat = { function = \"f\", count = 2 }\ncount = 2\n",
+     "8:9: fault.count: 'count' was found here and in 'at', at most one is accepted", ""},
+    {kBlock + "at = { function = \"f\" }\n", "2:1: fault: one of 'duration', 'until' is missing",
+     "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; with both, whichever comes first"},
+    {kBlock + "duration = \"1s\"\nat = { function = \"f\" }\ntimes = 2\n",
+     "8:9: fault.times: 'times' belongs to syscall, network and exception faults, this is a block fault", ""},
     {kLimit + "\"descriptors\"\n", "2:1: fault: 'limit' is missing", "how many a process may have open, such as limit = 64"},
     {kLimit + "\"descriptors\"\nlimit = 2\n", "6:9: fault.limit: '2' is out of range, an integer from 3 to 1048576 is needed", ""},
     {kLimit + "\"descriptors\"\nlimit = 64\nshare = 0.5\n", "7:9: fault.share: 'share' belongs to cpu faults, this is a descriptors fault", ""},

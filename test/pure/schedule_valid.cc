@@ -136,7 +136,7 @@ class Generator {
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 10));
+    made.kind = static_cast<FaultKind>(number(0, 11));
     const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
     made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
@@ -208,6 +208,17 @@ class Generator {
       case FaultKind::disk_full:
         if (chance()) made.resource.folder = pick<const char*>({"data", "var/lib/a b"});
         lasting(made);
+        break;
+      case FaultKind::block:
+        if (chance()) {
+          made.function = "Store::append";
+          if (chance()) (chance() ? made.offset : made.at_line) = static_cast<std::uint64_t>(number(1, 5000));
+        } else {
+          made.call = call();
+        }
+        made.count = number(1, 5);
+        lasting(made);
+        if (made.until.empty() || chance()) made.duration_ns = span();
         break;
       case FaultKind::exception:
         made.throws = pick<const char*>({"java.io.IOException", "org.x.Outer$Inner"});
@@ -304,7 +315,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 19);
+  REQUIRE(read->faults.size() == 20);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -347,6 +358,13 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(read->find("little-memory")->resource.limit == 16 << 20);
   CHECK(read->find("little-cpu")->resource.share == 0.05);
   CHECK(read->find("disk-full")->resource.folder == "data");
+  const Fault& held = *read->find("held-sync");
+  CHECK(held.kind == FaultKind::block);
+  CHECK(held.call.syscall == "fsync");
+  CHECK(held.function.empty());
+  CHECK(held.count == 2);
+  CHECK(held.duration_ns == 5 * kSecond);
+  CHECK(in_words(held) == "let the thread that is about to make the 2nd fsync of */log.* on n1 wait until n2 has logged \"elected\" (at most 5s)");
   const Fault& append = *read->find("append-fails");
   CHECK(append.kind == FaultKind::exception);
   CHECK(append.throws == "java.io.IOException");
