@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/page.h"
+#include "cli/replay_recording.h"
 #include "inject/injector.h"
 #include "replay/cases.h"
 #include "replay/repeat.h"
@@ -35,6 +36,7 @@ struct ReplayOptions {
   bool keep = false;
   bool allow_attached = false;
   bool stacks = false, no_stacks = false;
+  AloneOptions alone;
 };
 
 // Fewer than half of the runs conclusive is no verdict; else the rate decides.
@@ -248,7 +250,35 @@ Result<int> replay_several(const std::vector<Test>& tests, const Replaying& how)
   return report.exit_code();
 }
 
+// The command has two uses; options of one are none of the other.
+Result<void> check_use(const ReplayOptions& options) {
+  const auto no = [](std::string_view what, std::string_view other) {
+    return fail(ErrorKind::usage, fmt::format("{} and {} do not go together", what, other), "see 'rose replay --help'");
+  };
+  if (options.alone.recording.empty()) {
+    if (!options.alone.node.empty()) return fail(ErrorKind::usage, "--node is for --recording", "a schedule says itself which nodes its faults hit");
+    if (!options.alone.patience.empty()) return fail(ErrorKind::usage, "--patience is for --recording", "see 'rose replay --help'");
+    if (options.places.empty()) return fail(ErrorKind::usage, "what is to be replayed?", "a schedule, a folder of schedules, or --recording FILE -- CMD");
+    return {};
+  }
+  const std::pair<std::string_view, bool> given[] = {
+      {"--config", options.config != "rose.toml"}, {"--filter", !options.filter.empty()}, {"--exclude", !options.exclude.empty()},
+      {"--runs", options.runs.has_value()}, {"--jobs", options.jobs.has_value()}, {"--expect", options.expect != "bug"},
+      {"--quarantine", !options.quarantine.empty()}, {"--junit", !options.junit.empty()}, {"--tap", !options.tap.empty()},
+      {"--report", !options.report.empty()}, {"--stacks", options.stacks}, {"--no-stacks", options.no_stacks},
+      {"--keep", options.keep}, {"--allow-attached", options.allow_attached}};
+  for (const auto& [name, is] : given)
+    if (is) return no(name, "--recording");
+  return {};
+}
+
 Result<int> run_replay(const ReplayOptions& options, const Common& common) {
+  ROSE_CHECK(check_use(options));
+  if (!options.alone.recording.empty()) {
+    AloneOptions alone = options.alone;
+    alone.command = options.places;
+    return replay_recording(std::move(alone), common);
+  }
   if (options.stacks && options.no_stacks) return fail(ErrorKind::usage, "--stacks and --no-stacks do not go together", "stacks are told unless --no-stacks is given");
   const replay::CaseQuery query{options.places, options.config, options.filter, options.exclude};
   ROSE_TRY(const std::optional<double> quarantine, quarantine_option(options));
@@ -274,7 +304,8 @@ Command replay_command() {
   auto options = std::make_shared<ReplayOptions>();
   return {
       .name = "replay",
-      .summary = "Run schedules again and report their replay rates",
+      .summary = "Run schedules again and report their replay rates; or one node alone, from its recording",
+      .synopsis = {"SCHEDULE|FOLDER... [OPTION...]", "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
           "It runs the schedule against the test deployment again and again, and says for each fault how often it was requested and fired, "
           "and how often the bug showed in the runs that could tell.\n\n"
@@ -282,14 +313,25 @@ Command replay_command() {
           "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate that remains.\n\n"
           "Several schedules are a test suite. A folder stands for all schedules in it and below it; each is replayed with the configuration "
           "beside it, or the nearest above it in that folder, when -c names a file without a slash. All are read and checked before the first "
-          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not tell.",
+          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not tell.\n\n"
+          "With --recording it runs a program that is linked with librose-rr alone, perhaps under gdb or valgrind: messages, times, chances and the "
+          "order of locks come from what the node recorded (see rose_rr.h). It needs no privilege and no configuration. The exit code is 0 when "
+          "the recording was replayed to its end, or to where a kill cut it off, however the command then ended; 1 when it went otherwise, "
+          "with the record where it did; 2 when the recording cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
-                   "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap"},
+                   "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap",
+                   "rose replay --recording n1/recording.1.rr -- gdb --args ./server --id 1"},
       .options =
           {
-              {.names = "schedule", .slot = &options->places, .value = "SCHEDULE|FOLDER", .help = "Schedules, and folders that hold some",
-               .required = true, .completes = Completes::file},
+              {.names = "schedule", .slot = &options->places, .value = "SCHEDULE|FOLDER", .help = "Schedules, and folders that hold some; with --recording: the command, after --",
+               .completes = Completes::file},
+              {.names = "--recording", .slot = &options->alone.recording, .value = "FILE",
+               .help = "Replay one node alone from this recording of librose-rr; of a folder, from the newest in it", .completes = Completes::file},
+              {.names = "--node", .slot = &options->alone.node, .value = "NODE", .help = "Of --recording: the recording must be of this node; "
+               "in a folder, the one whose recording is taken", .completes = Completes::node},
+              {.names = "--patience", .slot = &options->alone.patience, .value = "DURATION",
+               .help = "Of --recording: it has diverged when the command is idle for as long and nothing of the recording moves", .otherwise = "10s"},
               {.names = "-c,--config", .slot = &options->config, .value = "FILE",
                .help = "The deployment; without a slash in the name, each schedule of a folder may have its own", .completes = Completes::file},
               {.names = "--filter", .slot = &options->filter, .value = "GLOB",
@@ -319,6 +361,8 @@ Command replay_command() {
               {.names = "--allow-attached", .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
+      .environment = {{"ROSE_RR", "Set for the command: replay:FILE. record:FILE has a program that is linked with librose-rr record itself."},
+                      {"ROSE_RR_WINDOW, ROSE_RR_KEEP", "Read by such a program: the bytes that its window holds (16MiB), how many recordings of a %n in FILE stay (8)."}},
       .files = {{"DIR/report.html", "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing. Of "
                                     "several schedules each has its own, in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },

@@ -2,6 +2,7 @@
 //
 //   fuzz_smoke [TARGET...]           run
 //   fuzz_smoke --seeds FOLDER        write the valid inputs to FOLDER/TARGET/, a start for libFuzzer
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include "jvm/state_layout.h"
 #include "profile/profile.h"
 #include "recipe.h"
+#include "rr/ring.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
@@ -42,6 +44,7 @@ int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
 int fuzz_jvm(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
+int fuzz_rr(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
 int fuzz_unwind(const std::uint8_t* data, std::size_t size);
 int fuzz_worker(const std::uint8_t* data, std::size_t size);
@@ -231,6 +234,32 @@ Seeds worker_seeds() {
   return {rose::engine::to_bytes(begin), rose::engine::to_bytes(made), rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
+// Recordings as the library makes them: half empty, and gone round.
+Seeds rr_seeds() {
+  Seeds seeds;
+  std::string folder = std::filesystem::temp_directory_path() / "rose-fuzz-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) std::abort();
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (const int records : {0, 5, 2000}) {
+    rose::rr::Ring ring;
+    char why[256] = "";
+    if (!ring.create(fd, "r", rose::rr::kLeastRing, "n1", why, sizeof why)) std::abort();
+    for (int i = 0; i < records; ++i) {
+      const std::string data(static_cast<std::size_t>(i % 50), 'x');
+      ring.append(i % 7 == 0 ? rose::rr::Kind::checkpoint : rose::rr::Kind::value, 0, {"key", 3}, {data.data(), data.size()});
+    }
+    std::ifstream file(folder + "/r", std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    for (const char how : {'S', '-'}) seeds.push_back(how + bytes);
+    // Changes are to hit records, not the zeros behind them.
+    if (records < 100) seeds.push_back('S' + bytes.substr(0, 5000));
+    std::filesystem::remove(folder + "/r");
+  }
+  ::close(fd);
+  std::filesystem::remove(folder);
+  return seeds;
+}
+
 constexpr Target kTargets[] = {
     {"code", fuzz_code, code_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
@@ -241,6 +270,7 @@ constexpr Target kTargets[] = {
     {"jvm", fuzz_jvm, jvm_seeds, 6000},
     {"logs", fuzz_logs, logs_seeds, 1500},
     {"profile", fuzz_profile, profile_seeds, 3000},
+    {"rr", fuzz_rr, rr_seeds, 1500},
     {"schedule", fuzz_schedule, schedule_seeds, 1500},
     {"unwind", fuzz_unwind, unwind_seeds, 400},
     {"worker", fuzz_worker, worker_seeds, 4000},

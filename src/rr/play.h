@@ -1,0 +1,76 @@
+// Replaying: hands recorded bytes out in recorded order, holds back calls that come too early, brings messages in, and ends the process
+// when what it does is not what was recorded.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rr/outcome.h"
+#include "rr/reading.h"
+#include "rr/rose_rr.h"
+
+namespace rose::rr {
+
+class Play {
+ public:
+  // Ends the process with status 2 when `path` cannot be replayed.
+  void begin(const char* path, const char* outcome, double patience_s);
+  // False: another process replays already; this one goes on without.
+  [[nodiscard]] bool is_ours() const { return ours_; }
+
+  std::size_t take(Kind kind, std::string_view key, void* data, std::size_t size, std::size_t room, bool sized);
+  void compare(Kind kind, std::string_view key, const void* data, std::size_t size);
+  std::size_t await(std::string_view key);
+  void reproducer(std::string_view key, rose_rr_function function, void* context);
+  bool checkpoint_due(std::string_view key);
+  bool restore(std::string_view key, const void** data, std::size_t* size);
+  void at_end(void (*function)(void*), void* context);
+  void end();        // rose_rr_end()
+  void exiting();    // exit() runs
+  // From a handler of fatal signals: until all is replayed or nothing moves any more.
+  void wait_before_death();
+
+ private:
+  struct Waiter;
+  struct Worker;
+  struct Reproducer;
+  static void* watch(void* self);
+  static void* work(void* worker);
+  void wait_turn(Kind kind, std::string_view key);
+  void advance();
+  void dispatch();
+  void finish();
+  void note_state();
+  [[noreturn]] void refuse(const char* path, const char* why);
+  [[noreturn]] void diverge(const char* expected, const char* got);
+  void expect_text(char* text, std::size_t room) const;
+  bool load(Reading& reading);
+  void claim(const char* outcome);
+  bool start_thread(void* (*run)(void*), void* argument);
+
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t watch_ = PTHREAD_COND_INITIALIZER;
+  Record* records_ = nullptr;
+  std::uint32_t* following_ = nullptr;  // the next record of the same recorded thread; count_: none
+  std::size_t count_ = 0;
+  std::atomic<std::size_t> next_ = 0;
+  bool ended_ = false;          // the recorded process ended on purpose: this one will, too
+  bool must_restore_ = false;
+  bool ours_ = true;
+  bool finishing_ = false, gone_ = false;
+  std::size_t dispatched_ = SIZE_MAX;  // the record that a reproducer was called with last
+  std::uint64_t taker_ = 0;     // the thread that took the last one
+  Waiter* waiters_ = nullptr;
+  Worker* workers_ = nullptr;
+  std::size_t worker_count_ = 0;
+  Reproducer* reproducers_ = nullptr;
+  void (*hook_)(void*) = nullptr;
+  void* hook_context_ = nullptr;
+  Outcome* outcome_ = nullptr;
+  Outcome own_{};
+  double patience_s_ = 10;
+};
+
+}  // namespace rose::rr

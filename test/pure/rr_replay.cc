@@ -1,0 +1,172 @@
+// Programs that record themselves, replayed by the library alone.
+#include <array>
+#include <set>
+
+#include "rr_support.h"
+
+using namespace rose;
+using namespace rose::rr;
+using namespace rose::rr::test;
+
+namespace {
+
+struct Recorded {
+  rose::test::Folder folder;
+  std::string file = folder / "r";
+  Output output;
+  Recorded(const std::vector<std::string>& arguments, std::string_view input = {}, std::vector<std::string> more = {}) {
+    more.push_back("ROSE_RR=record:" + file);
+    output = victim(more, arguments, input);
+  }
+  [[nodiscard]] Output replay(const std::vector<std::string>& arguments, std::vector<std::string> more = {}) const {
+    more.push_back("ROSE_RR=replay:" + file);
+    return victim(more, arguments);
+  }
+};
+
+std::string lines(int count, const std::string& last) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "line number " + std::to_string(i) + "\n";
+  return text + last + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("nothing is asked for: nothing is recorded") {
+  const Output output = victim({}, {"on"});
+  CHECK(output.out == "0\n");
+  CHECK(output.err.empty());
+}
+
+TEST_CASE("the order of threads and their chances come back") {
+  const Recorded made({"order", "4", "300"});
+  REQUIRE(made.output.exit_code == 0);
+  for (int i = 0; i < 3; ++i) {
+    const Output again = made.replay({"order", "4", "300"});
+    CHECK(again.err.empty());
+    CHECK(again.exit_code == 0);
+    CHECK(again.out == made.output.out);
+  }
+}
+
+TEST_CASE("messages from outside are brought in, between the timer's ticks") {
+  const Recorded made({"server"}, lines(200, "quit"));
+  REQUIRE(made.output.exit_code == 0);
+  REQUIRE(made.output.err.empty());
+  for (int i = 0; i < 3; ++i) {
+    const Output again = made.replay({"server"});
+    CHECK(again.err.empty());
+    CHECK(again.exit_code == 0);
+    CHECK(again.out == made.output.out);
+  }
+}
+
+TEST_CASE("what crashed crashes again, at the same place") {
+  const Recorded made({"server"}, lines(50, "boom"));
+  REQUIRE(made.output.exit_code == 128 + 6);
+  for (int i = 0; i < 3; ++i) {
+    const Output again = made.replay({"server"});
+    CHECK(again.err.empty());
+    CHECK(again.exit_code == 128 + 6);
+  }
+}
+
+TEST_CASE("a replay that goes otherwise says where, and ends with 1") {
+  const Recorded made({"differs"});
+  REQUIRE(made.output.out == "done\n");
+  CHECK(made.replay({"differs"}).exit_code == 0);
+  const auto [variant, said] = GENERATE(table<std::string, std::string>({
+      {"size", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got value 'two' of 4 bytes\n"},
+      {"key", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got only calls of 'other'\n"},
+      {"kind", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got lock 'two'\n"},
+      {"exit", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got the process ends itself by exit\n"},
+      {"compare", "rose-rr: diverged at record 3 of 4: expected compare 'small' of 5 bytes, from byte 1 on 65 6c 6c 6f, got compare 'small' of 5 bytes, from byte 1 on 78 6c 6c 6f\n"},
+  }));
+  INFO(variant);
+  const Output again = made.replay({"differs"}, {"VARIANT=" + variant, "ROSE_RR_PATIENCE=1s"});
+  CHECK(again.exit_code == 1);
+  CHECK(again.err == said);
+  const Output hashed = made.replay({"differs"}, {"VARIANT=hash"});
+  CHECK(hashed.exit_code == 1);
+  CHECK(hashed.err.find("rose-rr: diverged at record 4 of 4: expected compare 'large' of 100 bytes with hash ") == 0);
+}
+
+TEST_CASE("a process that does not end by itself is ended when all is replayed") {
+  const Recorded made({"differs"}, {}, {"VARIANT=unfinished"});
+  REQUIRE(made.output.exit_code == 0);
+  // It calls for a record more than there is: it has done all that followed from the last one.
+  const Output again = made.replay({"differs"}, {"VARIANT=more"});
+  CHECK(again.exit_code == 0);
+  CHECK(again.err.empty());
+}
+
+TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
+  const std::vector<std::string> small = {"ROSE_RR_WINDOW=64KiB"};
+  const Recorded made({"window", "20000"}, {}, small);
+  REQUIRE(made.output.exit_code == 0);
+  const Output again = made.replay({"window", "20000"});
+  CHECK(again.err.empty());
+  CHECK(again.exit_code == 0);
+  CHECK(again.out == made.output.out);
+  const Output forgets = made.replay({"window", "20000"}, {"VARIANT=forgets"});
+  CHECK(forgets.exit_code == 1);
+  CHECK(forgets.err.find("rose_rr_restore() must come first") != std::string::npos);
+
+  std::vector<std::string> bare = small;
+  bare.emplace_back("VARIANT=bare");
+  const Recorded without({"window", "20000"}, {}, bare);
+  const Output refused = without.replay({"window", "20000"}, {"VARIANT=bare"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
+}
+
+TEST_CASE("the child of a fork neither records nor replays") {
+  const Recorded made({"forks"});
+  CHECK(made.output.out == "0\n");
+  const Read read(file_of(made.file));
+  REQUIRE(read.records.size() == 3);
+  CHECK(read.records[2].kind == Kind::end);
+  CHECK(read.reading.facts().ended);
+  CHECK(made.replay({"forks"}).out == "0\n");
+}
+
+TEST_CASE("what cannot be recorded is said, and the program runs") {
+  const rose::test::Folder folder;
+  const std::string file = folder / "r";
+  const auto run = [&](const std::string& rr, const std::string& more) { return victim({"ROSE_RR=" + rr, more}, {"on"}); };
+  for (const auto& [rr, more, said] : std::vector<std::array<std::string, 3>>{
+           {"tape:x", "A=", "rose-rr: ROSE_RR='tape:x': expected record:FILE or replay:FILE; nothing is recorded\n"},
+           {"record:" + folder.path + "/none/r", "A=", "none/: No such file or directory; nothing is recorded\n"},
+           {"record:" + file, "ROSE_RR_WINDOW=lots", "rose-rr: ROSE_RR_WINDOW='lots' is no size from 64KiB to 4GiB, such as 16MiB; nothing is recorded\n"},
+           {"record:" + file, "ROSE_RR_KEEP=0", "rose-rr: ROSE_RR_KEEP='0' is no number from 1 on; nothing is recorded\n"},
+           {"record:" + folder.path + "/%n/r", "A=", "%n may stand in the file's name only, not in a folder's; nothing is recorded\n"}}) {
+    const Output output = run(rr, more);
+    CHECK(output.exit_code == 0);
+    CHECK(output.out == "0\n");
+    CHECK(output.err.find(said) != std::string::npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(file));
+  // What is there is not written over.
+  REQUIRE(write_file(file, "precious").has_value());
+  CHECK(run("record:" + file, "A=").err.find("nothing is recorded (with %n in its name") != std::string::npos);
+  CHECK(file_of(file) == "precious");
+}
+
+TEST_CASE("%n numbers the lives of a process, and only the newest stay") {
+  const rose::test::Folder folder;
+  for (int life = 1; life <= 5; ++life) REQUIRE(victim({"ROSE_RR=record:" + folder.path + "/n1.%n.rr", "ROSE_RR_KEEP=3"}, {"on"}).out == "1\n");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path)) names.insert(entry.path().filename());
+  CHECK(names == std::set<std::string>{"n1.3.rr", "n1.4.rr", "n1.5.rr"});
+}
+
+TEST_CASE("a bad recording ends the program before it does anything") {
+  const rose::test::Folder folder;
+  REQUIRE(write_file(folder / "r", "no recording").has_value());
+  const Output output = victim({"ROSE_RR=replay:" + folder.path + "/r"}, {"differs"});
+  CHECK(output.exit_code == 2);
+  CHECK(output.out.empty());
+  CHECK(output.err == "rose-rr: " + folder.path + "/r: it is too short to be a recording\n");
+  CHECK(victim({"ROSE_RR=replay:/dev/null"}, {"differs"}).err == "rose-rr: /dev/null: it is no regular file\n");
+  CHECK(victim({"ROSE_RR=replay:" + folder.path + "/none"}, {"differs"}).exit_code == 2);
+}
