@@ -39,8 +39,25 @@ for file in bash:bash-completion/completions/rose zsh:zsh/vendor-completions/_ro
 done
 grep -q "^## $("$work/tree/usr/bin/rose" --version | cut -d' ' -f2) (" "$work/tree/usr/share/doc/rose/CHANGELOG.md" ||
   fail "CHANGELOG.md does not tell of this version"
+# What programs record themselves with: found, compiled and linked with what pkg-config says.
+if command -v pkg-config >/dev/null && command -v cc >/dev/null; then
+  printf '#include <rose_rr.h>\nint main(void) { int n = 7; rose_rr_record("n", &n, sizeof n); return rose_rr_replaying() ? n - 7 : n == 7 ? 0 : 1; }\n' > "$work/rr.c"
+  flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$work/tree" -name rose-rr.pc)") pkg-config --cflags --libs rose-rr) || fail "pkg-config does not know rose-rr"
+  library=$(dirname "$(find "$work/tree" -name librose-rr.so.0)")
+  # shellcheck disable=SC2086
+  cc -Wall -Wextra -Werror -pedantic -std=c11 "$work/rr.c" $flags -o "$work/rr-shared" || fail "a program cannot be linked with librose-rr.so"
+  cc "$work/rr.c" -I"$work/tree/usr/include" "$library/librose-rr.a" -o "$work/rr-static" || fail "a program cannot be linked with librose-rr.a"
+  for program in rr-shared rr-static; do
+    LD_LIBRARY_PATH=$library "$work/$program" || fail "$program does not run"
+    LD_LIBRARY_PATH=$library ROSE_RR=record:$work/$program.rr "$work/$program" || fail "$program does not record"
+    LD_LIBRARY_PATH=$library "$work/tree/usr/bin/rose" replay --quiet --recording "$work/$program.rr" -- "$work/$program" >/dev/null || fail "$program is not replayed"
+  done
+  ! readelf -d "$library/librose-rr.so.0" | grep -q 'NEEDED.*stdc++' || fail "librose-rr.so needs the C++ runtime"
+else
+  echo "package: pkg-config or cc is missing, librose-rr was not linked"
+fi
 documents=$(find "$work/tree" -type f ! -path '*/man1/*' | wc -l)
-[ "$documents" -le 20 ] || fail "it holds more than what it should: $(find "$work/tree" -type f ! -path '*/man1/*' | head -30)"
+[ "$documents" -le 25 ] || fail "it holds more than what it should: $(find "$work/tree" -type f ! -path '*/man1/*' | head -30)"
 "$work/tree/usr/bin/rose" --version | grep -qE '^rose [0-9]+\.[0-9]+\.[0-9]+$' || fail "its program does not run"
 
 if command -v systemd-analyze >/dev/null; then
