@@ -96,6 +96,7 @@ class Cluster final : public Deployment {
   Result<void> foresee_stops(std::size_t node) override;
   void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
   Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) override;
+  Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside) override;
   Result<void> note(std::string_view key, std::string_view value) override { return identity_.note(key, value); }
   void stop() override;
 
@@ -105,6 +106,7 @@ class Cluster final : public Deployment {
   static std::uint64_t tag(Source source, std::size_t node) { return (std::uint64_t{source} << 32) | node; }
 
   Result<void> make_folders();
+  Result<std::filesystem::path> volume_folder(std::size_t node, const std::filesystem::path& inside);
   Result<void> make_nodes();
   Result<void> check_commands();
   Variables command_variables(const NodeInfo* node) const;
@@ -168,6 +170,7 @@ class Cluster final : public Deployment {
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::filesystem::path> volumes_;  // outer ones first
+  std::vector<std::unique_ptr<Disk>> disks_;    // on some of them
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;

@@ -192,7 +192,7 @@ Result<void> Cluster::check_commands() {
   return {};
 }
 
-Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
+Result<std::filesystem::path> Cluster::volume_folder(std::size_t node, const std::filesystem::path& inside) {
   ROSE_ASSERT(!started_);
   const NodeInfo& info = infos_[node];
   const auto& user = states_[node]->user;
@@ -204,11 +204,29 @@ Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::f
     if (user && ::chown(folder.c_str(), user->uid, user->gid) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", folder.string()), errno);
   }
+  return folder;
+}
+
+Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
+  ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
   if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
   ROSE_CHECK(identity_.note("volume", folder.string()));
   ROSE_CHECK(volume::make(folder, identity_.id()));
   volumes_.push_back(folder);
   return folder;
+}
+
+Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside) {
+  ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
+  for (const auto& disk : disks_)
+    if (disk->folder() == folder) return disk.get();
+  ROSE_CHECK(identity_.note("volume", folder.string()));
+  std::vector<std::string> outside;
+  if (inside.empty()) outside = {"stdout.log", "stderr.log"};
+  volumes_.push_back(folder);  // also what is half made is taken away
+  ROSE_TRY(Disk disk, Disk::make(folder, identity_.id(), outside));
+  disks_.push_back(std::make_unique<Disk>(std::move(disk)));
+  return disks_.back().get();
 }
 
 // --- Commands beside the nodes ---

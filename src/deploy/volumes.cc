@@ -50,16 +50,25 @@ Result<void> make(const std::filesystem::path& folder, const std::string& id) {
   return {};
 }
 
+// Of a Disk (deploy/disk.h): what its loop device is over.
+static bool is_disk_of(const std::string& device, const std::string& id) {
+  if (!device.starts_with("/dev/loop")) return false;
+  std::ifstream file(fmt::format("/sys/block/{}/loop/backing_file", device.substr(5)));
+  std::string backing;
+  return std::getline(file, backing) && backing.find(fmt::format("/.{}.", id)) != std::string::npos;
+}
+
 bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
   std::ifstream file("/proc/self/mountinfo");
   std::string line;
   const std::string point = escaped(folder.string());
   while (std::getline(file, line)) {
-    const auto type = line.find(" - tmpfs ");
+    const auto type = line.find(" - ");
     if (type == std::string::npos) continue;
     const auto before = split(std::string_view(line).substr(0, type), ' ');
     const auto after = split(std::string_view(line).substr(type + 3), ' ');
-    if (before.size() >= 5 && after.size() >= 2 && before[4] == point && after[1] == id) return true;
+    if (before.size() < 5 || after.size() < 2 || before[4] != point) continue;
+    if ((after[0] == "tmpfs" && after[1] == id) || (after[0] == "ext4" && is_disk_of(std::string(after[1]), id))) return true;
   }
   return false;
 }
@@ -110,6 +119,9 @@ Result<void> dissolve(const std::filesystem::path& folder, const std::string& id
     copied = fail(ErrorKind::environment, fmt::format("files at {} could not be put back: {}", folder.string(), output->err.substr(0, output->err.find('\n'))));
   if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 && (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
+  // What stayed outside of a disk (deploy/disk.h) was copied too.
+  if (copied)
+    for (const auto& entry : std::filesystem::directory_iterator(folder, bad)) std::filesystem::remove(entry.path(), bad);
   // What could be copied is worth having, whatever is missing.
   if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
     copied = fail_errno(ErrorKind::environment, fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);

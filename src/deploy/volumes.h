@@ -11,6 +11,7 @@ namespace rose::deploy::volume {
 
 // A tmpfs over an empty folder, with its owner and mode.
 [[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id);
+// It, or a Disk (deploy/disk.h), of this id.
 [[nodiscard]] bool is_mounted(const std::filesystem::path& folder, const std::string& id);
 
 struct Room {

@@ -25,6 +25,7 @@
 #include "inject/clock.h"
 #include "inject/exec_socket.h"
 #include "inject/limits.h"
+#include "inject/power.h"
 #include "inject/log_tail.h"
 #include "inject/methods.h"
 #include "inject/plan.h"
@@ -102,13 +103,15 @@ struct Follow {
   std::atomic<bool> acted{false};    // somebody has carried it out, or does so now
   std::atomic<std::uint64_t> ended_ns{0};
   std::atomic<bool> nobody{false};   // crash, pause: there was no process
-  std::atomic<bool> failed{false};   // a limit: it could not be set, `trouble` says why
+  std::atomic<bool> failed{false};   // a limit, a loss of power: it could not be done, `trouble` says why
+  std::atomic<bool> lost{false};     // a loss of power: it was done, or cannot be
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
   std::vector<pid_t> struck;         // signalled or stopped; these under mutex_
   std::string call;                  // where it fired
   std::string detail;
+  std::string what_was_lost;
   std::string trouble;
 };
 
@@ -154,6 +157,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
+    ROSE_CHECK(power_.prepare(*plan_, deployment));
     ROSE_CHECK(open_exec_socket(deployment.run_dir()));
     begin_clocks();
     armed_ = true;
@@ -301,7 +305,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
-          if (!follow_[i].acted) return false;
+          if (!follow_[i].acted || (loses(i) && !follow_[i].nobody && !follow_[i].lost)) return false;
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
@@ -360,6 +364,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
       follow_[i].acted = true;
       crash_once(i);
     }
+    // Before it may start again.
+    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i)
+      if (loses(i) && state_->state(i) == ROSE_FIRED && node_of(i) == node && !follow_[i].nobody) lose_power(i);
     process_state(node, end.signalled ? "crashed" : "exited", end.pid);
   }
 
@@ -372,6 +379,21 @@ class ScheduleInjector final : public Injector, private FaultActions {
     const auto& chain = plan_->chains[i];
     if (chain.data.kind == ROSE_CHAIN_CRASH) return !chain.call || in_kernel();
     return in_kernel() && chain.data.kind == ROSE_CHAIN_SYSCALL && chain.fault->then_do == schedule::ThenDo::crash;
+  }
+
+  [[nodiscard]] bool loses(std::size_t i) const { return plan_->chains[i].fault->lose != schedule::Loss::nothing; }
+
+  void lose_power(std::size_t i) {
+    if (follow_[i].lost) return;
+    auto lost = power_.lose(*plan_, i, node_of(i));
+    if (!lost) {
+      follow_[i].failed = true;
+      trouble(i, lost.error());
+    } else {
+      const std::lock_guard lock(mutex_);
+      follow_[i].what_was_lost = std::move(*lost);
+    }
+    follow_[i].lost = true;
   }
 
   [[nodiscard]] bool may_pause(std::size_t node) const {
@@ -967,7 +989,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto now_state = state_->state(i);
       schedule::FaultOutcome out;
       out.id = fault.id;
-      out.fired = now_state == ROSE_FIRED && !follow_[i].nobody && !follow_[i].failed;
+      out.fired = now_state == ROSE_FIRED && !follow_[i].nobody && !follow_[i].failed && (!loses(i) || follow_[i].lost);
       out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
       out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state_->lost(i));
       out.seen = state_->seen(i);
@@ -1009,6 +1031,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         // Ordered, and not done.
         if (!methods_.not_thrown(entry).empty()) out.fired = false, out.injected = 0;
       }
+      if (!follow_[i].what_was_lost.empty()) out.detail += fmt::format("; {}", follow_[i].what_was_lost);
       if (!follow_[i].trouble.empty()) out.detail += fmt::format(" ({})", follow_[i].trouble);
       const auto progress = state_->progress(i);
       for (std::uint32_t k = 0; k < chain.data.conditions; ++k) {
@@ -1075,6 +1098,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (follow_[i].nobody) {
       return fmt::format("{} had no living process when its time came", name_of(i));
     }
+    if (state_->state(i) == ROSE_FIRED && loses(i) && !follow_[i].lost) return "the run ended before the disk lost its power";
     if (follow_[i].failed) return fmt::format("its time came, but {}", follow_[i].trouble);
     const auto position = ROSE_POSITION(progress);
     if (position == ROSE_CLOSED) {
@@ -1154,6 +1178,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::optional<std::vector<schedule::FaultOutcome>> final_;
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<Limits> limits_;
+  PowerLosses power_;
   Stacks::Told told_;  // under mutex_
   MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

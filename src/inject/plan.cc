@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "inject/carry_out.h"
 #include "inject/limits.h"
+#include "inject/power.h"
 #include "jvm/node.h"
 #include "symbols/symbols.h"
 
@@ -242,6 +243,9 @@ Result<void> Planner::fault(std::size_t index) {
       case FaultKind::crash:
       case FaultKind::pause:
         ROSE_CHECK(process_fault(fault, chain));
+        for (const std::size_t at : nodes_at(chain.data.node))
+          if (auto can = fault.lose == schedule::Loss::nothing ? Result<void>{} : check_power(plan_.schedule, fault, config_.nodes[at]); !can)
+            return within(fault, std::move(can).error());
         break;
       case FaultKind::partition:
         ROSE_CHECK(partition(fault, index));

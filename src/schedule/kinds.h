@@ -28,7 +28,15 @@ void add_clock(Parts& parts, const Fault& fault);
 // "set the clock of n1 forward by 1h"
 [[nodiscard]] std::string clock_words(const Fault& fault, const std::string& node);
 
-// Of resources.cc: descriptors, memory, cpu, disk-full.
+// Of power.cc: what a crash loses.
+void read_loss(toml::Table& table, Fault& fault);
+void add_loss(Parts& parts, const Fault& fault);
+// " (power goes too: what was not synced is gone)"; "" where nothing is lost
+[[nodiscard]] std::string loss_words(const Fault& fault);
+
+// Of resources.cc: `path`, a folder in the node's own.
+void read_folder(toml::Table& table, Resource& resource);
+// descriptors, memory, cpu, disk-full.
 void read_resource(toml::Table& table, Fault& fault);
 void add_resource(Parts& parts, const Fault& fault);
 // "let no process of n1 have more than 64 descriptors"

@@ -46,6 +46,12 @@ void read_memory(toml::Table& table, std::int64_t& limit) {
 
 }  // namespace
 
+void read_folder(toml::Table& table, Resource& resource) {
+  if (table.string("path", resource.folder) && !stays_inside(resource.folder))
+    table.wrong("path", fmt::format("{} is not a folder in the node's own, such as \"data\"", toml::quoted(resource.folder)),
+                "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder");
+}
+
 void read_resource(toml::Table& table, Fault& fault) {
   Resource& resource = fault.resource;
   switch (fault.kind) {
@@ -63,9 +69,7 @@ void read_resource(toml::Table& table, Fault& fault) {
         table.wrong("share", fmt::format("'{}' is less than the kernel can do, 0.01 to 1024 is accepted", resource.share));
       break;
     default:
-      if (table.string("path", resource.folder) && !stays_inside(resource.folder))
-        table.wrong("path", fmt::format("{} is not a folder in the node's own, such as \"data\"", toml::quoted(resource.folder)),
-                    "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder");
+      read_folder(table, resource);
       break;
   }
 }

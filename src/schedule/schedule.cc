@@ -141,7 +141,7 @@ const std::vector<Owner>& owners() {
       {"result", {FaultKind::syscall}},
       {"effect", {FaultKind::syscall}},
       {"delay", {FaultKind::syscall, network}},
-      {"path", {FaultKind::syscall, disk_full}},
+      {"path", {FaultKind::syscall, disk_full, crash}},
       {"peer", {FaultKind::syscall}},
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},
@@ -152,6 +152,8 @@ const std::vector<Owner>& owners() {
       {"signal", {crash}},
       {"scope", {crash, pause}},
       {"before", {crash, pause}},
+      {"lose", {crash}},
+      {"keep", {crash}},
       {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full, block}},
       {"until", {partition, network, clock, descriptors, memory, cpu, disk_full, block}},
       {"at", {block}},
@@ -437,6 +439,7 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
       else
         fault.signal = *number;
     }
+    read_loss(table, fault);
   } else {
     table.require("duration", "how long the node stands still, such as duration = \"3s\"");
     table.duration("duration", fault.duration_ns, kMs, kDay);

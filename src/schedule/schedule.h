@@ -18,6 +18,7 @@ enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
 enum class ThenDo { nothing, crash };
+enum class Loss { nothing, unsynced, torn, scattered };  // of what was not synced: all, or all but some sectors of each file
 
 // network: what a bad link does to the packets it carries. Shares are 0 for never, 1 for always.
 struct BadLink {
@@ -49,7 +50,7 @@ struct ClockChange {
 struct Resource {
   std::int64_t limit = 0;  // descriptors: open ones of each process; memory: bytes of all together
   double share = 0;        // cpu: of one processor
-  std::string folder;      // disk-full: in the node's folder; "": that one itself
+  std::string folder;      // disk-full, a crash that loses: in the node's folder; "": that one itself
 
   friend bool operator==(const Resource&, const Resource&) = default;
 };
@@ -110,6 +111,8 @@ struct Fault {
   int signal = 9;                           // crash
   std::optional<CallMatch> before;          // crash, pause: acts instead of (crash) or ahead of (pause) that call
   int before_count = 1;
+  Loss lose = Loss::nothing;                // crash: power goes too, for `resource.folder`
+  double keep = 0.5;                        // torn, scattered: the share of each file's unsynced sectors that is there
 
   // what lasts: see lasts()
   std::int64_t duration_ns = 0;             // 0: `until`, or to the end of the run

@@ -122,7 +122,7 @@ std::string process_words(const Fault& fault) {
   if (fault.before)
     text += fmt::format(" {} the {} {}{}", fault.kind == FaultKind::crash ? "instead of" : "just before",
                         ordinal_text(fault.before_count), fault.before->syscall, call_details(*fault.before));
-  return text;
+  return text + loss_words(fault);
 }
 
 // " (TCP port 7000 only)"

@@ -98,6 +98,7 @@ void add_process(Parts& parts, const Fault& fault) {
     if (fault.before_count != 1) before.emplace_back("count", std::to_string(fault.before_count));
     parts.emplace_back("before", inline_table(before));
   }
+  add_loss(parts, fault);
   if (fault.kind == FaultKind::pause) parts.emplace_back("duration", literal(duration_text(fault.duration_ns)));
 }
 

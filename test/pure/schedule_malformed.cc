@@ -74,7 +74,7 @@ node = "n1"
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
-     "before, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
+     "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -100,10 +100,10 @@ signal = "SIGTERM"
     {kCrash + "wen = []\n",
      "6:1: fault: unknown key 'wen'",
      "did you mean 'when'? accepted here: id, kind, node, after, group, when, scope, signal, "
-     "before"},
+     "lose, keep, path, before"},
     {kCrash + "colour = \"red\"\n",
      "6:1: fault: unknown key 'colour'",
-     "accepted here: id, kind, node, after, group, when, scope, signal, before"},
+     "accepted here: id, kind, node, after, group, when, scope, signal, lose, keep, path, before"},
     {kSyscall + "error = \"EIO\"\n",
      "2:1: fault: 'syscall' is missing",
      "the name of the call to change, such as syscall = \"read\""},
@@ -389,6 +389,16 @@ until = [ { elapsed = "1s" } ]
     {kClock + "shift = \"1h\"\npeers = [\"n2\"]\n",
      "7:9: fault.peers: 'peers' belongs to partition and network faults, this is a clock fault",
      ""},
+    {kCrash + "lose = \"all\"\n", "6:8: fault.lose: 'all' is not one of \"unsynced\", \"torn\", \"scattered\"", ""},
+    {kCrash + "lose = \"unsynced\"\nsignal = \"SIGTERM\"\n", "6:8: fault.lose: power does not go by a signal: 'signal' must be left out", ""},
+    {kCrash + "lose = \"unsynced\"\nscope = \"main\"\n", "6:8: fault.lose: power goes for the whole node: 'scope' must be left out", ""},
+    {kCrash + "lose = \"unsynced\"\nkeep = 0.5\n",
+     "7:8: fault.keep: 'keep' goes with lose = \"torn\" or \"scattered\", nothing unsynced is kept here", ""},
+    {kCrash + "lose = \"torn\"\nkeep = 1.0\n", "7:8: fault.keep: '1' is no share of the unsynced sectors between 0 and 1, such as keep = 0.5", ""},
+    {kCrash + "lose = \"torn\"\npath = \"/var\"\n", "7:8: fault.path: '/var' is not a folder in the node's own, such as \"data\"",
+     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kCrash + "path = \"data\"\n", "6:8: fault.path: 'path' of a crash goes with 'lose'",
+     "lose = \"unsynced\" loses what was not synced in that folder"},
     {kLimit + "\"disk-slow\"\n",
      "5:8: fault.kind: 'disk-slow' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", "
      "\"descriptors\", \"memory\", \"cpu\", \"disk-full\", \"block\"", ""},

@@ -315,7 +315,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 20);
+  REQUIRE(read->faults.size() == 21);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -365,6 +365,9 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(held.count == 2);
   CHECK(held.duration_ns == 5 * kSecond);
   CHECK(in_words(held) == "let the thread that is about to make the 2nd fsync of */log.* on n1 wait until n2 has logged \"elected\" (at most 5s)");
+  CHECK(read->find("power-goes")->lose == schedule::Loss::torn);
+  CHECK(read->find("power-goes")->resource.folder == "data");
+  CHECK(read->find("power-goes")->keep == 0.25);
   const Fault& append = *read->find("append-fails");
   CHECK(append.kind == FaultKind::exception);
   CHECK(append.throws == "java.io.IOException");
@@ -509,6 +512,11 @@ TEST_CASE("faults in words") {
         "let the disk of n1 be full until n1 has logged \"gave up\", when the workload begins");
   CHECK(limit("\"disk-full\"\npath = \"data\"\nduration = \"2s\"\n") ==
         "let the disk that holds data of n1 be full for 2s, when the workload begins");
+  CHECK(crash("lose = \"unsynced\"\n") ==
+        "kill n1 (all its processes) (power goes too: what was not synced is gone) when the workload begins");
+  CHECK(crash("lose = \"torn\"\npath = \"data\"\nkeep = 0.25\nbefore = { syscall = \"fsync\" }\n") ==
+        "kill n1 (all its processes) instead of the 1st fsync (power goes too: of what was not synced in data, "
+        "25 % of each file's sectors is there, the first ones)");
   CHECK(in_words(Schedule{}) == "no fault");
 }
 

@@ -1,0 +1,230 @@
+#include "deploy/disk.h"
+
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace rose::deploy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned long kMountFlags = MS_NOSUID | MS_NODEV;
+// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody syncs, and a
+// rename syncs nothing. (Other file systems promise no more.) Dirty pages older than vm.dirty_expire_centisecs are still written.
+constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
+constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
+constexpr std::size_t kSector = 512;
+constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
+constexpr int kLoopAttempts = 64;
+constexpr std::int64_t kMakeTimeout = 60 * kSecond;
+constexpr std::int64_t kCopyTimeout = 600 * kSecond;
+
+// EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
+constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
+constexpr std::uint32_t kNoFlush = 2;
+
+std::string mke2fs() { return ::access("/usr/sbin/mke2fs", X_OK) == 0 ? "/usr/sbin/mke2fs" : "mke2fs"; }
+
+struct LoopDevice {
+  std::string path;
+  Fd fd;  // while it is open, the device stays; later it stays as long as it is mounted
+};
+
+Result<LoopDevice> attach_loop(int image, const std::string& id) {
+  const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  if (!control) return fail_errno(ErrorKind::environment, "cannot open /dev/loop-control", errno);
+  int problem = EBUSY;
+  for (int attempt = 0; attempt < kLoopAttempts; ++attempt) {
+    const int number = ::ioctl(control.get(), LOOP_CTL_GET_FREE);
+    if (number < 0) return fail_errno(ErrorKind::environment, "there is no free loop device", errno);
+    LoopDevice device{fmt::format("/dev/loop{}", number), {}};
+    device.fd = Fd(::open(device.path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!device.fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", device.path), errno);
+    loop_config config{};
+    config.fd = static_cast<__u32>(image);
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+    id.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
+    if (::ioctl(device.fd.get(), LOOP_CONFIGURE, &config) == 0) return device;
+    problem = errno;
+    if (problem != EBUSY) break;  // another took it meanwhile
+  }
+  return fail_errno(ErrorKind::environment, "cannot set up a loop device", problem);
+}
+
+struct FileState {
+  std::uint64_t size = 0;
+  std::int64_t written_ns = 0;
+};
+
+// The regular files, by their path in the folder.
+std::map<std::string, FileState> files_of(const fs::path& folder) {
+  std::map<std::string, FileState> all;
+  std::error_code bad;
+  for (fs::recursive_directory_iterator at(folder, bad), end; !bad && at != end; at.increment(bad)) {
+    struct stat info {};
+    if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    all.emplace(at->path().lexically_relative(folder).string(),
+                FileState{static_cast<std::uint64_t>(info.st_size), info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec});
+  }
+  return all;
+}
+
+std::size_t read_at(int fd, std::uint64_t offset, char* into) {
+  std::size_t done = 0;
+  while (done < kSector) {
+    const ssize_t n = ::pread(fd, into + done, kSector - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+// Some of the sectors in which `whole` differs from what is on the disk. True when there were any to write.
+bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
+  const Fd from(::open(whole.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd to(::open(on_disk.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info {};
+  if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
+  const std::uint64_t size = std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn);
+  std::vector<std::uint64_t> differ;
+  char written[kSector], there[kSector];
+  for (std::uint64_t at = 0; at < size; at += kSector) {
+    const std::size_t n = read_at(from.get(), at, written);
+    if (read_at(to.get(), at, there) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
+  }
+  const double share = torn.share;
+  const auto kept = [&](std::size_t count) { return static_cast<std::size_t>(std::floor(static_cast<double>(count) * share)); };
+  bool any = false;
+  for (std::size_t i = 0; i < differ.size(); ++i) {
+    const bool keep = torn.in_order ? i < kept(differ.size()) : kept(i + 1) > kept(i);
+    if (!keep) continue;
+    const std::size_t n = read_at(from.get(), differ[i], written);
+    any = ::pwrite(to.get(), written, n, static_cast<off_t>(differ[i])) == static_cast<ssize_t>(n) || any;
+  }
+  return any;
+}
+
+}  // namespace
+
+Result<void> Disk::check() {
+  const std::string hint = "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package e2fsprogs), are needed";
+  if (::access("/dev/loop-control", R_OK | W_OK) != 0) return fail(ErrorKind::environment, fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
+  if (const auto made = run_command({mke2fs(), "-V"}, {}, kMakeTimeout); !made || made->exit_code != 0)
+    return fail(ErrorKind::environment, "mke2fs cannot be run", hint);
+  return {};
+}
+
+Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside) {
+  static std::atomic<unsigned> made{0};
+  Disk disk;
+  disk.folder_ = folder;
+  disk.id_ = id;
+  struct stat was {};
+  if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+  // By this name dissolve() knows the disk again, also when it is gone.
+  const fs::path file = folder.parent_path() / fmt::format(".{}.{}.disk", id, made++);
+  disk.image_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", file.string()), errno);
+  Result<void> formatted;
+  if (::ftruncate(disk.image_.get(), kImageBytes) != 0) {
+    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot give {} its size", file.string()), errno);
+  } else {
+    const auto output = run_command({mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
+                                     fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid), file.string()},
+                                    {}, kMakeTimeout);
+    if (!output) formatted = Unexpected(output.error());
+    else if (output->exit_code != 0)
+      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}", output->err.substr(0, output->err.find('\n'))));
+  }
+  if (::unlink(file.c_str()) != 0 && formatted) formatted = fail_errno(ErrorKind::environment, fmt::format("cannot remove {}", file.string()), errno);
+  if (!formatted) return Unexpected(std::move(formatted).error());
+  for (const std::string& name : outside) {
+    Fd fd(::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd || ::fchown(fd.get(), was.st_uid, was.st_gid) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (folder / name).string()), errno);
+    disk.outside_.push_back({name, std::move(fd)});
+  }
+  ROSE_CHECK(disk.mount());
+  std::error_code absent;
+  fs::remove(folder / "lost+found", absent);
+  if (::chmod(folder.c_str(), was.st_mode & 07777) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot set the mode of {}", folder.string()), errno);
+  const Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!top || ::syncfs(top.get()) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder.string()), errno);
+  return disk;
+}
+
+Result<void> Disk::mount() const {
+  ROSE_TRY(const LoopDevice device, attach_loop(image_.get(), id_));
+  if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kMountFlags, kMountOptions) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()), errno);
+  for (const Outside& one : outside_) {
+    const fs::path at = folder_ / one.name;
+    const Fd made(::open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!made || ::mount(fmt::format("/proc/self/fd/{}", one.fd.get()).c_str(), at.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot keep {} as it is", at.string()), errno);
+  }
+  return {};
+}
+
+Result<PowerLoss> Disk::lose(const Torn& torn) const {
+  const Fd top(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder_.string()), errno);
+  auto before = files_of(folder_);
+  for (const Outside& one : outside_) before.erase(one.name);
+  const fs::path whole = folder_.parent_path() / fmt::format(".{}.whole", id_);
+  std::error_code ignored;
+  fs::remove_all(whole, ignored);
+  if (torn.share > 0) {
+    const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder_.string(), whole.string()}, {}, kCopyTimeout);
+    if (!output || output->exit_code != 0) {
+      fs::remove_all(whole, ignored);
+      return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", folder_.string(),
+                                                      output ? output->err.substr(0, output->err.find('\n')) : output.error().message));
+    }
+  }
+  std::uint32_t how = kNoFlush;
+  if (::ioctl(top.get(), kShutdown, &how) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder_.string()), errno);
+  if (::umount2(folder_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder_.string()), errno);
+  // On another device: to the kernel, the old one is in use as long as somebody has a file of it open.
+  ROSE_CHECK(mount());
+
+  PowerLoss loss;
+  for (const auto& [name, state] : before) {
+    if (torn.share > 0 && tear(whole / name, folder_ / name, torn)) ++loss.torn;
+    struct stat info {};
+    if (::lstat((folder_ / name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      ++loss.gone;
+      loss.bytes += state.size;
+    } else if (static_cast<std::uint64_t>(info.st_size) < state.size) {
+      ++loss.shorter;
+      loss.bytes += state.size - static_cast<std::uint64_t>(info.st_size);
+    } else if (info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec != state.written_ns) {
+      ++loss.older;
+    }
+  }
+  fs::remove_all(whole, ignored);
+  const Fd again(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (torn.share > 0 && again) (void)::syncfs(again.get());  // what is torn stays so
+  return loss;
+}
+
+}  // namespace rose::deploy

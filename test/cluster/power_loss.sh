@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# A crash in which the power goes: what was synced is there, what was not is gone or torn as asked, outputs stay, a real database that
+# syncs loses nothing and one that does not does; nothing is left after the end, Ctrl-C, and kill -9 with `rose heal`.
+. "$(dirname "$0")/common.bash"
+[ -e /dev/loop-control ] || skip "this machine has no loop devices"
+cd "$work"
+
+# --- to the sector, for a node's whole folder and for a folder in it
+cat > node.py <<'PY'
+import os, time
+first = not os.path.exists("synced")
+def write(name, data, sync, offset=None):
+    f = os.open(name, os.O_CREAT | os.O_WRONLY, 0o644)
+    os.pwrite(f, data, os.fstat(f).st_size if offset is None else offset)
+    if sync: os.fsync(f)
+    os.close(f)
+if first:
+    write("inplace", b"o" * 4096, True)
+    write("grown", b"o" * 4096, True)
+    write("synced", b"s" * 5000, True)
+    write("inplace", b"n" * 4096, False, 0)
+    write("grown", b"n" * 8192, False)
+    write("unsynced", b"u" * 4096, False)
+    print("written", flush=True)
+else:
+    for name in ("inplace", "grown", "synced", "unsynced"):
+        data = open(name, "rb").read() if os.path.exists(name) else b""
+        print(name, len(data), "".join(sorted(set(map(chr, data)))), "".join(chr(data[i]) for i in range(0, len(data), 512)), flush=True)
+    print("told", flush=True)
+time.sleep(600)
+PY
+cat > workload.sh <<'SH'
+#!/bin/sh
+for i in $(seq 300); do grep -q told n1/stdout.log && break; sleep 0.1; done
+SH
+chmod +x workload.sh
+# run LOSE IN_FOLDER USER: one run; what the node says of its files is in n1.out. The second fault waits for a line of the node's output
+# that must not be seen again with the disk.
+run() {
+  cat > rose.toml <<TOML
+name = "power"
+[[node]]
+name    = "n1"
+command = ["/usr/bin/python3", "-c", "import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())"]
+restart = { delay = "10ms", max = 1 }
+$3
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["grep", "-q", "told", "n1/stdout.log"]
+TOML
+  cat > schedule.toml <<TOML
+version = 1
+[[fault]]
+id = "power"
+kind = "crash"
+node = "n1"
+lose = "$1"
+$(test -z "$2" || echo "path = \"$2\"")
+when = [ { log = "written" } ]
+[[fault]]
+id = "again"
+kind = "crash"
+node = "n1"
+after = ["power"]
+when = [ { state = "started" }, { log = "written" } ]
+TOML
+  rm -rf report
+  expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --keep --report report
+  says out "'again' did not fire: condition 2 of 2"
+  cp report/runs/run-0001/n1/stdout.log n1.out
+}
+file() { grep -qE -- "^$1\$" n1.out || { fail "$lose: no '$1' in what the node found:"; cat n1.out >&2; }; }
+
+lose=unsynced
+run unsynced "" ""
+says out 'SIGKILL to 1 process of n1; of its files, .*(1 gone|shorter)'
+[ "$(head -1 n1.out)" = written ] || fail "the node's output was lost with its disk"
+file 'synced 5000 s s+'
+file 'inplace 4096 o o+'
+file 'grown 4096 o o+'
+file 'unsynced 0  ?'
+cmp <(head -c 5000 /dev/zero | tr '\0' s) report/runs/run-0001/n1/synced || fail "plain files were not put back"
+lose=torn
+run torn data 'user = "nobody"'
+says out '2 torn'
+file 'synced 5000 s s+'
+file 'inplace 4096 no n{4}o{4}'
+file 'grown [0-9]+ no o{8}n{8}.*'
+file 'unsynced 0  ?'
+[ "$(stat -c %U report/runs/run-0001/n1/data/synced)" = nobody ] || fail "not the node's own file"
+lose=scattered
+run scattered data ""
+file 'inplace 4096 no (on){4}'
+nothing_left "after runs"
+
+# --- what cannot be is refused before anything runs
+cat > refused.toml <<'TOML'
+version = 1
+[[fault]]
+id = "power"
+kind = "crash"
+node = "n1"
+lose = "unsynced"
+[[fault]]
+id = "full"
+kind = "disk-full"
+node = "n1"
+path = "data"
+TOML
+expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
+says err "fault 'power': its folder is on the disk of fault 'full' too"
+
+# --- SQLite commits by removing its journal, and only with synchronous=extra does it sync the folder after that: with "full", its
+# default, power that goes right after the acknowledgement takes the last commit back
+cat > db.py <<'PY'
+import os, sqlite3, sys, time
+db = sqlite3.connect("data/db", isolation_level=None)
+db.execute("pragma synchronous=" + sys.argv[1])
+db.execute("create table if not exists t (n integer primary key)")
+said = open("stdout.log").read().count("acknowledged")
+if said:
+    ok = db.execute("pragma integrity_check").fetchone()[0]
+    rows = db.execute("select count(*) from t").fetchone()[0]
+    os.write(1, f"{'lost' if rows < said or ok != 'ok' else 'whole'} {rows} of {said} {ok}\ntold\n".encode())
+    time.sleep(600)
+for n in range(1, 10**6):
+    db.execute("insert into t values (?)", (n,))
+    os.write(1, f"acknowledged {n}\n".encode())
+    time.sleep(0.001)
+PY
+cat > db-schedule.toml <<'TOML'
+version = 1
+[[fault]]
+id = "power"
+kind = "crash"
+node = "n1"
+lose = "unsynced"
+path = "data"
+when = [ { syscall = "unlink", path = "*/db-journal", result = "ok", count = 10 }, { syscall = "write", path = "*/stdout.log" } ]
+TOML
+# sqlite MODE OPTION...
+sqlite() {
+  local mode=$1
+  shift
+  cat > db.toml <<TOML
+name = "sqlite"
+[[node]]
+name    = "n1"
+command = ["/usr/bin/python3", "$work/db.py", "$mode"]
+restart = { delay = "10ms", max = 1 }
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["grep", "-qE", "^lost|malformed|DatabaseError", "n1/stdout.log", "n1/stderr.log"]
+TOML
+  expect 0 "$rose" replay db-schedule.toml -c db.toml "$@"
+}
+sqlite full --runs 3
+sqlite off --runs 2
+sqlite extra --runs 3 --expect fixed
+
+# --- Redis, as the example has it
+if command -v redis-server >/dev/null; then
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.toml" --runs 2
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/mended.toml" --runs 2 --expect fixed
+fi
+
+# --- killed or interrupted in the midst: the files are there, and the disk is gone
+cat > workload.sh <<'SH'
+#!/bin/sh
+printf 'run=%s\n' "$PWD" > began.new
+mv began.new began
+sleep 600
+SH
+sed -i 's/written/never/' schedule.toml
+begun() {
+  rm -rf report
+  "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &
+  pid=$!
+  until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
+  until_true 60 test -s report/runs/run-0001/n1/data/unsynced
+  . ./report/runs/run-0001/began
+}
+disks() { grep -F " $run/" /proc/self/mountinfo || true; }
+begun
+[ -n "$(disks)" ] || fail "there is no disk: the test tests nothing"
+kill -9 $pid
+wait $pid 2>/dev/null || true
+expect 0 "$rose" heal
+[ -z "$(disks)" ] || fail "left after heal: $(disks)"
+[ "$(stat -c %s "$run/n1/data/unsynced")" = 4096 ] || fail "the node's files were lost"
+begun
+kill -INT $pid
+wait $pid 2>/dev/null || true
+[ -z "$(disks)" ] || fail "left after Ctrl-C: $(disks)"
+nothing_left "at the end"
