@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/log_evidence.h"
 #include "cli/page.h"
+#include "deploy/disk.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
 #include "engine/ahead.h"
@@ -391,6 +392,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_CHECK(need_root("diagnose"));
     ROSE_CHECK(need_process_ids("diagnose"));
   }
+  inputs.power = deploy::Disk::check().has_value();
   ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(cancel::install());
   export_own_name();

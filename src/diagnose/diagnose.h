@@ -48,6 +48,7 @@ struct Inputs {
   const config::Config* config = nullptr;               // nodes and [diagnose]
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
+  bool power = false;                                   // where the runs are made, nodes' disks can lose their power
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
   std::vector<Said> said;                               // these three come from logs: from_logs.h
   std::vector<Observable> log_observables;

@@ -1,7 +1,8 @@
-// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a link
-// that lost packets or held them up, a cut that healed when something happened, whoever had a role.
+// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a crash with
+// which the power went, a link that lost packets or held them up, a cut that healed when something happened, whoever had a role.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <set>
 
 #include "base/text.h"
@@ -18,6 +19,7 @@ constexpr std::int64_t kHealsWith = kSecond;           // what happens so shortl
 constexpr std::size_t kComeAndGo = 3;                  // silences of one pair at one time: a bad link, not a cut
 constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;    // less makes no silence, more is a cut
 constexpr std::int64_t kPartBytes = 512;               // of a write that is done in part
+constexpr std::size_t kMostPowerContexts = 4;          // after which one node's power is cut
 constexpr std::size_t kMostRoles = 2;                  // functions that may say who has a role, for one fault
 
 class Rare {
@@ -34,6 +36,7 @@ class Rare {
       if (c.kind == FaultKind::syscall && c.count == 1 && strict_resource_error(c.fault.error)) forever(c);
       if (c.kind == FaultKind::partition) healed_by(c);
       if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
+      if (c.kind == FaultKind::crash) power_of(c);
     }
     bad_links();
     return std::move(tries_);
@@ -200,6 +203,27 @@ class Rare {
       propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
               fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why), {{"role", event.condition.function}});
       if (++roles >= kMostRoles) return;
+    }
+  }
+
+  // All of a node that dies at once may have died with its machine, and then what was not synced is gone: as it was seen, or after
+  // what the node did last.
+  void power_of(const Candidate& c) {
+    const auto& nodes = world_.config->nodes;
+    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
+    if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all || node == nodes.end() || node->attach) return;
+    Fault fault = c.fault;
+    fault.after.clear();
+    fault.lose = schedule::Loss::unsynced;
+    fault.when = when_seen(c);
+    propose({fault}, 1, kShareShape * c.weight, fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
+    const auto number = world_.node_numbers.find(c.node);
+    if (!world_.contexts || number == world_.node_numbers.end()) return;
+    double share = kShareRare;
+    for (const ContextEvent& event : world_.contexts->before(number->second, INT64_MIN, c.first_ts, kMostPowerContexts)) {
+      fault.when = {event.condition};
+      propose({fault}, 2, share * c.weight, fmt::format("with its machine, so that what was not synced is gone, after {}: {}", context_words(event.condition), c.why));
+      share *= kNextStep;
     }
   }
 

@@ -246,6 +246,44 @@ TEST_CASE("level 2: frequent calls are no context") {
   }
 }
 
+TEST_CASE("a crash that shows nothing unless its machine lost power: as it was seen, or after what the node did last") {
+  const std::vector<Act> acts{calls(2, "n1", "rename", "/run/n1/log.1"), calls(5, "n1", "unlink", "/run/n1/log.0"), enters(6, "n1", "serve")};
+  for (const bool after_last : {false, true}) {
+    const auto config = two_levels();
+    Play play(acts, [&](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->lose == schedule::Loss::unsynced && (!after_last || hits[0].act == 1);
+    });
+    Inputs inputs = inputs_of(config, {crash_dump(acts, 5.5)});
+    inputs.power = true;
+    const auto d = diagnose::diagnose(inputs, play, {});
+    REQUIRE(d);
+    CHECK(d->target_reached);
+    REQUIRE(d->found);
+    const Fault* fault = fault_of(*d->found, FaultKind::crash, "n1");
+    REQUIRE(fault != nullptr);
+    CHECK(fault->lose == schedule::Loss::unsynced);
+    if (after_last) CHECK(functions_of(*fault).back() == "unlink");
+    CHECK(schedule::parse_schedule(schedule::to_toml(*d->found), "s.toml"));
+  }
+}
+
+TEST_CASE("power is cut only where disks can lose it, and only of nodes that did not end themselves") {
+  const std::vector<Act> acts{calls(5, "n1", "unlink", "/run/n1/log.0")};
+  for (const bool able : {false, true}) {
+    const auto config = two_levels();
+    Dump dump;
+    record(dump, acts, 5.5);
+    dump.crashed(5.5, "n1", able ? SIGSEGV : SIGKILL);
+    dump.ends(30);
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.power = able;
+    Play play(acts, [&](const std::vector<Hit>&, int) { return false; });
+    REQUIRE(diagnose::diagnose(inputs, play, {}));
+    for (const Schedule& schedule : play.made)
+      for (const Fault& fault : schedule.faults) CHECK(fault.lose == schedule::Loss::nothing);
+  }
+}
+
 TEST_CASE("level 2: the role is played by another node") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "becomeLeader"), enters(8, "n1", "sendSnapshot")};
