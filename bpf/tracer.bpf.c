@@ -9,5 +9,6 @@
 #include "tracer/network.h"
 #include "tracer/processes.h"
 #include "tracer/records.h"
+#include "tracer/values.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

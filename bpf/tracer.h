@@ -52,6 +52,9 @@ enum rose_kind {
 /* Equal events of a storm, told by a record of their own: its last time, process and thread are in the head. */
 enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
 
+/* What was asked for at a place of the code; never an event of the window. */
+enum { ROSE_VALUE = 17 /* struct rose_value */ };
+
 struct rose_head {
 	rose_u32 size; /* of the record, pieces included */
 	rose_u16 kind;
@@ -154,6 +157,53 @@ struct rose_entered {
 ROSE_SIZE(struct rose_entered, 32);
 /* As `function`: a method of a JVM, whose name follows as a piece. `link` 1: its entries are no longer told. */
 #define ROSE_NAMED 0xffffffffu
+
+/* ---- values that are asked for: where each is, is data ---- */
+
+enum {
+	ROSE_CHAIN_STEPS = 8,
+	ROSE_TEXT_BYTES = 64,	/* of a text, as much is told */
+	ROSE_MOST_FETCHES = 1024,
+	ROSE_FETCHES_AT_ONCE = 16, /* at one place */
+	ROSE_NO_REGISTER = 0xff,
+};
+
+/* A register (by the psABI's DWARF number) and the first offset added to it; then, `reads` times, the word that stands there and
+ * the next offset. All sums are modulo 2^64. */
+struct rose_chain {
+	rose_u64 offsets[ROSE_CHAIN_STEPS];
+	rose_u8 base;  /* ROSE_NO_REGISTER: the first offset alone */
+	rose_u8 reads; /* less than ROSE_CHAIN_STEPS */
+	rose_u8 pad[6];
+};
+ROSE_SIZE(struct rose_chain, 72);
+
+enum rose_fetch_kind {
+	ROSE_FETCH_WORD = 1,    /* what the chain comes to */
+	ROSE_FETCH_MEMORY = 2,  /* `size` bytes there */
+	ROSE_FETCH_TEXT = 3,    /* the text there, up to its NUL */
+	ROSE_FETCH_COUNTED = 4, /* the text there, as long as `length` comes to */
+};
+struct rose_fetch {
+	struct rose_chain at;
+	struct rose_chain length;
+	rose_u8 kind;
+	rose_u8 size; /* 1, 2, 4 or 8 */
+	rose_u8 pad[6];
+};
+ROSE_SIZE(struct rose_fetch, 152);
+
+struct rose_value {
+	struct rose_head head;
+	rose_u32 fetch;
+	rose_u8 unreadable; /* what it leads to is not in memory */
+	rose_u8 length;     /* of the text */
+	rose_u8 pad[2];
+	rose_u64 word;      /* of a counted text its whole length */
+	rose_u8 text[ROSE_TEXT_BYTES];
+};
+ROSE_SIZE(struct rose_value, 104);
+/* The cookie of a place: its number, then the first of its fetches from bit 16 on, and how many from bit 32 on. */
 
 enum rose_process_flag {
 	ROSE_MAIN = 1,

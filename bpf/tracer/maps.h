@@ -122,6 +122,21 @@ struct {
 	__type(value, __u64);
 } rose_entries SEC(".maps");
 
+/* Values that are asked for; and how often each of their places was come by, [place * (nodes + 1) + node]. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_fetch);
+} rose_fetches SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rose_comings SEC(".maps");
+
 /* Expected failures by call << 16 | errno. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);

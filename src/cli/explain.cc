@@ -15,6 +15,7 @@
 #include "cli/page.h"
 #include "inject/injector.h"
 #include "logs/reader.h"
+#include "replay/ask.h"
 #include "replay/contrast.h"
 #include "replay/log_times.h"
 #include "replay/watchable.h"
@@ -35,6 +36,7 @@ struct ExplainOptions {
   std::optional<int> runs;
   std::optional<int> jobs;
   std::string report;
+  std::vector<std::string> ask;
   bool keep = false;
   bool allow_attached = false;
 };
@@ -156,6 +158,18 @@ void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explai
   input.story = std::move(run.result);
 }
 
+// What of the values was not recorded.
+void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
+  for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
+    if (!run.seen.places[i].let_go) continue;
+    for (const replay::Asked::Meaning& meaning : asked.meanings[i])
+      input.limits.push_back(fmt::format("values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
+                                         asked.questions[meaning.question].text));
+  }
+  if (run.seen.left_out > 0)
+    input.limits.push_back(fmt::format("of values that came very often, those of each node's first and last {} are compared", observe::kMostValues / 2));
+}
+
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
   for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
   if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
@@ -201,6 +215,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (report.schedule.faults.empty()) return fail(ErrorKind::input, fmt::format("{}: it has no fault to explain", options.schedule));
   const int jobs = options.jobs.value_or(config.diagnose.jobs);
   ROSE_CHECK(replay::check_jobs(config, jobs));
+  ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
   ROSE_CHECK(need_root("explain"));
   ROSE_CHECK(need_process_ids("explain"));
   ROSE_CHECK(check_output("-o", options.out));
@@ -222,6 +237,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   run_options.profile = &watchable.functions;
   run_options.allow_attached = options.allow_attached;
   run_options.stacks = true;
+  run_options.asked = asked.places.empty() ? nullptr : &asked;
   run_options.tracer_ready = [&](observe::Tracer&, const std::filesystem::path& run_dir) { logs.began(run_dir); };
   run_options.look = [&](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.ended(run_dir, result.number); };
 
@@ -230,6 +246,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   explain::Input input;
   input.schedule = report.schedule;
   input.unseen = watchable.unseen;
+  for (const replay::Asked::Question& one : asked.questions) input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
   bool told = false;
   int shown = 0;
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
@@ -238,6 +255,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
     log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
                               what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, contrast_options.wanted));
+    tell_busy(run, asked, input);
     take_run(std::move(run), what, logs, input, told);
   };
   ROSE_TRY(const replay::Contrast made, replay::contrast(watchable.config, report.schedule, contrast_options, store, each));
@@ -298,7 +316,8 @@ Command explain_command() {
           "Functions are those that `functions` and `sources` of the configuration name; where it names none, all of the node's own program that "
           "its debug information knows. The exit code is 0 when something was told, 1 when the bug did not show, 4 when nothing was found or "
           "it could not tell.",
-      .examples = {"rose explain schedule.toml -c rose.toml", "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why"},
+      .examples = {"rose explain schedule.toml -c rose.toml", "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
+                   "rose explain schedule.toml -c rose.toml --ask 'store(length)' 'write_epoch:return' 'store.c:71:end'"},
       .options =
           {
               {.names = "schedule", .slot = &options->schedule, .value = "SCHEDULE", .help = "A schedule that reproduces the bug", .required = true,
@@ -310,6 +329,9 @@ Command explain_command() {
                .otherwise = std::to_string(kWantedRuns), .range = {{2, 100}}},
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side", .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},
+              {.names = "--ask", .slot = &options->ask, .value = "QUERY",
+               .help = "Also record this value in all runs, and tell how failing and sound ones differ in it: " + std::string(symbols::kQueryForms) +
+                       ". Types, names and members need debug information (-g); without any, f(arg1) and f:return are raw integers"},
               {.names = "--report", .slot = &options->report, .value = "DIR",
                .help = "Write the record of all runs, their traces, the explanation and report.html to this folder", .completes = Completes::folder},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},

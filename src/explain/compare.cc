@@ -209,13 +209,15 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
 
-  Noise steps, successions;
+  // Values apart: many that vary must not make what the program does look like chance.
+  Noise steps, successions, values;
   for (const Key key : keys) {
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
     if (d.noise > 0) {
-      (succession ? successions : steps).add(groups, key);
-      if (!succession) ++out.noisy;
+      const bool value = kinds[d.kind].what == StepKind::value;
+      (succession ? successions : value ? values : steps).add(groups, key);
+      if (!succession && !value) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
@@ -226,13 +228,19 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
-  const auto has_clean = [&](bool succession) {
+  const double of_values = values.chance(groups.failing.size(), groups.sound.size());
+  const auto is_value = [&](const Difference& d) { return kinds[d.kind].what == StepKind::value; };
+  const auto has_clean = [&](bool succession, bool value) {
     return std::any_of(out.differences.begin(), out.differences.end(),
-                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession; });
+                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && is_value(d) == value; });
   };
-  const bool believed = out.chance <= kMostChance && has_clean(false);
-  const bool believed_successions = of_successions <= kMostChance && has_clean(true);
-  std::erase_if(out.differences, [&](const Difference& d) { return d.next == kNoKind ? !believed : !believed_successions || !d.clean; });
+  const bool believed = out.chance <= kMostChance && has_clean(false, false);
+  const bool believed_values = of_values <= kMostChance && has_clean(false, true);
+  const bool believed_successions = of_successions <= kMostChance && has_clean(true, false);
+  std::erase_if(out.differences, [&](const Difference& d) {
+    if (d.next != kNoKind) return !believed_successions || !d.clean;
+    return is_value(d) ? !believed_values : !believed;
+  });
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
     if (a.weight != b.weight) return a.weight > b.weight;
     return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);

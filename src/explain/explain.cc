@@ -81,6 +81,8 @@ Explanation explain(Input& input) {
       case Group::near: ++out.near; break;
     }
   }
+  const ValueSorts sorts(input.runs, input.questions.size());
+  add_values(input.runs, input.questions, sorts, input.kinds);
   const bool merged = merge_nodes(input.runs, input.kinds);
   align(input.runs, input.kinds);
   const Comparison comparison = compare(input.runs, input.kinds);
@@ -88,6 +90,7 @@ Explanation explain(Input& input) {
   out.differences = told(input, comparison);
   out.suspects = suspects_of(input, comparison);
   const Run& story = input.runs[input.story_run];
+  out.values = value_tables(input.runs, input.questions, sorts, input.kinds, comparison, story, merged);
   const auto faults = fired(story);
   if (!faults.empty()) out.fault = faults.front()->id;
   for (const schedule::FaultOutcome* outcome : faults) {

@@ -9,6 +9,7 @@
 
 #include "explain/compare.h"
 #include "explain/runs.h"
+#include "explain/values.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -68,6 +69,7 @@ struct Input {
   std::string run_dir;                       // where that run was, to shorten its paths
   std::string oracle_said;                   // its last lines in that run
   std::string workload_ended;
+  std::vector<Question> questions;           // that the runs were asked
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty
   std::vector<std::string> unseen;           // why functions of nodes can't be seen, and what to do
   std::vector<std::string> limits;           // what else is not known
@@ -86,6 +88,7 @@ struct Explanation {
   std::vector<Suspect> suspects;             // best first
   std::vector<Told> differences;             // heaviest first
   std::vector<StoryLine> story;
+  std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<std::string> limits;           // what could not be told, and why
   std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
   double chance = 1;

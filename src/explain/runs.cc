@@ -23,6 +23,7 @@ std::string_view letter(StepKind kind) {
     case StepKind::message: return "m";
     case StepKind::process: return "p";
     case StepKind::silence: return "s";
+    case StepKind::value: return "v";
   }
   return "?";
 }
@@ -84,6 +85,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   run.group = group;
   run.number = result.number;
   run.faults = result.faults;
+  run.values = result.values;
   run.zero_ns = trace.meta.workload_ts;
   if (run.zero_ns == 0) run.zero_ns = trace.events.empty() ? trace.meta.begin_ns : trace.events.front().ts_ns;
   const std::map<std::string, std::string> nodes = trace::nodes_by_address(trace.meta);
@@ -188,7 +190,7 @@ std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const std
     if (step.ts_ns > run.cut_ns) break;
     const Kind& kind = kinds[step.kind];
     const std::size_t nth = ++counts[step.kind];
-    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.unsure) continue;
+    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || kind.unsure) continue;
     if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
     out.push_back({step.kind, nth, 0});
   }

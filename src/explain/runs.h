@@ -33,15 +33,16 @@ struct LogLine {
   std::string place;        // "n1/stderr.log:17"
 };
 
-enum class StepKind { function, failed_call, call, message, process, silence };
+enum class StepKind { function, failed_call, call, message, process, silence, value };
 
 // Equal for steps of different runs that are the same for our purpose.
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;      // "": whichever
-  std::string function;  // function: its name
+  std::string function;  // function: its name; value: of the one it was seen in, where that is known
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;  // message: its template
+  std::uint32_t question = 0; // value: which was asked
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
 };
 
@@ -64,7 +65,7 @@ struct Step {
   std::uint32_t kind = 0;
   std::uint32_t in = kNoKind;   // the function that this thread entered last
   std::int32_t pid = 0, tid = 0;
-  std::uint32_t source = 0;     // index of the event in the trace, or of the line
+  std::uint32_t source = 0;     // index of the event in the trace, of the line, or of the value
 };
 
 struct Run {
@@ -76,6 +77,7 @@ struct Run {
   bool found_cut = true;        // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
   std::vector<Step> steps;      // by time
+  std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
   bool cut_short = false;       // there were more than kMostSteps
 };
 

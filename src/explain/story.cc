@@ -78,6 +78,7 @@ class Teller {
 
   [[nodiscard]] std::string evidence_of(const Step& step) const {
     if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
+    if (input_.kinds[step.kind].what == StepKind::value) return fmt::format("thread {}", step.tid);
     return fmt::format("event {}", step.source + 1);
   }
 
@@ -97,6 +98,7 @@ class Teller {
     const Kind& kind = input_.kinds[step.kind];
     if (!kind.node.empty()) return kind.node;
     if (kind.what == StepKind::message) return input_.lines[step.source].node;
+    if (kind.what == StepKind::value) return run_.values[step.source].node;
     return std::string(input_.story.trace.str(input_.story.trace.events[step.source].node));
   }
 
@@ -131,7 +133,7 @@ class Teller {
       std::size_t count = 0;
       std::set<std::uint32_t> seen;
       for (const Step& step : run_.steps) {
-        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns) continue;
+        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what == StepKind::value) continue;
         if (!seen.insert(step.kind).second) continue;
         if (++count > kNextSteps) break;
         if (difference(step) != nullptr) continue;  // told as such

@@ -200,6 +200,9 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     if (kind.what == StepKind::function) {
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
+    } else if (kind.what == StepKind::value) {
+      if (!kind.function.empty())
+        out[kind.function].add(&Evidence::difference, weight, kind.node, fmt::format("{}{} after the fault in {}", d->missing ? "no longer: " : "", kind.words, runs));
     } else if (d->in != kNoKind) {
       const Kind& in = input.kinds[d->in];
       out[in.function].add(&Evidence::around, weight * kInside, in.node,

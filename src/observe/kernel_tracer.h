@@ -28,6 +28,7 @@
 #include "observe/storms.h"
 #include "observe/targets.h"
 #include "observe/tracer.h"
+#include "observe/value_watch.h"
 #include "observe/waits.h"
 #include "observe/window.h"
 #include "skel/tracer.skel.h"
@@ -59,6 +60,7 @@ class KernelTracer final : public Tracer {
   TracerStats stats() override;
   kernel::Capabilities still_needed() override;
   void leave_out(pid_t pid) override;
+  SeenValues take_values() override;
   std::vector<ProcessEnd> take_ends() override;
   int ends_fd() const override { return ends_fd_.get(); }
 
@@ -130,6 +132,7 @@ class KernelTracer final : public Tracer {
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
+  ValueWatch values_;  // guarded by mutex_ once the reader runs
   std::vector<kernel::FunctionLink> method_links_;
   std::set<std::string> hot_methods_;  // that were told
   FunctionWatch functions_;  // last: its thread tells us of what it let go of

@@ -161,6 +161,8 @@ Result<void> KernelTracer::load() {
   bpf_map__set_max_entries(maps.rose_stats, nodes);
   bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
   bpf_map__set_max_entries(maps.rose_entries, entries);
+  bpf_map__set_max_entries(maps.rose_fetches, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.fetches())));
+  bpf_map__set_max_entries(maps.rose_comings, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.counters())));
   // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_pending, maps.rose_services})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
@@ -172,6 +174,8 @@ Result<void> KernelTracer::load() {
   bpf_program__set_autoload(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
   bpf_program__set_autoload(progs.rose_method, !options_.method_agents.empty());
   if (!options_.method_agents.empty()) kernel::prepare_uprobe(progs.rose_method);
+  bpf_program__set_autoload(progs.rose_value, !values_.empty());
+  if (!values_.empty()) kernel::prepare_uprobe(progs.rose_value);
   bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
   bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
   if (functions_.size() != 0) {
@@ -239,6 +243,10 @@ Result<void> KernelTracer::attach() {
     ROSE_TRY(auto link, kernel::attach_functions(progs.rose_method, agent, {{.offset = stub.front().offset, .cookie = 0}}));
     method_links_.push_back(std::move(link));
   }
+  {
+    const std::lock_guard lock(mutex_);
+    ROSE_CHECK(values_.attach(progs.rose_value, bpf_map__fd(skeleton_->maps.rose_fetches), bpf_map__fd(skeleton_->maps.rose_comings)));
+  }
   return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
                            bpf_map__fd(skeleton_->maps.rose_entries),
                            [this](std::uint32_t function, std::uint32_t node) { note_let_go(function, node); });
@@ -283,6 +291,7 @@ Result<void> KernelTracer::begin() {
                                          {CAP_PERFMON, "to attach them to system calls and functions"},
                                          {CAP_NET_ADMIN, "to see packets arrive"}}));
   ROSE_CHECK(functions_.find(targets_, options_));
+  ROSE_CHECK(values_.prepare(options_.values, targets_.size(), options_.values_share));
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -310,6 +319,7 @@ void KernelTracer::stop() {
     reader_.join();
   }
   functions_.stop();
+  values_.stop();
   method_links_.clear();
   network_.detach();
   links_.clear();

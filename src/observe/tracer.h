@@ -17,6 +17,7 @@
 #include "kernel/noise.h"
 #include "kernel/privilege.h"
 #include "profile/profile.h"
+#include "symbols/values.h"
 #include "trace/dump.h"
 #include "trace/event.h"
 
@@ -44,6 +45,13 @@ struct Target {
   std::vector<ProfiledFunction> profiled;
 };
 
+// A place of a file's code, and what is read there whenever a thread of a target comes by.
+struct ValuePlace {
+  std::filesystem::path binary;
+  std::uint64_t offset = 0;  // in the file
+  std::vector<symbols::Fetch> fetches;
+};
+
 struct TracerOptions {
   std::uint64_t window = 1'000'000;                // events
   std::uint64_t memory = std::uint64_t{64} << 20;  // bytes, kernel buffers and paths included
@@ -55,9 +63,31 @@ struct TracerOptions {
   double hot_function_rate = 0;                    // recording: a function entered so often a second is let go of; 0: only all together count
   double function_share = 0.01;                    // recording: of one CPU, that all functions together may cost
   std::vector<std::filesystem::path> method_agents; // files of the agent for JVMs (room jvm): the entries that they tell are recorded
+  std::vector<ValuePlace> values;                  // recorded beside the window: see take_values()
+  double values_share = 0.05;                      // of one CPU, that all of their places together may cost
   std::string host_node;                           // Meta.node
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
+
+struct SeenValue {
+  std::uint32_t place = 0, fetch = 0;  // of TracerOptions::values, and of the place
+  std::uint32_t node = 0;              // of the targets
+  std::int32_t pid = 0, tid = 0;
+  std::int64_t ts_ns = 0;              // monotonic; all that is read at one place at one time has the same
+  bool unreadable = false;             // a pointer on the way led to what is not in memory
+  std::uint64_t bits = 0;
+  std::string text;
+};
+struct SeenValues {
+  std::vector<SeenValue> values;       // as they came
+  struct Place {
+    std::uint64_t comings = 0;         // of threads of targets, while it was watched
+    bool let_go = false;               // at times it was too busy to be watched
+  };
+  std::vector<Place> places;
+  std::uint64_t left_out = 0;          // more than are kept: of each place and node the first and the last are
+};
+inline constexpr std::size_t kMostValues = 4000;  // of one fetch on one node: the first half, and the last
 
 // What a dump that was written holds.
 struct DumpTotals {
@@ -103,6 +133,9 @@ class Tracer {
                                               const std::function<void(trace::Meta&)>& amend = {});
   // A process of rose's own, with what it starts, is no target's, even inside a target's cgroup.
   virtual void leave_out(pid_t pid) = 0;
+
+  // The values so far, all that were seen before the call included.
+  [[nodiscard]] virtual SeenValues take_values() = 0;
 
   // Such ends since last asked, told within a fraction of a second; of a flood, the first few hundred.
   [[nodiscard]] virtual std::vector<ProcessEnd> take_ends() = 0;

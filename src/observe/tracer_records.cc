@@ -45,6 +45,7 @@ void KernelTracer::run() {
       const std::lock_guard lock(mutex_);
       more = take_some(4096) == 4096;
       tend_storms(false);
+      values_.look(monotonic_ns());
     }
     take_missed();
     if (places_.changed()) network_.follow();
@@ -67,6 +68,13 @@ void KernelTracer::take(std::span<const std::byte> record) {
   if (record.size() >= sizeof cgroup) {
     std::memcpy(&cgroup, record.data(), sizeof cgroup);
     if (cgroup.head.kind == ROSE_CGROUP) return places_.note(cgroup);
+  }
+  if (rose_value value; record.size() >= sizeof value) {
+    std::memcpy(&value, record.data(), sizeof value);
+    if (value.head.kind == ROSE_VALUE) {
+      if (!values_.take(value)) ++unreadable_;
+      return;
+    }
   }
   if (!decode(record, decoded_) || decoded_.node >= targets_.size()) {
     ++unreadable_;
@@ -212,6 +220,12 @@ void KernelTracer::drain(std::uint64_t up_to) {
   while (ring_.consumed() < up_to && monotonic_ns() < limit) {
     if (take_some(SIZE_MAX) == 0) ::usleep(50);
   }
+}
+
+SeenValues KernelTracer::take_values() {
+  const std::lock_guard lock(mutex_);
+  drain(ring_.produced());
+  return values_.seen();
 }
 
 // The dump says where its entries of a function end.

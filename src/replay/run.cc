@@ -186,7 +186,9 @@ class OneRun {
     if (options_.trace) {
       observe::TracerOptions tracer = options_.tracer;
       ROSE_CHECK(watch_methods(tracer));
+      if (options_.asked != nullptr) tracer.values = options_.asked->places;
       const std::vector<observe::Target> targets = targets_of(config_, *deployment_, options_.profile);
+      for (const observe::Target& target : targets) traced_.push_back(target.node);
       ROSE_TRY(tracer_, observe::Tracer::start(tracer, targets));
       observers_.connect(tracer_.get());
     }
@@ -350,6 +352,10 @@ class OneRun {
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
     read_methods();
+    if (options_.asked == nullptr) return;
+    run_.seen = tracer_->take_values();
+    run_.result.values = told(*options_.asked, run_.seen, traced_, wall_offset_);
+    run_.seen.values.clear();
   }
 
   void finish() {
@@ -381,6 +387,7 @@ class OneRun {
   Observers observers_;
   std::unique_ptr<jvm::Session> jvms_;
   std::vector<std::string> watched_;  // nodes whose methods are
+  std::vector<std::string> traced_;   // the tracer's targets
   std::unique_ptr<inject::Injector> injector_;
   std::unique_ptr<observe::Tracer> tracer_;
   std::unique_ptr<deploy::Deployment> deployment_;

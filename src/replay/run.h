@@ -12,6 +12,7 @@
 #include "jvm/code_book.h"
 #include "observe/tracer.h"
 #include "profile/profile.h"
+#include "replay/ask.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -24,6 +25,7 @@ struct RunOptions {
   bool allow_attached = false;                 // faults on `attach` nodes are allowed
   bool stacks = false;                         // of the threads that faults hit
   observe::TracerOptions tracer;
+  const Asked* asked = nullptr;                // what is read in the nodes' programs: the result's values
   jvm::CodeBook* code_book = nullptr;          // learns where the watched methods of JVMs call
   const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
   bool cut_short_is_result = false;            // a cancelled run is an inconclusive one, with its trace (trace -c)
@@ -41,6 +43,7 @@ struct RunOptions {
 struct Run {
   schedule::RunResult result;
   profile::RunCounts counts;            // with tracer.count_syscalls
+  observe::SeenValues seen;             // with options.asked: how often, and what was left out; the values are the result's
   bool completed = false;               // it came as far as the oracle; if not, result.reason says why
   deploy::CommandResult workload;       // reported, never judged
   std::optional<deploy::CommandResult> incident;

@@ -25,6 +25,24 @@ Json arrived_json(const Explanation::StackOf& one) {
           {"incomplete", one.stack.incomplete}};
 }
 
+Json counts_json(const std::vector<explain::ValueCount>& counts) {
+  Json out = Json::array();
+  for (const explain::ValueCount& count : counts)
+    out.push_back({{"value", count.value}, {"runs", count.runs}, {"times", count.times}, {"before", count.before}});
+  return out;
+}
+
+Json value_json(const explain::ValueTable& table) {
+  Json out = {{"query", table.query}, {"node", table.node}, {"failing", counts_json(table.failing)}, {"sound", counts_json(table.sound)},
+              {"near", counts_json(table.near)}, {"score", table.score}, {"differs", table.differs}, {"function", table.function}, {"type", table.type},
+              {"unlisted", table.unlisted}, {"only_bug", table.only_bug}, {"not_told", table.refused}, {"remarks", table.remarks}};
+  if (table.first)
+    out["first"] = {{"node", table.first->node}, {"thread", table.first->tid}, {"elapsed", static_cast<double>(table.first->at_ns) / 1e9}, {"value", table.first->value}};
+  else
+    out["first"] = Json();
+  return out;
+}
+
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   return fmt::format("{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} with the fault but "
@@ -54,7 +72,36 @@ std::string frame_text(const schedule::Frame& frame) {
   return out;
 }
 
+std::string value_text(const explain::ValueTable& table) {
+  std::string out = fmt::format("  {:.2f}  {}{}{}\n", table.score, printable(table.query), table.type.empty() ? "" : ": " + printable(table.type),
+                                table.node.empty() ? "" : " on " + printable(table.node));
+  if (table.refused.empty())
+    out += fmt::format("           failing: {}\n           sound:   {}\n", printable(value_counts(table.failing)), printable(value_counts(table.sound)));
+  out += fmt::format("           {}\n", printable(value_verdict(table)));
+  return out;
+}
+
 }  // namespace
+
+std::string value_counts(const std::vector<explain::ValueCount>& counts) {
+  std::string out;
+  for (const explain::ValueCount& count : counts) {
+    out += (out.empty() ? "" : ", ") + count.value;
+    if (count.times > 1 || count.times == 0) out += fmt::format(" x{}", count.times);
+    if (count.before > 0) out += fmt::format(" ({})", count.before);
+  }
+  return out.empty() ? "never seen" : out;
+}
+
+std::string value_verdict(const explain::ValueTable& table) {
+  if (!table.refused.empty()) return "not told: " + table.refused;
+  std::string out = table.differs.empty() ? "does not tell them apart" : table.differs;
+  if (table.only_bug) out += ", only when the bug shows";
+  if (table.first) out += fmt::format("; first {} at {} on {}, thread {}", table.first->value, moment_text(table.first->at_ns), table.first->node, table.first->tid);
+  if (table.unlisted > 0) out += fmt::format("; {} further values", table.unlisted);
+  for (const std::string& remark : table.remarks) out += "; " + remark;
+  return out;
+}
 
 std::string explanation_json(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
@@ -73,6 +120,8 @@ std::string explanation_json(const ExplanationReport& r) {
   for (const explain::Told& d : e.differences)
     differences.push_back({{"node", d.node}, {"what", d.words}, {"missing", d.missing}, {"failing", d.failing}, {"sound", d.sound}, {"near", d.near},
                            {"only_bug", d.only_bug}, {"weight", d.weight}});
+  Json values = Json::array();
+  for (const explain::ValueTable& table : e.values) values.push_back(value_json(table));
   const Json json = {{"verdict", explain::verdict_name(e.verdict)},
                      {"fault", e.fault},
                      {"stacks", std::move(stacks)},
@@ -87,6 +136,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"runs", {{"made", r.runs}, {"reproduced", r.reproduced}, {"not_reproduced", r.missed}, {"inconclusive", r.inconclusive},
                                {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}}},
                      {"chance", e.chance},
+                     {"values", std::move(values)},
                      {"explanation", r.written}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -108,6 +158,10 @@ std::string explanation_text(const ExplanationReport& r) {
                          s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why));
     }
     if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
+  }
+  if (!e.values.empty()) {
+    out += "\nwhat was asked for (values after the fault; before it, in brackets)\n";
+    for (const explain::ValueTable& table : e.values) out += value_text(table);
   }
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
@@ -145,6 +199,14 @@ std::string explanation_markdown(const ExplanationReport& r) {
       const explain::Suspect& s = e.suspects[i];
       out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(source_place(s.file, s.line)), s.score, md(s.why));
     }
+    out += "\n";
+  }
+  if (!e.values.empty()) {
+    out += "## What was asked for\n\nValues from the fault on, in all runs of each side; in brackets, before it. The score is that of suspects.\n\n"
+           "| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
+    for (const explain::ValueTable& table : e.values)
+      out += fmt::format("| {}{} | {} | {} | {} | {:.2f} | {} |\n", md(table.query), table.type.empty() ? "" : ": " + md(table.type), md(table.node),
+                         md(value_counts(table.failing)), md(value_counts(table.sound)), table.score, md(value_verdict(table)));
     out += "\n";
   }
   if (!e.story.empty()) {

@@ -20,6 +20,11 @@ struct ExplanationReport {
   double seconds = 0;
 };
 
+// Of one side: "-1, 0 x12 (40)".
+[[nodiscard]] std::string value_counts(const std::vector<explain::ValueCount>& counts);
+// What differs, and when first; or why nothing is told.
+[[nodiscard]] std::string value_verdict(const explain::ValueTable& table);
+
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);

@@ -66,6 +66,18 @@ std::string story_section(const ExplanationReport& r) {
   return out + "</tbody></table></div>\n</section>\n";
 }
 
+std::string values_section(const Explanation& e) {
+  if (e.values.empty()) return {};
+  std::string out = "<section>\n<h2>What was asked for</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each side; in brackets, before it. The "
+                    "score is that of suspects.</p>\n<div class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>sound</th>"
+                    "<th class=\"n\">score</th><th>what differs</th></tr></thead><tbody>\n";
+  for (const explain::ValueTable& table : e.values)
+    out += fmt::format("<tr><td><code>{}</code>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n", cell(table.query),
+                       table.type.empty() ? "" : ": " + cell(table.type), cell(table.node), cell(value_counts(table.failing)), cell(value_counts(table.sound)), table.score,
+                       cell(value_verdict(table)));
+  return out + "</tbody></table></div>\n</section>\n";
+}
+
 std::string differences_section(const Explanation& e) {
   if (e.differences.empty()) return {};
   std::string out = "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked by Ochiai's coefficient, less what "
@@ -99,7 +111,7 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
   if (!e.symptom.empty()) body += fmt::format("<h3>What is wrong then</h3>\n<p>{}</p>\n", cell(e.symptom));
   body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") + fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") + "</div>\n</section>\n";
-  body += suspects_section(e) + story_section(r) + stacks_section(e);
+  body += suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
   body += differences_section(e);
   if (!e.limits.empty()) {

@@ -73,6 +73,19 @@ struct OrderOutcome {
   std::string why_not;     // when it did not come: what it waited for
 };
 
+// What was asked for at a place of the code, as it was seen there.
+struct Value {
+  std::int64_t ts_ns = 0;      // wall clock, by the trace's
+  std::string node;
+  std::uint32_t question = 0;  // which was asked
+  int pid = 0, tid = 0;
+  std::string text;            // "-1", "\"abc\"", "LEADER"
+  bool is_number = false;
+  bool is_pointer = false;     // an address, which differs from run to run
+  bool is_named = false;       // one of few: an enumeration's, a bool
+  double number = 0;           // with is_number
+};
+
 // The oracle's word, before faults are considered.
 enum class OracleAnswer { hit, miss, unknown };
 
@@ -84,6 +97,7 @@ struct RunResult {
   std::vector<OrderOutcome> order;   // as in the schedule's `order`
   std::string order_broken;          // a sentence: what came too early; "": nothing did
   trace::Trace trace;
+  std::vector<Value> values;         // that were asked for, by time
   std::int64_t workload_end_ns = 0;  // since the workload began; 0: not known
   std::int64_t oracle_ns = 0;        // when the oracle found the bug, since the workload began; 0: it did not
   double seconds = 0;

@@ -171,6 +171,21 @@ class CodeFile::Reader {
     return sorted(std::move(found), silent, leaders, function->address);
   }
 
+  Result<Exits> exits(std::uint64_t address) const {
+    const RawSymbol* function = at(address);
+    if (function == nullptr) return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
+    Exits exits;
+    // GCC keeps what is rarely executed elsewhere: f.cold
+    const std::string cold = function->linkage_name + ".cold";
+    std::vector<const RawSymbol*> parts{function};
+    for (const RawSymbol& symbol : symbols_)
+      if (symbol.linkage_name.starts_with(cold) && (symbol.linkage_name.size() == cold.size() || symbol.linkage_name[cold.size()] == '.'))
+        parts.push_back(&symbol);
+    for (const RawSymbol* part : parts) ROSE_CHECK(exits_of(*part, exits));
+    std::sort(exits.returns.begin(), exits.returns.end());
+    return exits;
+  }
+
  private:
   struct Span {
     std::uint64_t begin = 0, end = 0;
@@ -193,6 +208,37 @@ class CodeFile::Reader {
       if (best == nullptr || size_of(symbol) > size_of(*best)) best = &symbol;
     }
     return best;
+  }
+
+  Result<void> exits_of(const RawSymbol& part, Exits& exits) const {
+    const std::uint64_t size = size_of(part);
+    const std::vector<std::uint8_t> code = file_.code(part.address, size);
+    if (code.empty()) return fail(ErrorKind::input, fmt::format("the code of '{}' in '{}' cannot be read", demangle(part.linkage_name), path_.native()));
+    const Span own{part.address, part.address + size};
+    std::uint64_t end = part.address;
+    decoder_.decode(code, part.address, [&](const Instruction& one) {
+      end = one.next;
+      if (one.flow == Instruction::Flow::ret && one.probed) exits.returns.push_back(part.offset + (one.address - part.address));
+      const bool jumps = one.flow == Instruction::Flow::jump || one.flow == Instruction::Flow::branch;
+      if (!jumps || (one.target ? own.has(*one.target) : one.flow == Instruction::Flow::branch || (!one.slot && !one.tail))) return true;
+      // From one part of the function into another: no way out.
+      if (one.target && same_function(*one.target, part)) return true;
+      const std::string to = callee(one).name;
+      if (std::find(exits.jumps.begin(), exits.jumps.end(), to) == exits.jumps.end()) exits.jumps.push_back(to);
+      return true;
+    });
+    exits.whole = exits.whole && end == part.address + code.size();
+    return {};
+  }
+
+  // Does the target lie in the function that `part` is (a part of), or in a part of it?
+  bool same_function(std::uint64_t target, const RawSymbol& part) const {
+    auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target, [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
+    if (symbol == symbols_.begin()) return false;
+    --symbol;
+    const auto whole = [](const std::string& name) { return std::string_view(name).substr(0, name.find(".cold")); };
+    if (whole(symbol->linkage_name) != whole(part.linkage_name)) return false;
+    return symbol->address != target || symbol->linkage_name.find(".cold") != std::string::npos;
   }
 
   // Of a function in assembly none is told: it ends where the next one begins.
@@ -381,5 +427,6 @@ Result<CodeFile> CodeFile::open(const std::filesystem::path& binary) {
 }
 
 Result<std::vector<Place>> CodeFile::places(std::string_view function) const { return reader_->places(function); }
+Result<Exits> CodeFile::exits(std::uint64_t address) const { return reader_->exits(address); }
 
 }  // namespace rose::symbols

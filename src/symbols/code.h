@@ -28,6 +28,13 @@ struct Place {
   bool loop = false;         // some jump leads back over it: one call of the function may come by very often
 };
 
+// The ways out of a function, besides exceptions.
+struct Exits {
+  std::vector<std::uint64_t> returns;  // file offsets of its return instructions, those of the parts that were split off included
+  std::vector<std::string> jumps;      // functions that it ends by jumping to: what those return, it returns
+  bool whole = true;                   // all of its code could be read
+};
+
 class CodeFile {
  public:
   // ErrorKind::input: as list_functions().
@@ -41,6 +48,9 @@ class CodeFile {
   // lead to, and all the rest; each sort by offset. Not its entry. Not for several threads at a time.
   // ErrorKind::input: no such function, or its code can't be read.
   [[nodiscard]] Result<std::vector<Place>> places(std::string_view function) const;
+
+  // Of the function that begins at an address of the file. ErrorKind::input: none does, or its code can't be read.
+  [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
 
  private:
   class Reader;

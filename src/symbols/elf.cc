@@ -194,27 +194,6 @@ class SourceWalk {
   std::uint64_t seen_ = 0;
 };
 
-// libdw 0.188 reads strings without looking for the end of their section: a damaged file without a
-// final zero byte would lead it past its memory.
-bool strings_end(Elf* elf) {
-  std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return false;
-  Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(elf, section)) != nullptr) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
-    const char* name = elf_strptr(elf, names, header.sh_name);
-    if (name == nullptr) continue;
-    const std::string_view text = name;
-    if (text != ".debug_str" && text != ".debug_line_str" && text != ".zdebug_str" && text != ".debug_str.dwo") continue;
-    if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;
-    if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;
-  }
-  return true;
-}
-
 // `without_go`: Go's own table has told those already.
 void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
   if (!strings_end(elf)) return;
@@ -237,6 +216,27 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
 }
 
 }  // namespace
+
+// libdw 0.188 reads strings without looking for the end of their section: a damaged file without a
+// final zero byte would lead it past its memory.
+bool strings_end(Elf* elf) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  Elf_Scn* section = nullptr;
+  while ((section = elf_nextscn(elf, section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    if (name == nullptr) continue;
+    const std::string_view text = name;
+    if (text != ".debug_str" && text != ".debug_line_str" && text != ".zdebug_str" && text != ".debug_str.dwo") continue;
+    if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;
+    if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;
+  }
+  return true;
+}
 
 void ElfFile::ElfEnd::operator()(Elf* elf) const { elf_end(elf); }
 

@@ -54,6 +54,16 @@ class ElfFile {
   // Bytes of code at an address; fewer, or none, where the file ends before.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
+  // Of Go, as its table of functions tells.
+  [[nodiscard]] bool is_go() const { return !go_.empty(); }
+
+  // Where in the file the code at an address stands; nullopt: it is no code.
+  [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
+
+  // For libdw: the file, and its debug file (nullptr: none), for as long as this lives.
+  [[nodiscard]] Elf* handle() const { return elf_.get(); }
+  [[nodiscard]] Elf* debug_handle() const { return debug_.get(); }
+
   // The separate debug file in use; "" none.
   [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }
 
@@ -71,7 +81,6 @@ class ElfFile {
   void read_go_table();
   [[nodiscard]] std::uint64_t go_text(const GoHeader& header, std::uint64_t table) const;
   [[nodiscard]] std::uint64_t stack_check(std::uint64_t offset) const;
-  [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
   Fd fd_;
   Fd debug_fd_;
@@ -83,6 +92,9 @@ class ElfFile {
   std::vector<Segment> segments_;
   std::vector<GoFunction> go_;
 };
+
+// Whether libdw may read this file's strings: it looks for their ends without looking for the end of their section.
+[[nodiscard]] bool strings_end(Elf* elf);
 
 // Where a file's debug file may be, best first; `link` from .gnu_debuglink, may be "".
 [[nodiscard]] std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,

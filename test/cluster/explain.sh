@@ -11,7 +11,7 @@ for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case 
 
 # A crash between two writes of `checkpoint`, which no sound run ends in.
 cd "$work/planted/crash-between-writes"
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/why.md" --report "$work/report" --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
 json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True
@@ -23,6 +23,11 @@ json_is 'all(set(s) >= {"fault", "node", "thread", "frames"} for s in j["stacks"
 json_is 'any(f["function"] == "checkpoint" and f["line"] > 0 for f in j["stacks"][0]["frames"])' True
 json_is 'j["suspects"][0]["function"], j["suspects"][0]["line"] > 0' "('checkpoint', True)"
 json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
+json_is '[(v["query"], v["node"]) for v in j["values"]]' "[('put:return', 'shelf'), ('answer(arg1)', 'shelf')]"
+json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j["values"])' True
+json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' True
+json_is 'all(v["failing"] and v["sound"] for v in j["values"])' True
+grep -q '^## What was asked for' "$work/why.md" || fail "explanation.md does not tell the values"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
 grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
 cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"
@@ -62,8 +67,10 @@ says err "no-such-file.toml"
 printf 'version = 1\nname = "empty"\n' > "$work/empty.toml"
 expect 2 "$rose" explain "$work/empty.toml" -c rose.toml
 expect 2 "$rose" explain schedule.toml -c rose.toml --runs 0
-expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint(arg1)'
-says err "--ask"
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'chekpoint(arg1)'
+says err "checkpoint"
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'
+says err "f:return"
 
 # Interrupted within a run, it leaves nothing.
 "$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <set>
@@ -11,10 +12,13 @@
 #include "base/fd.h"
 #include "symbols/code.h"
 #include "symbols/symbols.h"
+#include "symbols/values.h"
 
 using namespace rose::symbols;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 2 * kMostQueryBytes));
+  if (const auto query = parse_query(text); query && query->name.empty() != (query->kind == Query::Kind::result)) std::abort();
   const rose::Fd file(::memfd_create("rose-fuzz", MFD_CLOEXEC));
   if (!file) std::abort();
   for (std::size_t done = 0; done < size;) {
@@ -35,6 +39,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::set<std::uint64_t> offsets;
     for (const Place& place : *places)
       if (place.offset == 0 || place.offset > size || !offsets.insert(place.offset).second) std::abort();
+  }
+  auto values = ValueFile::open(path);
+  if (!values) std::abort();
+  looked_at = 0;
+  for (const Function& function : *functions) {
+    if (++looked_at > 10) break;
+    for (const char* what : {"(arg1)", "(arg2->next)", ":return"}) {
+      const auto query = parse_query(function.linkage_name + what);
+      if (!query) continue;
+      const auto answer = values->answer(*query);
+      if (!answer) continue;
+      for (const Site& site : answer->sites)
+        if (site.offset >= size || site.fetch.at.offsets.empty() || site.fetch.at.offsets.size() > kMostReads + 1) std::abort();
+    }
   }
   return 0;
 }

@@ -88,6 +88,8 @@ Seeds code_seeds() {
     seeds.push_back(slurp(std::filesystem::path(ROSE_PROGRAMS_DIR) / name));
     if (seeds.back().empty()) std::abort();
   }
+  // What is asked of such a program.
+  for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size", "src/store.c:123:this->total"}) seeds.emplace_back(query);
   return seeds;
 }
 

@@ -1,0 +1,137 @@
+/* Values that somebody asked for at a place of a program's code: registers and memory, read as rose_fetches says. Nothing is changed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_TRACER_VALUES_H
+#define ROSE_TRACER_VALUES_H
+
+#include "tracer/maps.h"
+
+static __always_inline __u64 register_of(const struct pt_regs *regs, __u32 number)
+{
+	switch (number) {
+	case 0: return BPF_CORE_READ(regs, ax);
+	case 1: return BPF_CORE_READ(regs, dx);
+	case 2: return BPF_CORE_READ(regs, cx);
+	case 3: return BPF_CORE_READ(regs, bx);
+	case 4: return BPF_CORE_READ(regs, si);
+	case 5: return BPF_CORE_READ(regs, di);
+	case 6: return BPF_CORE_READ(regs, bp);
+	case 7: return BPF_CORE_READ(regs, sp);
+	case 8: return BPF_CORE_READ(regs, r8);
+	case 9: return BPF_CORE_READ(regs, r9);
+	case 10: return BPF_CORE_READ(regs, r10);
+	case 11: return BPF_CORE_READ(regs, r11);
+	case 12: return BPF_CORE_READ(regs, r12);
+	case 13: return BPF_CORE_READ(regs, r13);
+	case 14: return BPF_CORE_READ(regs, r14);
+	case 15: return BPF_CORE_READ(regs, r15);
+	case 16: return BPF_CORE_READ(regs, ip);
+	}
+	return 0;
+}
+
+/* False: a pointer on the way leads to what is not in memory. */
+static __always_inline bool follow_chain(const struct pt_regs *regs, const struct rose_chain *chain, __u64 *out)
+{
+	__u64 at = register_of(regs, chain->base) + chain->offsets[0];
+
+	for (int i = 1; i < ROSE_CHAIN_STEPS; i++) {
+		if (i > chain->reads)
+			break;
+		if (bpf_probe_read_user(&at, sizeof(at), (void *)at))
+			return false;
+		at += chain->offsets[i];
+	}
+	*out = at;
+	return true;
+}
+
+static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_fetch *fetch, struct rose_value *value)
+{
+	__u64 at, length = 0;
+	long n;
+
+	if (!follow_chain(regs, &fetch->at, &at))
+		return -1;
+	switch (fetch->kind) {
+	case ROSE_FETCH_WORD:
+		value->word = at;
+		return 0;
+	case ROSE_FETCH_MEMORY:
+		switch (fetch->size) {
+		case 1: return bpf_probe_read_user(&value->word, 1, (void *)at);
+		case 2: return bpf_probe_read_user(&value->word, 2, (void *)at);
+		case 4: return bpf_probe_read_user(&value->word, 4, (void *)at);
+		case 8: return bpf_probe_read_user(&value->word, 8, (void *)at);
+		}
+		return -1;
+	case ROSE_FETCH_TEXT:
+		n = bpf_probe_read_user_str(value->text, ROSE_TEXT_BYTES, (void *)at);
+		if (n <= 0)
+			return -1;
+		value->length = n - 1;
+		value->word = at;
+		return 0;
+	case ROSE_FETCH_COUNTED:
+		if (!follow_chain(regs, &fetch->length, &length))
+			return -1;
+		value->word = length;
+		if (length > ROSE_TEXT_BYTES)
+			length = ROSE_TEXT_BYTES;
+		length = rose_unknown(length);
+		if (length == 0)
+			return 0;
+		if (length > ROSE_TEXT_BYTES || bpf_probe_read_user(value->text, length, (void *)at))
+			return -1;
+		value->length = length;
+		return 0;
+	}
+	return -1;
+}
+
+struct fetching {
+	struct pt_regs *regs;
+	__u64 ts_ns;
+	__u32 first, count;
+	__s32 node;
+	__u32 pad;
+};
+static long fetch_step(__u32 i, struct fetching *f)
+{
+	__u32 key = f->first + i;
+	struct rose_fetch *how;
+	struct rose_value value = {};
+
+	if (i >= f->count)
+		return 1;
+	how = bpf_map_lookup_elem(&rose_fetches, &key);
+	if (!how)
+		return 1;
+	fill_head(&value.head, ROSE_VALUE, sizeof(value), f->node);
+	value.head.ts_ns = f->ts_ns; /* all that is seen at one place is of one moment */
+	value.fetch = key;
+	if (fetch_value(f->regs, how, &value))
+		value.unreadable = 1;
+	emit(f->node, &value, sizeof(value), false);
+	return 0;
+}
+
+SEC("uprobe")
+int rose_value(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	__u32 key = (cookie & 0xffff) * (rose_node_count + 1) + (node < 0 ? rose_node_count : (__u32)node);
+	struct fetching f = {.regs = ctx, .first = (cookie >> 16) & 0xffff, .count = cookie >> 32, .node = node};
+	__u64 *comings = bpf_map_lookup_elem(&rose_comings, &key);
+
+	if (comings)
+		__sync_fetch_and_add(comings, 1);
+	if (node < 0)
+		return 0;
+	f.ts_ns = bpf_ktime_get_ns();
+	bpf_loop(ROSE_FETCHES_AT_ONCE, fetch_step, &f, 0);
+	return 0;
+}
+
+#endif

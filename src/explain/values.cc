@@ -1,0 +1,132 @@
+#include "explain/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kMostDistinct = 4 * kFewValues;  // looked at to know that they are many
+constexpr double kAddress = 1ULL << 40;                // no number of a program is so large, as a rule
+
+std::string part(double share, std::size_t runs) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs); }
+
+struct Counting {
+  std::map<std::string, ValueCount> counts;
+  std::set<std::pair<std::string, int>> seen;  // value and run
+};
+
+std::vector<ValueCount> sorted(const Counting& counting, std::size_t& unlisted) {
+  std::vector<ValueCount> out;
+  for (const auto& [value, count] : counting.counts) out.push_back(count);
+  std::stable_sort(out.begin(), out.end(), [](const ValueCount& a, const ValueCount& b) {
+    return std::tuple(b.runs, b.times, b.before) < std::tuple(a.runs, a.times, a.before);
+  });
+  if (out.size() > kMostCounts) {
+    unlisted += out.size() - kMostCounts;
+    out.resize(kMostCounts);
+  }
+  return out;
+}
+
+// The step of a run that shows a difference first, from the fault on.
+std::optional<ValueTable::First> first_of(const Run& run, std::uint32_t kind) {
+  for (const Step& step : run.steps) {
+    if (step.kind != kind || step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
+    const schedule::Value& value = run.values[step.source];
+    return ValueTable::First{value.node, value.text, value.tid, value.ts_ns - run.zero_ns};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ValueSorts::ValueSorts(const std::vector<Run>& runs, std::size_t questions) : few_(questions, true) {
+  std::vector<std::set<std::string>> distinct(questions);
+  for (const Run& run : runs)
+    for (const schedule::Value& value : run.values)
+      if (value.question < questions && distinct[value.question].size() < kMostDistinct) distinct[value.question].insert(value.text);
+  for (std::size_t i = 0; i < questions; ++i) few_[i] = distinct[i].size() <= kFewValues;
+}
+
+std::string ValueSorts::of(const schedule::Value& value) const {
+  if (value.is_pointer) return value.number == 0 ? value.text : "an address";
+  if (value.is_number && value.number >= kAddress) return "an address, or a large number";
+  if (value.question >= few_.size() || few_[value.question] || value.is_named) return value.text;
+  if (value.is_number) return value.number == 0 ? value.text : value.number < 0 ? "less than 0" : "more than 0";
+  if (value.text.starts_with('(') || value.text == "\"\"") return value.text;
+  return "a text";
+}
+
+void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds) {
+  for (Run& run : runs) {
+    if (run.values.empty()) continue;
+    for (std::size_t i = 0; i < run.values.size(); ++i) {
+      const schedule::Value& value = run.values[i];
+      if (value.question >= questions.size()) continue;
+      const Question& question = questions[value.question];
+      Kind kind{.what = StepKind::value, .node = value.node, .function = question.function, .words = fmt::format("{} is {}", question.text, sorts.of(value))};
+      kind.question = value.question;
+      run.steps.push_back({.ts_ns = value.ts_ns, .kind = kinds.of(std::move(kind)), .pid = value.pid, .tid = value.tid, .source = static_cast<std::uint32_t>(i)});
+    }
+    std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
+  }
+}
+
+std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, const Kinds& kinds,
+                                     const Comparison& comparison, const Run& story, bool merged) {
+  std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by question and node, then by group
+  std::array<std::size_t, 3> amount{};
+  for (const Run& run : runs) {
+    const auto group = static_cast<std::size_t>(run.group);
+    ++amount[group];
+    for (const schedule::Value& value : run.values) {
+      if (value.question >= questions.size()) continue;
+      Counting& counting = all[{value.question, merged ? std::string() : value.node}][group];
+      const std::string words = sorts.of(value);
+      ValueCount& count = counting.counts[words];
+      count.value = words;
+      if (value.ts_ns > run.end_ns) continue;
+      if (value.ts_ns <= run.cut_ns) {
+        ++count.before;
+        continue;
+      }
+      ++count.times;
+      if (counting.seen.emplace(words, run.number).second) ++count.runs;
+    }
+  }
+  std::vector<ValueTable> tables;
+  for (std::uint32_t i = 0; i < questions.size(); ++i) {
+    const Question& question = questions[i];
+    const std::size_t before = tables.size();
+    const ValueTable empty{.question = i, .query = question.text, .function = question.function, .type = question.type, .node = {}, .failing = {}, .sound = {}, .near = {},
+                           .differs = {}, .first = {}, .refused = question.refused, .remarks = question.remarks};
+    for (const auto& [key, counting] : all) {
+      if (key.first != i) continue;
+      ValueTable table = empty;
+      table.node = key.second;
+      table.failing = sorted(counting[static_cast<std::size_t>(Group::failing)], table.unlisted);
+      table.sound = sorted(counting[static_cast<std::size_t>(Group::sound)], table.unlisted);
+      table.near = sorted(counting[static_cast<std::size_t>(Group::near)], table.unlisted);
+      for (const Difference& d : comparison.differences) {  // heaviest first
+        const Kind& kind = kinds[d.kind];
+        if (kind.what != StepKind::value || kind.question != i || kind.node != table.node || d.next != kNoKind) continue;
+        table.score = d.weight;
+        table.clean = d.clean;
+        table.only_bug = d.only_bug;
+        table.differs = fmt::format("{}{} in {} failing and {} sound runs", d.missing ? "no longer: " : "", kind.words,
+                                    part(d.failing, amount[static_cast<std::size_t>(Group::failing)]), part(d.sound, amount[static_cast<std::size_t>(Group::sound)]));
+        if (!d.missing) table.first = first_of(story, d.kind);
+        break;
+      }
+      tables.push_back(std::move(table));
+    }
+    if (tables.size() == before) tables.push_back(empty);
+  }
+  return tables;
+}
+
+}  // namespace rose::explain

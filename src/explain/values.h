@@ -1,0 +1,70 @@
+// Values that were asked for in the runs that are compared: as steps among the others, so that they are scored and told like them, and
+// as a table for each question. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/compare.h"
+#include "explain/runs.h"
+
+namespace rose::explain {
+
+struct Question {
+  std::string text;                  // "store(len)"
+  std::string function, type;        // "" not known
+  std::string refused;               // why it could not be seen; "" when it could
+  std::vector<std::string> remarks;  // what of it is not seen
+};
+
+// A value, or a sort of them where they are many, in the runs of one side.
+struct ValueCount {
+  std::string value;
+  std::size_t runs = 0;    // that have it after the fault
+  std::size_t times = 0;   // after the fault, in all of them
+  std::size_t before = 0;  // times before it
+};
+
+// What one question was answered on one node.
+struct ValueTable {
+  std::uint32_t question = 0;
+  std::string query, function, type;
+  std::string node;                             // "": on whichever the fault hit, or nowhere
+  std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
+  std::size_t unlisted = 0;                     // further values
+  double score = 0;                             // of the value that tells the runs apart best, as suspects are scored; 0: none does
+  std::string differs;                          // in words: that value; "": none does
+  bool clean = false, only_bug = false;         // as of a Difference
+  struct First {
+    std::string node, value;
+    std::int32_t tid = 0;
+    std::int64_t at_ns = 0;                     // since the workload began
+  };
+  std::optional<First> first;                   // the first time it differs, in the run that is told
+  std::string refused;
+  std::vector<std::string> remarks;
+};
+
+inline constexpr std::size_t kMostCounts = 12;
+inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond, they are told in sorts
+
+// How the values of each question are told: each by itself, or in sorts.
+class ValueSorts {
+ public:
+  ValueSorts(const std::vector<Run>& runs, std::size_t questions);
+  [[nodiscard]] std::string of(const schedule::Value& value) const;
+
+ private:
+  std::vector<bool> few_;  // by question
+};
+
+// Makes steps of them. Before merge_nodes().
+void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
+
+// After compare(). `story`: the run that is told. A question that is answered nowhere has one table, without a node.
+[[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, const Kinds& kinds,
+                                                   const Comparison& comparison, const Run& story, bool merged);
+
+}  // namespace rose::explain

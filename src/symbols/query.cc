@@ -1,0 +1,150 @@
+#include "symbols/query.h"
+
+#include <charconv>
+#include <optional>
+
+namespace rose::symbols {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::size_t name_length(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && (is_letter(text[n]) || (n > 0 && is_digit(text[n])))) ++n;
+  return n;
+}
+
+std::optional<int> number_of(std::string_view text, int most) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 1 || value > most) return std::nullopt;
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) { query_.text = text; }
+
+  Result<Query> parse() {
+    if (text_.size() > kMostQueryBytes) return wrong(fmt::format("it is longer than {} bytes", kMostQueryBytes));
+    for (const char c : text_)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return wrong("it has a character that cannot be printed");
+    const std::string_view text = trimmed(text_);
+    if (text.empty()) return wrong("it is empty");
+    if (const std::size_t at = returned(text); at != std::string_view::npos) {
+      query_.kind = Query::Kind::result;
+      ROSE_CHECK(function(text.substr(0, at)));
+      ROSE_CHECK(members(text.substr(at + 7)));
+      return std::move(query_);
+    }
+    if (text.back() == ')') return argument(text);
+    return variable(text);
+  }
+
+ private:
+  Unexpected wrong(std::string why) const {
+    return fail(ErrorKind::usage, fmt::format("'{}' cannot be asked for: {}", text_.substr(0, 120), why), fmt::format("accepted are {}", kQueryForms));
+  }
+
+  // Where ":return" begins, which is the end or has members behind it; npos: nowhere.
+  static std::size_t returned(std::string_view text) {
+    constexpr std::string_view kWord = ":return";
+    const std::size_t at = text.rfind(kWord);
+    if (at == std::string_view::npos || at == 0 || text[at - 1] == ':') return std::string_view::npos;
+    const std::string_view rest = text.substr(at + kWord.size());
+    return rest.empty() || rest.front() == '.' || rest.starts_with("->") ? at : std::string_view::npos;
+  }
+
+  Result<void> function(std::string_view name) {
+    name = trimmed(name);
+    if (name.empty()) return wrong("it names no function");
+    if (name == "*" || name.find('?') != std::string_view::npos) return wrong("one function is asked at a time");
+    query_.function = name;
+    return {};
+  }
+
+  Result<void> members(std::string_view rest) {
+    while (!rest.empty()) {
+      const std::size_t skip = rest.starts_with("->") ? 2 : rest.front() == '.' ? 1 : 0;
+      if (skip == 0) return wrong(fmt::format("'{}' is neither '.member' nor '->member'", rest));
+      rest.remove_prefix(skip);
+      const std::size_t length = name_length(rest);
+      if (length == 0) return wrong("a member has no name");
+      if (query_.members.size() == kMostMembers) return wrong(fmt::format("it goes down more than {} members", kMostMembers));
+      query_.members.emplace_back(rest.substr(0, length));
+      rest.remove_prefix(length);
+    }
+    return {};
+  }
+
+  Result<void> operand(std::string_view text) {
+    text = trimmed(text);
+    if (text.starts_with('*')) {
+      query_.contents = true;
+      text = trimmed(text.substr(1));
+    }
+    const std::size_t length = name_length(text);
+    if (length == 0) return wrong(text.empty() ? "it names no variable" : fmt::format("'{}' does not begin with a name", text));
+    query_.name = text.substr(0, length);
+    ROSE_CHECK(members(text.substr(length)));
+    return {};
+  }
+
+  // f(name): the last parentheses; those before belong to the function: f(int)(name), operator()(name).
+  Result<Query> argument(std::string_view text) {
+    std::size_t open = std::string_view::npos;
+    int depth = 0;
+    for (std::size_t i = text.size(); i-- > 0;) {
+      if (text[i] == ')') ++depth;
+      if (text[i] == '(' && --depth == 0) {
+        open = i;
+        break;
+      }
+    }
+    if (open == std::string_view::npos) return wrong("a parenthesis is not opened");
+    const std::string_view inside = trimmed(text.substr(open + 1, text.size() - open - 2));
+    query_.kind = Query::Kind::argument;
+    if (inside.empty()) return wrong("it names no argument: give its name or its number (arg1)");
+    ROSE_CHECK(function(text.substr(0, open)));
+    ROSE_CHECK(operand(inside));
+    if (query_.name.starts_with("arg")) {
+      const std::string_view digits = std::string_view(query_.name).substr(3);
+      const auto number = number_of(digits, static_cast<int>(kMostArguments));
+      if (number) query_.number = *number;
+      const bool all_digits = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+      if (all_digits && !number) return wrong(fmt::format("arguments have numbers from 1 to {}", kMostArguments));
+    }
+    return std::move(query_);
+  }
+
+  // file.c:123:name
+  Result<Query> variable(std::string_view text) {
+    query_.kind = Query::Kind::variable;
+    const std::size_t last = text.rfind(':');
+    const std::size_t before = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
+    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns, nor a variable at a line of a file");
+    const auto line = number_of(trimmed(text.substr(before + 1, last - before - 1)), 10'000'000);
+    if (!line) return wrong(fmt::format("'{}' is no line", text.substr(before + 1, last - before - 1)));
+    query_.file = trimmed(text.substr(0, before));
+    query_.line = *line;
+    if (query_.file.empty()) return wrong("it names no file");
+    ROSE_CHECK(operand(text.substr(last + 1)));
+    return std::move(query_);
+  }
+
+  std::string_view text_;
+  Query query_;
+};
+
+}  // namespace
+
+Result<Query> parse_query(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace rose::symbols

@@ -1,0 +1,151 @@
+// Values that are asked for: all of them right, from several threads, the program unharmed, and nothing left.
+#include <bpf/bpf.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "observe_support.h"
+#include "symbols/values.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+
+namespace {
+
+// Queries, looked up in one program; each answered by one or more places.
+struct Asked {
+  std::vector<ValuePlace> places;
+  std::vector<std::vector<std::pair<std::string, symbols::Form>>> meanings;  // by place and fetch
+
+  Asked(const std::string& program, const std::vector<std::string>& queries) {
+    const std::filesystem::path binary = std::filesystem::path(ROSE_PROGRAMS_DIR) / program;
+    auto file = symbols::ValueFile::open(binary);
+    REQUIRE(file);
+    for (const std::string& text : queries) {
+      const auto query = symbols::parse_query(text);
+      REQUIRE(query);
+      const auto answer = file->answer(*query);
+      INFO(text << (answer ? answer->refused : answer.error().message));
+      REQUIRE(answer);
+      REQUIRE(!answer->sites.empty());
+      for (const symbols::Site& site : answer->sites) {
+        std::size_t at = 0;
+        while (at < places.size() && places[at].offset != site.offset) ++at;
+        if (at == places.size()) places.push_back({binary, site.offset, {}}), meanings.emplace_back();
+        places[at].fetches.push_back(site.fetch);
+        meanings[at].emplace_back(text, site.form);
+      }
+    }
+  }
+
+  // By query, as they came, in words.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> told(const SeenValues& seen) const {
+    std::map<std::string, std::vector<std::string>> out;
+    for (const SeenValue& value : seen.values) {
+      const auto& [query, form] = meanings[value.place][value.fetch];
+      out[query].push_back(value.unreadable ? "(not readable)" : symbols::tell_value(form, value.bits, value.text).text);
+    }
+    return out;
+  }
+};
+
+std::set<std::uint32_t> programs() {
+  std::set<std::uint32_t> ids;
+  std::uint32_t id = 0;
+  while (bpf_prog_get_next_id(id, &id) == 0) ids.insert(id);
+  return ids;
+}
+
+// The first bytes of a function in memory: a probe is a changed byte.
+std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    std::uint64_t begin = 0, end = 0, from = 0;
+    if (line.find("/" + program) == std::string::npos || std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &from) != 3) continue;
+    if (offset < from || offset - from >= end - begin) continue;
+    std::ifstream memory("/proc/" + std::to_string(pid) + "/mem");
+    memory.seekg(static_cast<std::streamoff>(begin + offset - from));
+    std::string bytes(8, '\0');
+    memory.read(bytes.data(), 8);
+    return bytes;
+  }
+  return {};
+}
+
+// All of one query's values, once each.
+std::vector<std::string> sorted(std::vector<std::string> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+std::vector<std::string> each(const std::function<std::string(long)>& value) {
+  std::vector<std::string> out;
+  for (long i = 0; i < 1000; ++i) out.push_back(value(i));
+  return sorted(std::move(out));
+}
+
+}  // namespace
+
+TEST_CASE("raw arguments and results of a thousand calls from four threads are all right, and all is as it was then") {
+  const TestCgroup cgroup("values");
+  const std::set<std::uint32_t> before = programs();
+  const Asked asked("value_bare", {"plain(arg1)", "plain(arg2)", "plain(arg7)", "negated:return", "negated(arg1)"});
+  Victim victim(&cgroup, {}, "value_bare");
+  REQUIRE(victim.number("ready") == 1);
+  std::vector<std::string> code;
+  for (const ValuePlace& place : asked.places) code.push_back(bytes_at(victim.pid(), "value_bare", place.offset));
+  TracerOptions options;
+  options.values = asked.places;
+  options.values_share = 1;
+  auto tracer = start({target("n1", cgroup)}, options);
+  victim.say("go");
+  REQUIRE(victim.number("done") > 0);
+  const SeenValues seen = tracer->take_values();
+  auto told = asked.told(seen);
+  CHECK(seen.left_out == 0);
+  CHECK(sorted(told["plain(arg1)"]) == each([](long i) { return std::to_string(i); }));
+  CHECK(sorted(told["plain(arg2)"]).size() == 1000);
+  CHECK(sorted(told["negated(arg1)"]) == each([](long i) { return std::to_string(i); }));
+  CHECK(sorted(told["negated:return"]) == each([](long i) { return i == 0 ? "0" : std::to_string(4294967296 - i) + " (as int " + std::to_string(-i) + ")"; }));
+  std::set<int> tids;
+  for (const SeenValue& value : seen.values) {
+    tids.insert(value.tid);
+    CHECK(value.pid == victim.pid());
+    CHECK(!value.unreadable);
+  }
+  CHECK(tids.size() == 4);
+  std::uint64_t comings = 0;
+  for (const auto& place : seen.places) comings += place.comings;
+  CHECK(comings == 3000);
+  // What was asked for is no event.
+  for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
+
+  tracer.reset();
+  // Others' may go meanwhile; none is new.
+  CHECK(eventually([&] {
+    const std::set<std::uint32_t> now = programs();
+    return std::includes(before.begin(), before.end(), now.begin(), now.end());
+  }));
+  for (std::size_t i = 0; i < asked.places.size(); ++i) CHECK(bytes_at(victim.pid(), "value_bare", asked.places[i].offset) == code[i]);
+  victim.say("go");
+  CHECK(victim.wait() == 0);
+}
+
+TEST_CASE("a place that is come by all the time is let go of, and its values are bounded") {
+  const TestCgroup cgroup("values-busy");
+  const Asked asked("trace_victim", {"rose_victim_often(arg1)"});
+  Victim victim(&cgroup, {"functions", "400000"});
+  TracerOptions options;
+  options.values = asked.places;
+  options.values_share = 0.001;
+  auto tracer = start({target("n1", cgroup)}, options);
+  REQUIRE(victim.run() == 0);
+  const SeenValues seen = tracer->take_values();
+  REQUIRE(seen.places.size() == 1);
+  CHECK(seen.places[0].let_go);
+  CHECK(seen.values.size() <= kMostValues);
+  CHECK(seen.places[0].comings < 400'000);
+  CHECK(seen.values.size() + seen.left_out <= seen.places[0].comings);
+}

@@ -1,0 +1,110 @@
+// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 when all came to
+// what they should.
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+enum class Shade : std::uint8_t { red = 1, green = 2, deep_blue = 40 };
+struct Inner {
+  long weight;
+  const char* label;
+};
+struct Box {
+  int width;
+  Inner inner;
+  Box* next;
+  std::string title;
+  short depths[3];
+};
+
+int in_all = 7;
+
+extern "C" {
+
+// Six arguments in registers, then two on the stack; `real` in a register of its own.
+__attribute__((noinline)) int plain(int number, long large, unsigned char small, const char* text, const Box* box, Shade shade, bool flag, double real, short last) {
+  int sum = number;
+  for (const char* c = text; *c != '\0'; ++c) sum += *c;
+  if (flag) sum += last;
+  sum += static_cast<int>(large % 10) + small + box->width + static_cast<int>(shade) + static_cast<int>(real);
+  return sum;
+}
+
+__attribute__((noinline)) int negated(int number) {
+  if (number % 3 == 0) {
+    std::string text = "third";
+    in_all += static_cast<int>(text.size());
+  }
+  return -number;
+}
+
+__attribute__((noinline)) int ends_in_a_jump(int number) {
+  ++in_all;
+  return negated(number + 1);
+}
+
+}  // extern "C"
+
+class Ledger {
+ public:
+  explicit Ledger(int start) : total_(start) {}
+  __attribute__((noinline)) long enter(const std::string& title, int amount) {
+    long before = total_;
+    total_ += amount + static_cast<long>(title.size());
+    return before;
+  }
+
+ private:
+  long total_;
+};
+
+// At -O2 `gone` is in no register behind the call.
+__attribute__((noinline)) int forgets(int gone) {
+  int doubled = gone * 2;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return doubled + in_all;  // line: forgets
+}
+
+static int work(int first, int count) {
+  int wrong = 0;
+  Ledger ledger(1000);
+  for (int i = first; i < first + count; ++i) {
+    const std::string text = "text-" + std::to_string(i);
+    Box second{i + 2, {i + 3L, "second"}, nullptr, "two", {1, 2, 3}};
+    const Box box{i + 1, {-5L * i, text.c_str()}, &second, "title of " + text, {4, 5, static_cast<short>(i)}};
+    int sum = i;
+    for (const char c : text) sum += c;
+    const bool flag = i % 2 == 1;
+    if (flag) sum += -i;
+    sum += static_cast<int>(i * 1'000'000'007L % 10) + static_cast<unsigned char>(i) + box.width + static_cast<int>(Shade::deep_blue) + i;
+    if (plain(i, i * 1'000'000'007L, static_cast<unsigned char>(i), text.c_str(), &box, Shade::deep_blue, flag, i + 0.5, static_cast<short>(-i)) != sum) ++wrong;
+    if (negated(i) != -i) ++wrong;
+    const long before = 1000 + (i - first) * 13L;
+    if (ledger.enter("ten chars.", 3) != before) ++wrong;
+    if (forgets(i) - 2 * i < 7) ++wrong;
+  }
+  return wrong;
+}
+
+int main(int argc, char** argv) {
+  char word[8] = "";
+  std::printf("ready 1\n");
+  std::fflush(stdout);
+  if (std::fgets(word, 3, stdin) == nullptr) return 2;
+  if (argc > 1 && std::strcmp(argv[1], "jump") == 0) return ends_in_a_jump(0) + 1;
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back([&wrong, t] { wrong[static_cast<std::size_t>(t)] = work(t * 250, 250); });
+  for (auto& thread : threads) thread.join();
+  for (const int one : wrong)
+    if (one != 0) return 1;
+  std::printf("done %d\n", in_all);
+  std::fflush(stdout);
+  // Until told otherwise: whoever watched may go first.
+  std::fgets(word, 3, stdin);
+  return work(0, 10) != 0;
+}
