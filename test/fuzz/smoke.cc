@@ -88,7 +88,12 @@ Seeds code_seeds() {
     seeds.push_back(slurp(std::filesystem::path(ROSE_PROGRAMS_DIR) / name));
     if (seeds.back().empty()) std::abort();
   }
-  // What is asked of such a program.
+  return seeds;
+}
+
+// Programs, and what is asked of one.
+Seeds asked_seeds() {
+  Seeds seeds = code_seeds();
   for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size", "src/store.c:123:this->total"}) seeds.emplace_back(query);
   return seeds;
 }
@@ -263,7 +268,7 @@ Seeds rr_seeds() {
 }
 
 constexpr Target kTargets[] = {
-    {"code", fuzz_code, code_seeds, 400},
+    {"code", fuzz_code, asked_seeds, 400},
     {"config", fuzz_config, config_seeds, 1500},
     {"draft", fuzz_draft, draft_seeds, 6000},
     {"dump", fuzz_dump, dump_seeds, 1500},
