@@ -193,10 +193,14 @@ struct rose_fetch {
 };
 ROSE_SIZE(struct rose_fetch, 152);
 
+enum rose_fetch_failure {
+	ROSE_UNREADABLE = 1, /* what it leads to is not in memory */
+	ROSE_NULL = 2,       /* a text that is nowhere */
+};
 struct rose_value {
 	struct rose_head head;
 	rose_u32 fetch;
-	rose_u8 unreadable; /* what it leads to is not in memory */
+	rose_u8 failed;     /* 0 or rose_fetch_failure */
 	rose_u8 length;     /* of the text */
 	rose_u8 pad[2];
 	rose_u64 word;      /* of a counted text its whole length */

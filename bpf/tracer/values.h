@@ -52,29 +52,33 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 	long n;
 
 	if (!follow_chain(regs, &fetch->at, &at))
-		return -1;
+		return ROSE_UNREADABLE;
 	switch (fetch->kind) {
 	case ROSE_FETCH_WORD:
 		value->word = at;
 		return 0;
 	case ROSE_FETCH_MEMORY:
 		switch (fetch->size) {
-		case 1: return bpf_probe_read_user(&value->word, 1, (void *)at);
-		case 2: return bpf_probe_read_user(&value->word, 2, (void *)at);
-		case 4: return bpf_probe_read_user(&value->word, 4, (void *)at);
-		case 8: return bpf_probe_read_user(&value->word, 8, (void *)at);
+		case 1: return bpf_probe_read_user(&value->word, 1, (void *)at) ? ROSE_UNREADABLE : 0;
+		case 2: return bpf_probe_read_user(&value->word, 2, (void *)at) ? ROSE_UNREADABLE : 0;
+		case 4: return bpf_probe_read_user(&value->word, 4, (void *)at) ? ROSE_UNREADABLE : 0;
+		case 8: return bpf_probe_read_user(&value->word, 8, (void *)at) ? ROSE_UNREADABLE : 0;
 		}
-		return -1;
+		return ROSE_UNREADABLE;
 	case ROSE_FETCH_TEXT:
+		if (!at)
+			return ROSE_NULL;
 		n = bpf_probe_read_user_str(value->text, ROSE_TEXT_BYTES, (void *)at);
 		if (n <= 0)
-			return -1;
+			return ROSE_UNREADABLE;
 		value->length = n - 1;
-		value->word = at;
+		value->word = n; /* with its NUL: one more than is told, if it was cut */
+		if (n < ROSE_TEXT_BYTES)
+			value->word = n - 1;
 		return 0;
 	case ROSE_FETCH_COUNTED:
 		if (!follow_chain(regs, &fetch->length, &length))
-			return -1;
+			return ROSE_UNREADABLE;
 		value->word = length;
 		if (length > ROSE_TEXT_BYTES)
 			length = ROSE_TEXT_BYTES;
@@ -82,11 +86,11 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		if (length == 0)
 			return 0;
 		if (length > ROSE_TEXT_BYTES || bpf_probe_read_user(value->text, length, (void *)at))
-			return -1;
+			return ROSE_UNREADABLE;
 		value->length = length;
 		return 0;
 	}
-	return -1;
+	return ROSE_UNREADABLE;
 }
 
 struct fetching {
@@ -110,8 +114,7 @@ static long fetch_step(__u32 i, struct fetching *f)
 	fill_head(&value.head, ROSE_VALUE, sizeof(value), f->node);
 	value.head.ts_ns = f->ts_ns; /* all that is seen at one place is of one moment */
 	value.fetch = key;
-	if (fetch_value(f->regs, how, &value))
-		value.unreadable = 1;
+	value.failed = fetch_value(f->regs, how, &value);
 	emit(f->node, &value, sizeof(value), false);
 	return 0;
 }

@@ -75,6 +75,7 @@ struct SeenValue {
   std::int32_t pid = 0, tid = 0;
   std::int64_t ts_ns = 0;              // monotonic; all that is read at one place at one time has the same
   bool unreadable = false;             // a pointer on the way led to what is not in memory
+  bool null = false;                   // of a text: there is none
   std::uint64_t bits = 0;
   std::string text;
 };

@@ -136,7 +136,8 @@ bool ValueWatch::take(const rose_value& value) {
   seen.pid = static_cast<std::int32_t>(value.head.tgid);
   seen.tid = static_cast<std::int32_t>(value.head.tid);
   seen.ts_ns = static_cast<std::int64_t>(value.head.ts_ns);
-  seen.unreadable = value.unreadable != 0;
+  seen.unreadable = value.failed == ROSE_UNREADABLE;
+  seen.null = value.failed == ROSE_NULL;
   seen.bits = value.word;
   seen.text.assign(reinterpret_cast<const char*>(value.text), value.length);
   Kept& kept = kept_[{value.fetch, seen.node}];

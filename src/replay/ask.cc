@@ -117,6 +117,8 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
     one.tid = value.tid;
     if (value.unreadable) {
       one.text = "(not readable)";
+    } else if (value.null) {
+      one.text = "null";
     } else {
       symbols::ToldValue words = symbols::tell_value(meaning.form, value.bits, value.text);
       one.text = std::move(words.text);

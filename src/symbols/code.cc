@@ -171,6 +171,18 @@ class CodeFile::Reader {
     return sorted(std::move(found), silent, leaders, function->address);
   }
 
+  bool loops_back(std::uint64_t function, std::uint64_t address) const {
+    const RawSymbol* symbol = at(function);
+    if (symbol == nullptr) return false;
+    bool found = false;
+    decoder_.decode(file_.code(symbol->address, size_of(*symbol)), symbol->address, [&](const Instruction& one) {
+      found = found || ((one.flow == Instruction::Flow::branch || one.flow == Instruction::Flow::jump) && one.target && one.address >= address &&
+                        *one.target <= address && *one.target >= function);
+      return !found;
+    });
+    return found;
+  }
+
   Result<Exits> exits(std::uint64_t address) const {
     const RawSymbol* function = at(address);
     if (function == nullptr) return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
@@ -427,6 +439,7 @@ Result<CodeFile> CodeFile::open(const std::filesystem::path& binary) {
 }
 
 Result<std::vector<Place>> CodeFile::places(std::string_view function) const { return reader_->places(function); }
+bool CodeFile::loops_back(std::uint64_t function, std::uint64_t address) const { return reader_->loops_back(function, address); }
 Result<Exits> CodeFile::exits(std::uint64_t address) const { return reader_->exits(address); }
 
 }  // namespace rose::symbols

@@ -51,6 +51,8 @@ class CodeFile {
 
   // Of the function that begins at an address of the file. ErrorKind::input: none does, or its code can't be read.
   [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
+  // Does the code of that function jump back to the address, or over it?
+  [[nodiscard]] bool loops_back(std::uint64_t function, std::uint64_t address) const;
 
  private:
   class Reader;

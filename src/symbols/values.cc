@@ -1,5 +1,7 @@
 #include "symbols/values.h"
 
+#include <dwarf.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,6 +9,8 @@
 
 #include "base/text.h"
 #include "symbols/code.h"
+#include "symbols/debug_info.h"
+#include "symbols/dwarf_types.h"
 #include "symbols/elf.h"
 #include "symbols/symbols.h"
 
@@ -14,6 +18,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostFunctions = 16;  // that one query means
+constexpr std::size_t kMostInlinedCopies = 32;
 
 // Of arguments, in their order, as DWARF numbers them.
 constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};               // rdi, rsi, rdx, rcx, r8, r9
@@ -24,11 +29,17 @@ constexpr std::uint8_t kReturned = 0, kCaller = 7;
 
 class ValueFile::Reader {
  public:
-  Reader(std::filesystem::path path, ElfFile file, CodeFile code) : path_(std::move(path)), file_(std::move(file)), code_(std::move(code)) {}
+  Reader(std::filesystem::path path, ElfFile file, CodeFile code)
+      : path_(std::move(path)), file_(std::move(file)), code_(std::move(code)), debug_(DebugInfo::open(file_)) {}
 
   Result<Answer> answer(const Query& query) {
     if (query.kind == Query::Kind::variable) return variable(query);
-    ROSE_TRY(const std::vector<Function> functions, find_functions(path_, {query.function}, {}));
+    std::vector<Function> functions;
+    Result<std::vector<Function>> own = find_functions(path_, {query.function}, {});
+    std::vector<FunctionDie> copies;
+    if (debug_) copies = debug_->inlined(query.function, kMostInlinedCopies);
+    if (own) functions = *std::move(own);
+    else if (copies.empty()) return Unexpected(std::move(own).error());
     if (functions.size() > kMostFunctions)
       return fail(ErrorKind::input, fmt::format("'{}' means {} functions of '{}': more than {} are not asked at once", query.function, functions.size(),
                                                 path_.native(), kMostFunctions));
@@ -36,6 +47,16 @@ class ValueFile::Reader {
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
       else ROSE_CHECK(result(query, function, answer));
+    }
+    if (query.kind == Query::Kind::argument) {
+      for (FunctionDie& copy : copies) ROSE_CHECK(parameter(query, copy, answer));
+      if (copies.size() == kMostInlinedCopies)
+        answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen", query.function, kMostInlinedCopies));
+    } else if (!copies.empty()) {
+      const std::string words = fmt::format("'{}' was inlined into {}: what it returns there is in no place of its own; ask for a variable at a line", query.function,
+                                            callers(copies));
+      if (functions.empty()) answer.refused = words;
+      else answer.remarks.push_back(words);
     }
     if (!answer.sites.empty()) answer.refused.clear();
     return answer;
@@ -46,7 +67,81 @@ class ValueFile::Reader {
     return fmt::format("{} is known by debug information only, and '{}' has none: build it with -g, or put its debug file beside it", what, path_.native());
   }
 
+  static std::string callers(const std::vector<FunctionDie>& copies) {
+    std::string out;
+    std::vector<std::string> names;
+    for (const FunctionDie& copy : copies)
+      if (std::find(names.begin(), names.end(), copy.inlined_into) == names.end()) names.push_back(copy.inlined_into);
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) out += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+    return out + (names.size() > 3 ? " and others" : "");
+  }
+
+  [[nodiscard]] std::uint64_t probe_address(const Function& function) const { return function.address + (function.probe_offset - function.offset); }
+
+  // Adds a place, or why there is none.
+  Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address, const std::string& function, Answer& answer) const {
+    ROSE_TRY(Reading reading, read_down(&typed, stand, query.members, query.contents, query.name.empty() ? "return" : query.name));
+    const auto offset = file_.file_offset(address);
+    if (reading.refused.empty() && !offset) reading.refused = "its place is in no code of the file";
+    if (!reading.refused.empty()) {
+      const std::string words = fmt::format("'{}' in '{}': {}", query.name.empty() ? "return" : query.name, function, reading.refused);
+      if (answer.refused.empty()) answer.refused = words;
+      if (std::find(answer.remarks.begin(), answer.remarks.end(), words) == answer.remarks.end() && answer.remarks.size() < 8) answer.remarks.push_back(words);
+      return {};
+    }
+    answer.sites.push_back({*offset, std::move(reading.fetch), std::move(reading.form), function});
+    return {};
+  }
+
+  // Of a function with debug information, or of a copy that was inlined.
+  Result<void> parameter(const Query& query, FunctionDie& function, Answer& answer) const {
+    const std::vector<Parameter> parameters = DebugInfo::parameters(function);
+    const Parameter* wanted = nullptr;
+    for (const Parameter& one : parameters)
+      if (one.name == query.name) wanted = &one;
+    if (wanted == nullptr && query.number > 0 && static_cast<std::size_t>(query.number) <= parameters.size())
+      wanted = &parameters[static_cast<std::size_t>(query.number) - 1];
+    if (wanted == nullptr) {
+      std::string names;
+      for (const Parameter& one : parameters) names += (names.empty() ? "" : ", ") + (one.name.empty() ? "(no name)" : one.name);
+      return fail(ErrorKind::input, fmt::format("'{}' in '{}' has no argument '{}'", function.name, path_.native(), query.name),
+                  names.empty() ? "it has none" : fmt::format("its arguments: {}", names));
+    }
+    const std::string in = function.inlined_into.empty() ? function.name : fmt::format("{} (inlined into {})", function.name, function.inlined_into);
+    std::uint64_t address = function.entry;
+    const bool own = function.inlined_into.empty();
+    Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
+    // Not optimised: it stands in the frame that the function's first instructions make, but for what the caller put on the stack.
+    const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == kCaller && stand.chain.offsets.size() == 1 &&
+                           static_cast<std::int64_t>(stand.chain.offsets[0]) >= 8;
+    if (own && function.begun > address && !by_caller && (stand.how == Stand::How::memory || stand.how == Stand::How::unknown) && in_frame(wanted->die)) {
+      address = function.begun;
+      stand = debug_->stand(wanted->die, address, false, &function.die);
+      if (code_.loops_back(function.entry, address))
+        answer.remarks.push_back(fmt::format("'{}' begins with a loop: its arguments may be told once a round", function.name));
+    }
+    return put(query, wanted->die, stand, address, in, answer);
+  }
+
+  // One location for all of the function: it holds only once its frame is made.
+  static bool in_frame(Dwarf_Die die) {
+    Dwarf_Attribute attribute;
+    if (dwarf_attr_integrate(&die, DW_AT_location, &attribute) == nullptr) return false;
+    const auto form = dwarf_whatform(&attribute);
+    return form == DW_FORM_exprloc || form == DW_FORM_block || form == DW_FORM_block1 || form == DW_FORM_block2 || form == DW_FORM_block4;
+  }
+
+  std::optional<FunctionDie> known(const Function& function) const {
+    auto found = debug_ ? debug_->function_at(function.address) : std::nullopt;
+    if (found) found->entry = probe_address(function);
+    return found;
+  }
+
   Result<void> argument(const Query& query, const Function& function, Answer& answer) const {
+    if (auto die = known(function)) {
+      const bool more = query.number > 0 && static_cast<std::size_t>(query.number) > DebugInfo::parameters(*die).size() && DebugInfo::takes_more(*die);
+      if (!more) return parameter(query, *die, answer);
+    }
     if (query.number == 0) return fail(ErrorKind::input, no_debug_info(fmt::format("argument '{}' of '{}'", query.name, query.function)),
                                        "without it arguments have numbers: f(arg1)");
     if (!query.members.empty() || query.contents)
@@ -72,14 +167,24 @@ class ValueFile::Reader {
   }
 
   Result<void> result(const Query& query, const Function& function, Answer& answer) const {
-    if (!query.members.empty()) return fail(ErrorKind::input, no_debug_info(fmt::format("what '{}' returns in a member", query.function)));
+    Site site;
+    site.function = function.name;
+    site.fetch.at.base = kReturned;
+    if (auto die = known(function)) {
+      ROSE_TRY(const Reading reading, returned(query, *die));
+      if (!reading.refused.empty()) {
+        answer.refused = fmt::format("what '{}' returns: {}", function.name, reading.refused);
+        return {};
+      }
+      site.fetch = reading.fetch;
+      site.form = reading.form;
+    } else if (!query.members.empty()) {
+      return fail(ErrorKind::input, no_debug_info(fmt::format("what '{}' returns in a member", query.function)));
+    }
     ROSE_TRY(const Exits exits, code_.exits(function.address));
     for (const std::uint64_t offset : exits.returns) {
-      Site site;
       site.offset = offset;
-      site.function = function.name;
-      site.fetch.at.base = kReturned;
-      answer.sites.push_back(std::move(site));
+      answer.sites.push_back(site);
     }
     tell_exits(function, exits, answer);
     return {};
@@ -100,13 +205,67 @@ class ValueFile::Reader {
     else answer.remarks.push_back(words);
   }
 
+  Result<Reading> returned(const Query& query, FunctionDie& function) const {
+    const int language = DebugInfo::language(function.die);
+    if (language == DW_LANG_Go) {
+      std::vector<Parameter> results = DebugInfo::results(function);
+      Reading nothing;
+      nothing.refused = "nothing";
+      if (results.empty()) return nothing;
+      // The first result: a word, or the words of a string, a slice, an interface.
+      Stand words;
+      words.how = Stand::How::pieces;
+      for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]}) words.pieces.emplace_back(Stand::in_register(number), 8);
+      auto type = type_of(&results[0].die);
+      const bool one = type && dwarf_tag(&*type) != DW_TAG_structure_type;
+      return read_down(&results[0].die, one ? Stand::in_register(kGo[0]) : words, query.members, query.contents, "return");
+    }
+    auto type = type_of(&function.die);
+    if (!type) {
+      Reading nothing;
+      nothing.refused = "it returns nothing";
+      return nothing;
+    }
+    return read_down(&function.die, returned_stand(&*type, language == DW_LANG_Rust), query.members, query.contents, "return");
+  }
+
   Result<Answer> variable(const Query& query) const {
-    return fail(ErrorKind::input, no_debug_info(fmt::format("'{}' at {}:{}", query.name, query.file, query.line)));
+    const std::string what = fmt::format("'{}' at {}:{}", query.name, query.file, query.line);
+    if (!debug_) return fail(ErrorKind::input, no_debug_info(what));
+    LineFound found = debug_->line(query.file, query.line, query.name);
+    if (!found.file_known) return fail(ErrorKind::input, fmt::format("no source file of '{}' has a path that ends with '{}'", path_.native(), query.file));
+    if (found.code.empty()) return fail(ErrorKind::input, fmt::format("'{}' has no code for {}:{}, nor for the lines behind it", path_.native(), query.file, query.line));
+    Answer answer;
+    if (found.line != query.line) answer.remarks.push_back(fmt::format("line {} has no code of its own: told at line {}", query.line, found.line));
+    bool any = false;
+    for (LineCode& code : found.code) {
+      if (!code.variable) continue;
+      any = true;
+      // The first of its instructions at which the variable stands somewhere.
+      std::uint64_t at = code.addresses.front();
+      Stand stand = debug_->stand(*code.variable, at);
+      for (std::size_t i = 1; i < code.addresses.size() && stand.how == Stand::How::unknown; ++i) {
+        Stand other = debug_->stand(*code.variable, code.addresses[i]);
+        if (other.how == Stand::How::unknown) continue;
+        stand = std::move(other);
+        at = code.addresses[i];
+      }
+      ROSE_CHECK(put(query, *code.variable, stand, at, code.function, answer));
+    }
+    if (!any) {
+      std::string names;
+      for (const std::string& name : found.in_scope) names += (names.empty() ? "" : ", ") + name;
+      return fail(ErrorKind::input, fmt::format("no variable '{}' is in scope at {}:{} of '{}'", query.name, query.file, found.line, path_.native()),
+                  names.empty() ? "" : fmt::format("in scope are {}", names));
+    }
+    if (!answer.sites.empty()) answer.refused.clear();
+    return answer;
   }
 
   const std::filesystem::path path_;
   const ElfFile file_;
   const CodeFile code_;
+  const std::unique_ptr<DebugInfo> debug_;  // null: none
 };
 
 ValueFile::ValueFile(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}

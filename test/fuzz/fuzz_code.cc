@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   looked_at = 0;
   for (const Function& function : *functions) {
     if (++looked_at > 10) break;
-    for (const char* what : {"(arg1)", "(arg2->next)", ":return"}) {
+    for (const char* what : {"(arg1)", "(arg2->next)", "(*arg3)", "(fd)", ":return", ":return.first"}) {
       const auto query = parse_query(function.linkage_name + what);
       if (!query) continue;
       const auto answer = values->answer(*query);
@@ -54,5 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (site.offset >= size || site.fetch.at.offsets.empty() || site.fetch.at.offsets.size() > kMostReads + 1) std::abort();
     }
   }
+  for (const char* what : {"code_victim.c:30:text", "code_victim.c:60:stderr", "stack_victim.cc:20:x"})
+    if (const auto query = parse_query(what)) (void)values->answer(*query);
   return 0;
 }

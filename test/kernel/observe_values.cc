@@ -133,6 +133,60 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
   CHECK(victim.wait() == 0);
 }
 
+TEST_CASE("with debug information values of all types are right, optimised or not") {
+  for (const char* program : {"value_victim", "value_fast"}) {
+    CAPTURE(program);
+    const TestCgroup cgroup("values");
+    const Asked asked(program, {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)", "plain(box->inner.weight)", "plain(box->inner.label)",
+                                "plain(box->title)", "plain(box->next->inner.weight)", "plain(box->next->next)", "plain(shade)", "plain(flag)", "plain(last)",
+                                "negated:return", "Ledger::enter(title)", "Ledger::enter(this->total_)", "Ledger::enter:return"});
+    Victim victim(&cgroup, {}, program);
+    TracerOptions options;
+    options.values = asked.places;
+    options.values_share = 1;
+    auto tracer = start({target("n1", cgroup)}, options);
+    victim.say("go");
+    REQUIRE(victim.number("done") > 0);
+    const SeenValues seen = tracer->take_values();
+    auto told = asked.told(seen);
+    const auto is = [&](const char* query, const std::function<std::string(long)>& value) {
+      CAPTURE(query);
+      CHECK(sorted(told[query]) == each(value));
+    };
+    const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
+    is("plain(number)", [](long i) { return std::to_string(i); });
+    is("plain(large)", [](long i) { return std::to_string(i * 1'000'000'007L); });
+    is("plain(small)", [](long i) { return std::to_string(i % 256); });
+    is("plain(text)", [&](long i) { return quoted("text-" + std::to_string(i)); });
+    is("plain(box->width)", [](long i) { return std::to_string(i + 1); });
+    is("plain(box->inner.weight)", [](long i) { return std::to_string(-5 * i); });
+    is("plain(box->inner.label)", [&](long i) { return quoted("text-" + std::to_string(i)); });
+    is("plain(box->title)", [&](long i) { return quoted("title of text-" + std::to_string(i)); });
+    is("plain(box->next->inner.weight)", [](long i) { return std::to_string(i + 3); });
+    is("plain(box->next->next)", [](long) { return "null"; });
+    is("plain(shade)", [](long) { return "deep_blue"; });
+    is("plain(flag)", [](long i) { return i % 2 == 1 ? "true" : "false"; });
+    is("plain(last)", [](long i) { return std::to_string(-i); });
+    is("negated:return", [](long i) { return std::to_string(-i); });
+    is("Ledger::enter(title)", [&](long) { return quoted("ten chars."); });
+    is("Ledger::enter(this->total_)", [](long i) { return std::to_string(1000 + i % 250 * 13); });
+    is("Ledger::enter:return", [](long i) { return std::to_string(1000 + i % 250 * 13); });
+    // Of one call all is told together: by thread and time the arguments belong to each other.
+    std::map<std::pair<int, std::int64_t>, std::map<std::string, std::string>> calls;
+    for (const SeenValue& value : seen.values) {
+      const auto& [query, form] = asked.meanings[value.place][value.fetch];
+      calls[{value.tid, value.ts_ns}][query] = symbols::tell_value(form, value.bits, value.text).text;
+    }
+    std::size_t matched = 0;
+    for (auto& [key, call] : calls)
+      if (call.contains("plain(number)") && call.contains("plain(box->width)") && std::stoi(call["plain(box->width)"]) == std::stoi(call["plain(number)"]) + 1) ++matched;
+    CHECK(matched == 1000);
+    tracer.reset();
+    victim.say("go");
+    CHECK(victim.wait() == 0);
+  }
+}
+
 TEST_CASE("a place that is come by all the time is let go of, and its values are bounded") {
   const TestCgroup cgroup("values-busy");
   const Asked asked("trace_victim", {"rose_victim_often(arg1)"});

@@ -1,6 +1,5 @@
 // A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 when all came to
 // what they should.
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -26,7 +25,7 @@ int in_all = 7;
 extern "C" {
 
 // Six arguments in registers, then two on the stack; `real` in a register of its own.
-__attribute__((noinline)) int plain(int number, long large, unsigned char small, const char* text, const Box* box, Shade shade, bool flag, double real, short last) {
+__attribute__((noipa)) int plain(int number, long large, unsigned char small, const char* text, const Box* box, Shade shade, bool flag, double real, short last) {
   int sum = number;
   for (const char* c = text; *c != '\0'; ++c) sum += *c;
   if (flag) sum += last;
@@ -34,7 +33,7 @@ __attribute__((noinline)) int plain(int number, long large, unsigned char small,
   return sum;
 }
 
-__attribute__((noinline)) int negated(int number) {
+__attribute__((noipa)) int negated(int number) {
   if (number % 3 == 0) {
     std::string text = "third";
     in_all += static_cast<int>(text.size());
@@ -42,7 +41,7 @@ __attribute__((noinline)) int negated(int number) {
   return -number;
 }
 
-__attribute__((noinline)) int ends_in_a_jump(int number) {
+__attribute__((noipa)) int ends_in_a_jump(int number) {
   ++in_all;
   return negated(number + 1);
 }
@@ -52,7 +51,7 @@ __attribute__((noinline)) int ends_in_a_jump(int number) {
 class Ledger {
  public:
   explicit Ledger(int start) : total_(start) {}
-  __attribute__((noinline)) long enter(const std::string& title, int amount) {
+  __attribute__((noipa)) long enter(const std::string& title, int amount) {
     long before = total_;
     total_ += amount + static_cast<long>(title.size());
     return before;
@@ -63,9 +62,9 @@ class Ledger {
 };
 
 // At -O2 `gone` is in no register behind the call.
-__attribute__((noinline)) int forgets(int gone) {
+__attribute__((noipa)) int forgets(int gone) {
   int doubled = gone * 2;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  asm volatile("" : "+r"(doubled) : : "rdi");
   return doubled + in_all;  // line: forgets
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "symbols/code.h"
@@ -84,6 +85,118 @@ TEST_CASE("what a function returns is read at each of its returns") {
   CHECK(ask("value_victim", "ends_in_a_jump:return").sites.size() == 1);
 }
 
+TEST_CASE("arguments by name and number, their types and members, optimised or not") {
+  using Kind = Form::Kind;
+  struct Expected {
+    const char* query;
+    Kind form;
+    int size;
+    const char* type;
+  };
+  const Expected all[] = {
+      {"plain(number)", Kind::integer, 4, "int"},           {"plain(arg1)", Kind::integer, 4, "int"},
+      {"plain(large)", Kind::integer, 8, "long int"},       {"plain(small)", Kind::natural, 1, "unsigned char"},
+      {"plain(text)", Kind::text, 8, "const char*"},        {"plain(box)", Kind::pointer, 8, "const Box*"},
+      {"plain(box->width)", Kind::integer, 4, "int"},       {"plain(box.inner.weight)", Kind::integer, 8, "long int"},
+      {"plain(box->inner.label)", Kind::text, 8, "const char*"}, {"plain(box->title)", Kind::text, 8, "string"},
+      {"plain(box->next->inner.weight)", Kind::integer, 8, "long int"}, {"plain(shade)", Kind::enumeration, 1, "Shade"},
+      {"plain(flag)", Kind::boolean, 1, "bool"},            {"plain(last)", Kind::integer, 2, "short int"},
+      {"Ledger::enter(this->total_)", Kind::integer, 8, "long int"}, {"Ledger::enter(title)", Kind::text, 8, "const string&"},
+      {"Ledger::enter(amount)", Kind::integer, 4, "int"},   {"Ledger::enter(arg3)", Kind::integer, 4, "int"},
+  };
+  for (const char* binary : {"value_victim", "value_fast"}) {
+    for (const Expected& one : all) {
+      CAPTURE(binary, one.query);
+      const Answer answer = ask(binary, one.query);
+      CHECK(answer.refused.empty());
+      REQUIRE(answer.sites.size() == 1);
+      const Site& site = answer.sites[0];
+      CHECK(site.form.kind == one.form);
+      if (one.form != Kind::text) CHECK(int{site.form.size} == one.size);
+      CHECK(site.form.type == one.type);
+    }
+  }
+  // Optimised, it is in its register at the entry; else in the frame, once that is made.
+  const auto entry = find_functions(victim("value_fast"), {"plain"}, {});
+  REQUIRE(entry);
+  const Site fast = ask("value_fast", "plain(number)").sites.at(0);
+  CHECK(fast.offset == entry->front().offset);
+  CHECK(fast.fetch.kind == Fetch::Kind::word);
+  CHECK(fast.fetch.at.base == 5);
+  const auto slow_entry = find_functions(victim("value_victim"), {"plain"}, {});
+  REQUIRE(slow_entry);
+  const Site slow = ask("value_victim", "plain(number)").sites.at(0);
+  CHECK(slow.offset > slow_entry->front().offset);
+  CHECK(slow.fetch.kind == Fetch::Kind::memory);
+  // By the caller on the stack: at the entry already.
+  CHECK(ask("value_fast", "plain(flag)").sites.at(0).fetch.at.offsets == std::vector<std::uint64_t>{8});
+
+  const auto names = ask("value_victim", "plain(shade)").sites.at(0).form.names;
+  REQUIRE(names);
+  CHECK(*names == std::map<std::int64_t, std::string>{{1, "red"}, {2, "green"}, {40, "deep_blue"}});
+}
+
+TEST_CASE("results have types, variables are told at lines") {
+  CHECK(ask("value_fast", "negated:return").sites.at(0).form.type == "int");
+  CHECK(ask("value_fast", "Ledger::enter:return").sites.at(0).form.type == "long int");
+  const auto line = [](std::string_view mark) {
+    std::ifstream source(std::string(ROSE_TEST_DIR) + "/programs/value_victim.cc");
+    std::string text;
+    for (int n = 1; std::getline(source, text); ++n)
+      if (text.find(mark) != std::string::npos) return std::to_string(n);
+    return std::string("0");
+  };
+  const std::string forgets = line("// line: forgets");
+  for (const char* binary : {"value_victim", "value_fast"}) {
+    CAPTURE(binary);
+    const Answer answer = ask(binary, "value_victim.cc:" + forgets + ":doubled");
+    REQUIRE(!answer.sites.empty());
+    CHECK(answer.sites[0].form.type == "int");
+    // A variable of the file, wherever it is loaded: by the instruction's address.
+    const Answer global = ask(binary, "value_victim.cc:" + forgets + ":in_all");
+    REQUIRE(!global.sites.empty());
+    CHECK(global.sites[0].fetch.at.base == 16);
+  }
+  CHECK(!ask("value_victim", "value_victim.cc:" + forgets + ":gone").sites.empty());
+  const Answer gone = ask("value_fast", "value_victim.cc:" + forgets + ":gone");
+  CHECK(gone.sites.empty());
+  CHECK(gone.refused.find("optimized out at that address") != std::string::npos);
+  // A line without code: the next that has some.
+  const Answer next = ask("value_victim", "value_victim.cc:" + std::to_string(std::stoi(line("int forgets(int gone)")) - 1) + ":gone");
+  REQUIRE(next.remarks.size() == 1);
+  CHECK(next.remarks[0].find("has no code of its own") != std::string::npos);
+  const Answer real = ask("value_fast", "plain(real)");
+  CHECK(real.sites.empty());
+  CHECK(real.refused.find("floating-point") != std::string::npos);
+}
+
+TEST_CASE("what is not there is an error with what is") {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"plain(nubmer)", "number, large, small"},
+      {"plain(arg20)", "number, large, small"},
+      {"plain(box->height)", "width, inner, next"},
+      {"plain(box->inner)", "weight, label"},
+      {"plain(*number)", "no pointer"},
+      {"plain(number.width)", "no structure"},
+      {"plain(box->depths)", "array"},
+      {"value_victim.cc:99999:x", "no code"},
+      {"value_witness.cc:10:x", "no source file"},
+      {"plian(number)", "plian"},
+  };
+  for (const char* binary : {"value_victim", "value_fast"}) {
+    auto file = ValueFile::open(victim(binary));
+    REQUIRE(file);
+    for (const auto& [text, words] : wrong) {
+      const auto answer = file->answer(*parse_query(text));
+      CAPTURE(binary, text);
+      REQUIRE(!answer);
+      CHECK(answer.error().kind == ErrorKind::input);
+      INFO(answer.error().message << " / " << answer.error().hint);
+      CHECK((answer.error().message + answer.error().hint).find(words) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("bits are told by their form") {
   const auto told = [](Form::Kind kind, std::uint8_t size, std::uint64_t bits, std::uint8_t shift = 0) {
     Form form;
@@ -110,6 +223,7 @@ TEST_CASE("bits are told by their form") {
   CHECK(told(Kind::raw, 8, 7) == "7");
   Form text;
   text.kind = Kind::text;
+  CHECK(tell_value(text, 0, "").text == "\"\"");
   CHECK(tell_value(text, 3, "abc").text == "\"abc\"");
   CHECK(tell_value(text, 100, "abc").text == "\"abc\"...");
   CHECK(tell_value(text, 3, "a\nb").text.find('\n') == std::string::npos);

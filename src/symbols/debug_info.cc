@@ -1,0 +1,306 @@
+#include "symbols/debug_info.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "symbols/names.h"
+#include "symbols/symbols.h"
+
+namespace rose::symbols {
+namespace {
+
+constexpr std::size_t kMostUnitsSeen = 200'000;
+constexpr std::size_t kMostDiesSeen = 5'000'000;  // of one search
+constexpr int kDeepestDie = 64;
+constexpr std::size_t kMostParameters = 64;
+constexpr std::size_t kMostScopeNames = 24;
+constexpr int kNextLines = 20;  // looked at behind one that has no code
+
+using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
+
+std::string plain_name(Dwarf_Die* die) {
+  const char* name = dwarf_diename(die);
+  return name != nullptr ? std::string(std::string_view(name).substr(0, 4096)) : std::string();
+}
+
+std::string full_name(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+    if (dwarf_attr_integrate(die, wanted, &attribute) == nullptr) continue;
+    if (const char* name = dwarf_formstring(&attribute); name != nullptr && *name != '\0') return demangle(std::string_view(name).substr(0, 4096));
+  }
+  return plain_name(die);
+}
+
+std::optional<std::uint64_t> first_address(Dwarf_Die* die) {
+  Dwarf_Addr address = 0;
+  if (dwarf_entrypc(die, &address) == 0 && address != 0) return address;
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  if (dwarf_ranges(die, 0, &base, &begin, &end) > 0 && begin != 0) return begin;
+  return std::nullopt;
+}
+
+// Every DIE below, until `each` says false: then not below that one.
+class Walk {
+ public:
+  explicit Walk(std::function<bool(Dwarf_Die&)> each) : each_(std::move(each)) {}
+  void below(Dwarf_Die& parent, int depth = 0) {
+    Dwarf_Die die;
+    if (depth > kDeepestDie || dwarf_child(&parent, &die) != 0) return;
+    do {
+      if (++seen_ > kMostDiesSeen) return;
+      if (each_(die)) below(die, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+ private:
+  std::function<bool(Dwarf_Die&)> each_;
+  std::size_t seen_ = 0;
+};
+
+bool path_ends(std::string_view path, std::string_view wanted) {
+  if (wanted.empty() || path.size() < wanted.size() || !path.ends_with(wanted)) return false;
+  return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
+}
+
+bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
+
+// What is in scope: the nearest variable of that name. In no function, of the unit.
+std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name, std::set<std::string>& names) {
+  for (int i = 0; i < count; ++i) {
+    Dwarf_Die die;
+    const bool unit = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit;
+    if (dwarf_child(&scopes[i], &die) != 0) continue;
+    std::size_t seen = 0;
+    std::optional<Dwarf_Die> last;  // a later one of the same block hides the earlier
+    do {
+      const int tag = dwarf_tag(&die);
+      if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
+      const std::string own = plain_name(&die);
+      if (own == name) last = die;
+      else if (!unit && !own.empty() && names.size() < kMostScopeNames) names.insert(own);
+    } while (dwarf_siblingof(&die, &die) == 0 && ++seen < 100'000);
+    if (last) return last;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
+  for (Elf* elf : {file.debug_handle(), file.handle()}) {
+    if (elf == nullptr || !strings_end(elf)) continue;
+    Dwarf* dwarf = dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
+    if (dwarf == nullptr) continue;
+    Dwarf_CU* unit = nullptr;
+    Dwarf_Die die, sub;
+    Dwarf_Half version = 0;
+    std::uint8_t type = 0;
+    if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {  // only unwind tables
+      dwarf_end(dwarf);
+      continue;
+    }
+    std::unique_ptr<DebugInfo> info(new DebugInfo());
+    info->dwarf_ = dwarf;
+    info->eh_frame_ = dwarf_getcfi_elf(file.handle());
+    info->debug_frame_ = dwarf_getcfi(dwarf);
+    return info;
+  }
+  return nullptr;
+}
+
+DebugInfo::~DebugInfo() {
+  if (eh_frame_ != nullptr) dwarf_cfi_end(eh_frame_);
+  dwarf_end(dwarf_);
+}
+
+std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
+  Dwarf_Die found;
+  if (dwarf_addrdie(dwarf_, address, &found) != nullptr) return found;
+  // Compilers other than GCC leave the index of addresses out.
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die, sub;
+  Dwarf_Half version = 0;
+  std::uint8_t type = 0;
+  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n)
+    if (dwarf_haspc(&die, address) > 0) return die;
+  return std::nullopt;
+}
+
+std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
+  auto unit = unit_at(address);
+  if (!unit) return std::nullopt;
+  Dwarf_Die* list = nullptr;
+  const int around = dwarf_getscopes(&*unit, address, &list);
+  const ScopeList innermost(list, &std::free);
+  if (around <= 0) return std::nullopt;
+  // As they stand in the code, not as the source nests them: a function may begin with another that was inlined.
+  list = nullptr;
+  const int count = dwarf_getscopes_die(&innermost.get()[0], &list);
+  const ScopeList scopes(list, &std::free);
+  for (int i = 0; i < count; ++i) {
+    Dwarf_Die* die = &scopes.get()[i];
+    if (dwarf_tag(die) != DW_TAG_subprogram) continue;
+    FunctionDie found{*die, address, 0, {}, full_name(die)};
+    Dwarf_Addr* breaks = nullptr;
+    if (dwarf_entry_breakpoints(die, &breaks) > 0) found.begun = breaks[0];
+    std::free(breaks);
+    if (found.begun < address || dwarf_haspc(die, found.begun) <= 0) found.begun = 0;
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t most) const {
+  std::vector<FunctionDie> out;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die, sub;
+  Dwarf_Half version = 0;
+  std::uint8_t type = 0;
+  std::map<Dwarf_Off, bool> known;                  // by origin
+  for (std::size_t n = 0; n < kMostUnitsSeen && out.size() < most && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n) {
+    std::string outer;
+    Walk walk([&](Dwarf_Die& one) {
+      const int tag = dwarf_tag(&one);
+      if (out.size() >= most) return false;
+      if (tag == DW_TAG_subprogram) {
+        outer = plain_name(&one);
+        return true;
+      }
+      if (tag != DW_TAG_inlined_subroutine) return tag == DW_TAG_lexical_block || tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
+      Dwarf_Attribute attribute;
+      Dwarf_Die origin;
+      if (dwarf_attr(&one, DW_AT_abstract_origin, &attribute) == nullptr || dwarf_formref_die(&attribute, &origin) == nullptr) return true;
+      const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
+      if (fresh) {
+        const std::string own = full_name(&origin);
+        Function function;
+        function.name = function.linkage_name = own;
+        is->second = may_be_named(name, own, own) && name_matches(name, function);
+      }
+      if (is->second)
+        if (const auto entry = first_address(&one)) out.push_back({one, *entry, 0, outer, full_name(&one)});
+      return true;
+    });
+    walk.below(die);
+  }
+  return out;
+}
+
+namespace {
+
+std::vector<Parameter> children_of(Dwarf_Die* function, bool results) {
+  std::vector<Parameter> out;
+  Dwarf_Die die;
+  if (dwarf_child(function, &die) != 0) return out;
+  do {
+    if (dwarf_tag(&die) != DW_TAG_formal_parameter) continue;
+    bool result = false;
+    Dwarf_Attribute attribute;
+    if (dwarf_attr_integrate(&die, DW_AT_variable_parameter, &attribute) != nullptr) dwarf_formflag(&attribute, &result);
+    if (result == results) out.push_back({die, plain_name(&die)});
+  } while (out.size() < kMostParameters && dwarf_siblingof(&die, &die) == 0);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Parameter> DebugInfo::parameters(FunctionDie& function) { return children_of(&function.die, false); }
+std::vector<Parameter> DebugInfo::results(FunctionDie& function) { return children_of(&function.die, true); }
+
+bool DebugInfo::takes_more(FunctionDie& function) {
+  Dwarf_Die die;
+  if (dwarf_child(&function.die, &die) != 0) return false;
+  std::size_t seen = 0;
+  do {
+    if (dwarf_tag(&die) == DW_TAG_unspecified_parameters) return true;
+  } while (dwarf_siblingof(&die, &die) == 0 && ++seen < 10'000);
+  return false;
+}
+
+int DebugInfo::language(Dwarf_Die& die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return 0;
+  const int language = dwarf_srclang(&unit);
+  return language < 0 ? 0 : language;
+}
+
+LineFound DebugInfo::line(const std::string& file, int wanted, const std::string& variable) const {
+  struct Row {
+    int line;
+    std::uint64_t address;
+    Dwarf_Die unit;
+  };
+  std::vector<Row> rows;
+  LineFound found;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die, sub;
+  Dwarf_Half version = 0;
+  std::uint8_t type = 0;
+  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n) {
+    Dwarf_Files* files = nullptr;
+    std::size_t file_count = 0;
+    if (dwarf_getsrcfiles(&die, &files, &file_count) != 0) continue;
+    bool mentioned = false;
+    for (std::size_t i = 0; i < file_count && !mentioned; ++i) {
+      const char* path = dwarf_filesrc(files, i, nullptr, nullptr);
+      mentioned = path != nullptr && path_ends(path, file);
+    }
+    if (!mentioned) continue;
+    Dwarf_Lines* lines = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getsrclines(&die, &lines, &count) != 0) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      Dwarf_Line* one = dwarf_onesrcline(lines, i);
+      int number = 0;
+      bool statement = false, end = false;
+      Dwarf_Addr address = 0;
+      const char* path = dwarf_linesrc(one, nullptr, nullptr);
+      if (path == nullptr || !path_ends(path, file)) continue;
+      found.file_known = true;
+      if (dwarf_lineno(one, &number) != 0 || number < wanted || number > wanted + kNextLines) continue;
+      if (dwarf_linebeginstatement(one, &statement) != 0 || !statement || dwarf_lineendsequence(one, &end) != 0 || end || dwarf_lineaddr(one, &address) != 0) continue;
+      if (rows.size() < 100'000) rows.push_back({number, address, die});
+    }
+  }
+  if (rows.empty()) return found;
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return std::tuple(a.line, a.address) < std::tuple(b.line, b.address); });
+  found.line = rows.front().line;
+  std::map<std::pair<Dwarf_Off, std::uint64_t>, LineCode> by_scope;
+  std::set<std::string> names;
+  for (Row& row : rows) {
+    if (row.line != found.line || by_scope.size() >= 64) break;
+    Dwarf_Die* list = nullptr;
+    const int count = dwarf_getscopes(&row.unit, row.address, &list);
+    const ScopeList scopes(list, &std::free);
+    if (count <= 0) continue;
+    Dwarf_Die* function = nullptr;
+    for (int i = 0; i < count && function == nullptr; ++i)
+      if (is_function(dwarf_tag(&scopes.get()[i]))) function = &scopes.get()[i];
+    if (function == nullptr) continue;
+    LineCode& code = by_scope[{dwarf_dieoffset(function), 0}];
+    code.function = full_name(function);
+    code.addresses.push_back(row.address);
+    if (!code.variable) code.variable = in_scopes(scopes.get(), count, variable, names);
+  }
+  for (auto& [key, code] : by_scope) found.code.push_back(std::move(code));
+  found.in_scope.assign(names.begin(), names.end());
+  return found;
+}
+
+Stand DebugInfo::stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const {
+  Context context{address, entry, eh_frame_, debug_frame_, function};
+  return stand_of(&variable, context);
+}
+
+Stand DebugInfo::stand(Dwarf_Die variable, std::uint64_t address) const {
+  auto function = function_at(address);
+  return stand(variable, address, false, function ? &function->die : nullptr);
+}
+
+}  // namespace rose::symbols
