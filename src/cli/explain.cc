@@ -2,32 +2,27 @@
 #include "explain/explain.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <mutex>
+#include <set>
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/command.h"
+#include "cli/explain_runs.h"
 #include "cli/page.h"
 #include "inject/injector.h"
-#include "logs/reader.h"
-#include "replay/ask.h"
-#include "replay/contrast.h"
-#include "replay/log_times.h"
-#include "replay/watchable.h"
 #include "report/explanation.h"
 
 namespace rose::cli {
 namespace {
 
-constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
-constexpr std::size_t kMostLineBytes = 400;
 constexpr int kWantedRuns = 5;
-constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
+constexpr std::size_t kMostRounds = 4;      // of questions that are asked unasked
+constexpr std::size_t kRoundFunctions = 6;  // that one round asks about
+constexpr std::size_t kRoundQuestions = 40;
+constexpr std::size_t kMostKept = 20;       // questions that told something, asked again in every further round
+constexpr std::size_t kRoundBesides = 2;
 
 struct ExplainOptions {
   std::string schedule;
@@ -37,144 +32,10 @@ struct ExplainOptions {
   std::optional<int> jobs;
   std::string report;
   std::vector<std::string> ask;
+  bool deepen = false;
   bool keep = false;
   bool allow_attached = false;
 };
-
-// What the runs' folders hold besides traces. Runs may go side by side.
-class RunLogs {
- public:
-  explicit RunLogs(const config::Config& config) : config_(config) {}
-
-  struct Said {
-    std::vector<explain::LogLine> lines;
-    std::string oracle, run_dir;
-    bool cut = false;
-  };
-
-  void began(const std::filesystem::path& run_dir) {
-    std::vector<std::filesystem::path> folders;
-    for (const config::Node& node : config_.nodes) {
-      std::error_code ignored;
-      if (std::filesystem::is_directory(run_dir / node.name, ignored)) folders.push_back(run_dir / node.name);
-    }
-    Result<replay::LogTimes> times = replay::LogTimes::watch(folders);
-    const std::lock_guard lock(mutex_);
-    if (times) times_.emplace(run_dir, *std::move(times));
-    else log::warning("log lines will have no times: {}", times.error().message);
-  }
-
-  void ended(const std::filesystem::path& run_dir, int number) {
-    const std::lock_guard lock(mutex_);
-    Said said;
-    const auto times = times_.find(run_dir);
-    if (times != times_.end()) {
-      times->second.stop();
-      read(run_dir, times->second, said);
-      times_.erase(times);
-    }
-    said.run_dir = run_dir.string();
-    said.oracle = last_line(run_dir / "oracle.log");
-    said_[number] = std::move(said);
-  }
-
-  [[nodiscard]] Said take(int number) {
-    const std::lock_guard lock(mutex_);
-    auto node = said_.extract(number);
-    return node ? std::move(node.mapped()) : Said{};
-  }
-
-  [[nodiscard]] std::string words(std::uint32_t kind) const { return kinds_.text(kind); }
-
- private:
-  static std::string last_line(const std::filesystem::path& file) {
-    const Result<std::string> text = read_file(file, std::size_t{1} << 20);
-    if (!text) return {};
-    const std::vector<std::string> lines = split(*text, '\n');
-    for (auto line = lines.rbegin(); line != lines.rend(); ++line)
-      if (!line->empty()) return line->substr(0, kMostLineBytes);
-    return {};
-  }
-
-  void read(const std::filesystem::path& run_dir, const replay::LogTimes& times, Said& said) {
-    for (const config::Node& node : config_.nodes) {
-      std::vector<std::filesystem::path> files;
-      std::error_code error;
-      for (const auto& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
-        if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
-      std::sort(files.begin(), files.end());
-      for (const std::filesystem::path& file : files) {
-        const logs::Input input{file, node.name};
-        const Result<logs::Logs> read = logs::read_logs({&input, 1}, {}, kinds_);
-        if (!read) continue;
-        const std::vector<std::int64_t> written = times.times(file);
-        for (const logs::NodeLog& of_node : read->nodes) {
-          for (const logs::Message& message : of_node.messages) {
-            if (message.line == 0 || message.line > written.size()) continue;
-            if (said.lines.size() == kMostLines) {
-              said.cut = true;
-              return;
-            }
-            said.lines.push_back({written[message.line - 1], node.name, message.kind, message.level,
-                                  std::string(read->text(message).substr(0, kMostLineBytes)),
-                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line)});
-          }
-        }
-      }
-    }
-  }
-
-  const config::Config& config_;
-  std::mutex mutex_;
-  std::map<std::filesystem::path, replay::LogTimes> times_;
-  std::map<int, Said> said_;
-  logs::Templates kinds_;
-};
-
-// Takes what a run shows out of it, and lets go of the rest: only the run that is told keeps its trace.
-void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told) {
-  using replay::ContrastRun;
-  using schedule::Verdict;
-  RunLogs::Said said = logs.take(run.result.number);
-  if (said.cut)
-    input.limits.push_back(fmt::format("run {}: of its logs only the first {} messages were compared", run.result.number, kMostLines));
-  explain::Group group = explain::Group::near;
-  if (what == ContrastRun::sound) {
-    if (run.result.oracle != schedule::OracleAnswer::miss) return;
-    group = explain::Group::sound;
-  } else if (run.result.verdict == Verdict::reproduced) {
-    if (what == ContrastRun::beside) return;  // another schedule that shows the bug: neither
-    group = explain::Group::failing;
-  } else if (run.result.verdict != Verdict::not_reproduced) {
-    return;
-  }
-  input.runs.push_back(explain::condense(run.result, said.lines, group, input.kinds));
-  if (told || group != explain::Group::failing) return;
-  told = true;
-  input.story_run = input.runs.size() - 1;
-  input.oracle_said = std::move(said.oracle);
-  input.run_dir = std::move(said.run_dir);
-  input.lines = std::move(said.lines);
-  input.story = std::move(run.result);
-}
-
-// What of the values was not recorded.
-void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
-  for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
-    if (!run.seen.places[i].let_go) continue;
-    for (const replay::Asked::Meaning& meaning : asked.meanings[i])
-      input.limits.push_back(fmt::format("values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
-                                         asked.questions[meaning.question].text));
-  }
-  if (run.seen.left_out > 0)
-    input.limits.push_back(fmt::format("of values that came very often, those of each node's first and last {} are compared", observe::kMostValues / 2));
-}
-
-void tell_contrast(const replay::Contrast& made, explain::Input& input) {
-  for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
-  if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
-  if (made.besides == 0) input.limits.emplace_back("no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be another");
-}
 
 // Without a failing run, or without anything to hold it against.
 explain::Explanation unexplained(const replay::Contrast& made) {
@@ -202,7 +63,89 @@ int exit_code_of(explain::Verdict verdict) {
   return 4;
 }
 
-std::string_view words_of(replay::ContrastRun what) { return what == replay::ContrastRun::sound ? "without faults" : "the schedule"; }
+// Questions to ask again: those of the user, and those that told failing from sound runs, best first.
+std::vector<std::string> kept_questions(const std::vector<std::string>& own, const explain::Explanation& explanation) {
+  std::vector<std::string> kept = own;
+  std::vector<const explain::ValueTable*> tables;
+  for (const explain::ValueTable& table : explanation.values)
+    if (table.score > 0) tables.push_back(&table);
+  std::stable_sort(tables.begin(), tables.end(), [](const auto* a, const auto* b) { return a->score > b->score; });
+  for (const explain::ValueTable* table : tables)
+    if (kept.size() < own.size() + kMostKept && std::find(kept.begin(), kept.end(), table->query) == kept.end()) kept.push_back(table->query);
+  return kept;
+}
+
+std::set<std::string> differing(const explain::Explanation& explanation) {
+  std::set<std::string> out;
+  for (const explain::ValueTable& table : explanation.values)
+    if (table.score > 0) out.insert(table.query);
+  return out;
+}
+
+// Round after round: asks about the functions on the way from the fault to the symptom, keeps what differs, goes on from there. The
+// last round in which runs could be compared is the one that is told: it asked all that is kept.
+Result<void> deepen(const config::Config& config, const std::vector<std::string>& own, ComparedRuns& runs, report::ExplanationReport& report) {
+  replay::Askable askable(config);
+  std::set<std::string> asked_about, known = differing(report.explanation);
+  std::vector<explain::Round> rounds;
+  std::string ended = fmt::format("--deepen ended after {} rounds: there may be more to ask", kMostRounds);
+  const auto note = [&](std::string why) { ended = std::move(why); };
+  while (rounds.size() < kMostRounds) {
+    explain::Round round;
+    std::vector<std::string> questions = kept_questions(own, report.explanation);
+    const std::size_t kept = questions.size();
+    for (const std::string& function : explain::next_functions(report.explanation, asked_about, SIZE_MAX)) {
+      if (round.functions.size() == kRoundFunctions || questions.size() >= kept + kRoundQuestions) break;
+      asked_about.insert(function);
+      const std::vector<std::string> about = askable.about(function);
+      if (about.empty()) continue;
+      round.functions.push_back(function);
+      for (const std::string& question : about)
+        if (questions.size() < kept + kRoundQuestions && std::find(questions.begin(), questions.end(), question) == questions.end()) questions.push_back(question);
+    }
+    if (round.functions.empty()) {
+      note(rounds.empty() ? "--deepen asked nothing: no native program has the functions on the way from the fault to the symptom" : "");
+      break;
+    }
+    Result<replay::Asked> asked = replay::ask(config, questions);
+    if (!asked) {
+      note(fmt::format("--deepen ended: {}", asked.error().message));
+      break;
+    }
+    // What can't be seen wasn't asked.
+    round.asked = static_cast<std::size_t>(std::count_if(asked->questions.begin(), asked->questions.end(), [](const auto& one) { return one.refused.empty(); })) -
+                  std::min(kept, asked->questions.size());
+    log::info("round {}: {} questions about {} functions, first {}", rounds.size() + 1, round.asked, round.functions.size(), round.functions.front());
+    ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides));
+    round.runs = compared.made.runs;
+    round.seconds = compared.seconds;
+    round.share = compared.run_seconds > 0 ? compared.value_seconds / compared.run_seconds : 0;
+    if (!compared.comparable) {
+      rounds.push_back(round);
+      note(fmt::format("--deepen ended: with values being read the runs of round {} could not be compared; of the schedule {} reproduced", rounds.size(),
+                       compared.made.reproduced));
+      break;
+    }
+    explain::Explanation explanation = explain::explain(compared.input);
+    std::size_t fresh = 0;
+    for (const std::string& query : differing(explanation)) fresh += known.insert(query).second ? 1 : 0;
+    round.differing = fresh;
+    rounds.push_back(round);
+    if (explanation.verdict == explain::Verdict::explained) {
+      report.explanation = std::move(explanation);
+      report.story = std::move(compared.input.story);
+    }
+    if (fresh == 0) {
+      note("");
+      break;
+    }
+  }
+  // What told nothing is left out; what the user asked for stays.
+  std::erase_if(report.explanation.values, [&](const explain::ValueTable& table) { return table.score <= 0 && std::find(own.begin(), own.end(), table.query) == own.end(); });
+  if (!ended.empty()) report.explanation.limits.push_back(ended);
+  report.explanation.rounds = std::move(rounds);
+  return {};
+}
 
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::int64_t began = monotonic_ns();
@@ -227,51 +170,19 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (!options.report.empty()) folder = options.report;
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
   ROSE_CHECK(store.start_over(config));
-  RunLogs logs(config);
   replay::ContrastOptions contrast_options;
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   contrast_options.jobs = jobs;
-  replay::RunOptions& run_options = contrast_options.run;
-  run_options.tracer = replay::tracer_options(config);
-  run_options.tracer.function_share = kFunctionShare;
-  run_options.profile = &watchable.functions;
-  run_options.allow_attached = options.allow_attached;
-  run_options.stacks = true;
-  run_options.asked = asked.places.empty() ? nullptr : &asked;
-  run_options.tracer_ready = [&](observe::Tracer&, const std::filesystem::path& run_dir) { logs.began(run_dir); };
-  run_options.look = [&](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.ended(run_dir, result.number); };
-
+  contrast_options.run.allow_attached = options.allow_attached;
   log::info("{} functions are watched; up to {} runs of the schedule, {} without faults", watchable.functions.functions.size(),
             contrast_options.most_tries(), contrast_options.most_sound());
-  explain::Input input;
-  input.schedule = report.schedule;
-  input.unseen = watchable.unseen;
-  for (const replay::Asked::Question& one : asked.questions) input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
-  bool told = false;
-  int shown = 0;
-  const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
-    shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
-    const bool sound = what == replay::ContrastRun::sound;
-    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
-    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
-                              what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, contrast_options.wanted));
-    tell_busy(run, asked, input);
-    take_run(std::move(run), what, logs, input, told);
-  };
-  ROSE_TRY(const replay::Contrast made, replay::contrast(watchable.config, report.schedule, contrast_options, store, each));
-  log::end_progress();
-  ROSE_CHECK(cancel::check());
-
-  const bool can_compare = told && std::any_of(input.runs.begin(), input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
-  if (can_compare) {
-    tell_contrast(made, input);
-    input.message = [&](std::uint32_t kind) { return logs.words(kind); };
-    input.place = [&](const std::string& node, const std::string& function) {
-      const auto file = watchable.files.find({node, function});
-      return file == watchable.files.end() ? explain::Place{} : explain::Place{file->second, 0};
-    };
-    report.explanation = explain::explain(input);
-    report.story = std::move(input.story);
+  ComparedRuns runs(config, watchable, report.schedule, contrast_options, store);
+  ROSE_TRY(Compared compared, runs.make(asked, contrast_options.besides));
+  const replay::Contrast made = compared.made;
+  if (compared.comparable) {
+    report.explanation = explain::explain(compared.input);
+    report.story = std::move(compared.input.story);
+    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
@@ -280,7 +191,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   report.schedule_path = options.schedule;
   report.config_path = options.config;
   report.written = options.out;
-  report.runs = made.runs;
+  report.runs = runs.made();
   report.reproduced = made.reproduced;
   report.missed = made.missed;
   report.inconclusive = made.inconclusive;
@@ -332,6 +243,9 @@ Command explain_command() {
               {.names = "--ask", .slot = &options->ask, .value = "QUERY",
                .help = "Also record this value in all runs, and tell how failing and sound ones differ in it: " + std::string(symbols::kQueryForms) +
                        ". Types, names and members need debug information (-g); without any, f(arg1) and f:return are raw integers"},
+              {.names = "--deepen", .slot = &options->deepen,
+               .help = "Then ask by itself: arguments, results and calls of the functions on the way from the fault to the symptom, at most " + std::to_string(kMostRounds) +
+                       " rounds of --runs runs on each side; what tells failing from sound runs is kept, and asked again"},
               {.names = "--report", .slot = &options->report, .value = "DIR",
                .help = "Write the record of all runs, their traces, the explanation and report.html to this folder", .completes = Completes::folder},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},

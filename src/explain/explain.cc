@@ -24,6 +24,7 @@ std::vector<Told> told(const Input& input, const Comparison& comparison) {
     one.near = d.near;
     one.weight = d.weight;
     one.after_ns = d.after_ns;
+    one.callee = kind.callee;
     out.push_back(std::move(one));
   }
   return out;

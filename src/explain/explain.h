@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct Told {
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
   std::int64_t after_ns = 0;
+  std::string callee;                        // that a function calls there, or no longer
 };
 
 struct StoryLine {
@@ -75,6 +77,15 @@ struct Input {
   std::vector<std::string> limits;           // what else is not known
 };
 
+// One round of questions that explain asked by itself.
+struct Round {
+  std::vector<std::string> functions;  // that it asked about
+  std::size_t asked = 0, differing = 0;  // questions; those that tell failing from sound runs, and were not known to
+  int runs = 0;
+  double seconds = 0;
+  double share = 0;                    // of the time of its runs, that reading values took
+};
+
 struct Explanation {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;                        // one sentence
@@ -88,6 +99,7 @@ struct Explanation {
   std::vector<Suspect> suspects;             // best first
   std::vector<Told> differences;             // heaviest first
   std::vector<StoryLine> story;
+  std::vector<Round> rounds;                 // of --deepen
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<std::string> limits;           // what could not be told, and why
   std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
@@ -105,6 +117,18 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // The parts, in the order in which explain() uses them.
 [[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);
 [[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
+
+// Which functions to ask about next: suspects, best first, then those that are called only on one side, then those on the stacks.
+// None that is in `asked`, at most `most`.
+[[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation, const std::set<std::string>& asked, std::size_t most);
+
+// The parts of a story in one sentence each; "" where one is not known.
+struct InShort {
+  std::string fault, received, first_wrong, symptom;
+  std::vector<std::string> consequences;
+  std::string why_no_first_wrong;
+};
+[[nodiscard]] InShort in_short(const Explanation& explanation);
 
 // Code that only carries the application's calls: the C library, the runtime of a language.
 [[nodiscard]] bool is_library(const schedule::Frame& frame);

@@ -43,6 +43,7 @@ struct Kind {
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;  // message: its template
   std::uint32_t question = 0; // value: which was asked
+  std::string callee = {};    // value of a question about calls: who is called
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
 };
 

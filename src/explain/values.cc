@@ -70,6 +70,10 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       const Question& question = questions[value.question];
       Kind kind{.what = StepKind::value, .node = value.node, .function = question.function, .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
+      if (question.about_calls()) {
+        kind.words = fmt::format("{} calls {}", question.text.substr(0, question.text.size() - 6), value.text);
+        kind.callee = value.text.substr(0, value.text.rfind(" ("));
+      }
       run.steps.push_back({.ts_ns = value.ts_ns, .kind = kinds.of(std::move(kind)), .pid = value.pid, .tid = value.tid, .source = static_cast<std::uint32_t>(i)});
     }
     std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });

@@ -14,6 +14,8 @@ namespace rose::explain {
 
 struct Question {
   std::string text;                  // "store(len)"
+  // "store:calls": its values are who is called, and where: "write@plt (store.c:71)".
+  [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
   std::string function, type;        // "" not known
   std::string refused;               // why it could not be seen; "" when it could
   std::vector<std::string> remarks;  // what of it is not seen

@@ -103,6 +103,19 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   return asked;
 }
 
+Askable::Askable(const config::Config& config) {
+  for (const auto& [binary, node] : programs_of(config))
+    if (Result<symbols::ValueFile> file = symbols::ValueFile::open(binary); file) files_.push_back(*std::move(file));
+}
+Askable::Askable(Askable&&) noexcept = default;
+Askable::~Askable() = default;
+
+std::vector<std::string> Askable::about(const std::string& function) {
+  for (symbols::ValueFile& file : files_)
+    if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
+  return {};
+}
+
 std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen, const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());

@@ -37,6 +37,18 @@ struct Asked {
 // Looks every query up in the programs of all nodes. ErrorKind::usage or input: it can't be read, or no program has what it names.
 [[nodiscard]] Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries);
 
+// What may be asked about a function, in the programs of all nodes: see symbols::ValueFile. Opens each program once.
+class Askable {
+ public:
+  explicit Askable(const config::Config& config);
+  Askable(Askable&&) noexcept;
+  ~Askable();
+  [[nodiscard]] std::vector<std::string> about(const std::string& function);
+
+ private:
+  std::vector<symbols::ValueFile> files_;
+};
+
 // What was seen, by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to its times.
 [[nodiscard]] std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen, const std::vector<std::string>& nodes,
                                                 std::int64_t wall_offset_ns);

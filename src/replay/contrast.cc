@@ -183,7 +183,7 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
   Turns turns(schedule, options, done);
   RunOptions run_options = options.run;
   for (std::vector<Turn> now = turns.next(); !now.empty(); now = turns.next()) {
-    run_options.number = done.runs + 1;
+    run_options.number = options.run.number + done.runs;
     std::vector<const schedule::Schedule*> schedules;
     for (const Turn& turn : now) schedules.push_back(turn.schedule);
     std::vector<Result<Run>> made = run_side_by_side(store, config, schedules, run_options);

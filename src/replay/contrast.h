@@ -25,7 +25,7 @@ struct ContrastOptions {
   int wanted = 5;               // runs that reproduce, and as many sound ones
   int jobs = 1;
   std::size_t besides = 6;      // schedules beside, a run each
-  RunOptions run;
+  RunOptions run;               // its number is the first run's
 
   // Runs of the schedule at most, and without faults.
   [[nodiscard]] int most_tries() const { return 2 * wanted + 2; }

@@ -25,6 +25,8 @@ Json arrived_json(const Explanation::StackOf& one) {
           {"incomplete", one.stack.incomplete}};
 }
 
+std::string percent_fine(double share) { return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.1f} %", 100 * share); }
+
 Json counts_json(const std::vector<explain::ValueCount>& counts) {
   Json out = Json::array();
   for (const explain::ValueCount& count : counts)
@@ -70,6 +72,29 @@ std::string frame_text(const schedule::Frame& frame) {
   if (const std::string at = source_place(frame.file, frame.line); !at.empty()) out += " at " + at;
   else if (!frame.function.empty() && !frame.module.empty()) out += " in " + frame.module;
   return out;
+}
+
+// From the fault to the symptom, a line each.
+std::string short_markdown(const Explanation& e) {
+  const explain::InShort s = explain::in_short(e);
+  std::string out = "## In short\n\n";
+  out += fmt::format("- **Root fault**: {}\n", md(s.fault));
+  out += fmt::format("- **The code that received it**: {}\n", s.received.empty() ? "not known: no stack names a function of the application" : md(s.received));
+  out += fmt::format("- **The first wrong decision**: {}\n", s.first_wrong.empty() ? "not told: " + md(s.why_no_first_wrong) : md(s.first_wrong));
+  if (!s.consequences.empty()) {
+    out += "- **Consequences**:\n";
+    for (const std::string& one : s.consequences) out += fmt::format("  - {}\n", md(one));
+  }
+  out += fmt::format("- **Symptom**: {}\n\n", s.symptom.empty() ? "the oracle finds the bug, and says nothing of it" : md(s.symptom));
+  return out;
+}
+
+std::string round_words(const explain::Round& round, std::size_t number) {
+  std::string of;
+  for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i) of += (i == 0 ? "" : ", ") + round.functions[i];
+  if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
+  return fmt::format("round {}: {} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time", number, round.asked, of,
+                     round.differing, round.runs, format_seconds(round.seconds), percent_fine(round.share));
 }
 
 std::string value_text(const explain::ValueTable& table) {
@@ -120,7 +145,10 @@ std::string explanation_json(const ExplanationReport& r) {
   for (const explain::Told& d : e.differences)
     differences.push_back({{"node", d.node}, {"what", d.words}, {"missing", d.missing}, {"failing", d.failing}, {"sound", d.sound}, {"near", d.near},
                            {"only_bug", d.only_bug}, {"weight", d.weight}});
-  Json values = Json::array();
+  Json values = Json::array(), rounds = Json::array();
+  for (const explain::Round& round : e.rounds)
+    rounds.push_back({{"functions", round.functions}, {"asked", round.asked}, {"differing", round.differing}, {"runs", round.runs}, {"seconds", round.seconds},
+                      {"share", round.share}});
   for (const explain::ValueTable& table : e.values) values.push_back(value_json(table));
   const Json json = {{"verdict", explain::verdict_name(e.verdict)},
                      {"fault", e.fault},
@@ -137,6 +165,7 @@ std::string explanation_json(const ExplanationReport& r) {
                                {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}}},
                      {"chance", e.chance},
                      {"values", std::move(values)},
+                     {"rounds", std::move(rounds)},
                      {"explanation", r.written}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -163,6 +192,10 @@ std::string explanation_text(const ExplanationReport& r) {
     out += "\nwhat was asked for (values after the fault; before it, in brackets)\n";
     for (const explain::ValueTable& table : e.values) out += value_text(table);
   }
+  if (!e.rounds.empty()) {
+    out += "\nrounds of questions\n";
+    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += "  " + printable(round_words(e.rounds[i], i + 1)) + "\n";
+  }
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
     for (const StoryLine& line : e.story) out += "  " + line_text(line) + "\n";
@@ -179,6 +212,7 @@ std::string explanation_text(const ExplanationReport& r) {
 std::string explanation_markdown(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   std::string out = fmt::format("# {}: why it fails\n\n**{}**: {}\n\n", md(r.name), explain::verdict_name(e.verdict), md(e.reason));
+  if (!e.story.empty()) out += short_markdown(e);
   if (!e.faults.empty()) {
     out += "## The faults\n\n";
     for (std::size_t i = 0; i < e.faults.size(); ++i) out += fmt::format("{}. {}{}\n", i + 1, md(e.faults[i]), i == 0 ? " (the first)" : "");
@@ -231,6 +265,11 @@ std::string explanation_markdown(const ExplanationReport& r) {
   if (!e.limits.empty()) {
     out += "## What could not be told\n\n";
     for (const std::string& limit : e.limits) out += "- " + md(limit) + "\n";
+    out += "\n";
+  }
+  if (!e.rounds.empty()) {
+    out += "## Rounds of questions\n\n";
+    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += "- " + md(round_words(e.rounds[i], i + 1)) + "\n";
     out += "\n";
   }
   out += fmt::format("## How\n\n{}. Schedule: {}; configuration: {}.\n", runs_words(r), md(r.schedule_path), md(r.config_path));

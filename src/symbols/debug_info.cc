@@ -293,6 +293,16 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
   return found;
 }
 
+std::string DebugInfo::source_of(std::uint64_t address) const {
+  auto unit = unit_at(address);
+  Dwarf_Line* line = unit ? dwarf_getsrc_die(&*unit, address) : nullptr;
+  int number = 0;
+  const char* path = line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+  if (path == nullptr || dwarf_lineno(line, &number) != 0) return {};
+  const std::string_view name(path);
+  return fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, 200), number);
+}
+
 Stand DebugInfo::stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const {
   Context context{address, entry, eh_frame_, debug_frame_, function};
   return stand_of(&variable, context);

@@ -58,6 +58,9 @@ class DebugInfo {
   [[nodiscard]] static int language(Dwarf_Die& die);                           // DW_LANG_*; 0 not known
   [[nodiscard]] LineFound line(const std::string& file, int line, const std::string& variable) const;
 
+  // "store.c:71"; "" not known.
+  [[nodiscard]] std::string source_of(std::uint64_t address) const;
+
   // `function`: whose frame it is.
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const;
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address) const;

@@ -351,6 +351,29 @@ std::string type_name(Dwarf_Die* die) {
   return {};
 }
 
+std::vector<std::string> simple_members(Dwarf_Die* typed) {
+  constexpr std::size_t kMostSimple = 4;
+  const auto simple = [](Dwarf_Die* type) {
+    const int tag = dwarf_tag(type);
+    return tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_pointer_type || (is_structure(tag) && as_text(type).has_value());
+  };
+  auto type = type_of(typed);
+  std::vector<std::string> out;
+  if (!type) return out;
+  const bool pointer = is_pointer(dwarf_tag(&*type));
+  auto target = pointer ? type_of(&*type) : type;
+  if (!is_reference(dwarf_tag(&*type)) && simple(&*type)) out.emplace_back();
+  else if (target && simple(&*target)) out.emplace_back();
+  if (!target || !is_structure(dwarf_tag(&*target)) || as_text(&*target)) return out;
+  for (Member& member : members_of(&*target)) {
+    if (out.size() > kMostSimple) break;
+    auto inner = type_of(&member.die);
+    if (member.base || member.bits || member.name.empty() || member.name.starts_with("_vptr") || !inner || !simple(&*inner)) continue;
+    out.push_back((pointer ? "->" : ".") + member.name);
+  }
+  return out;
+}
+
 Stand returned_stand(Dwarf_Die* type, bool rust) {
   constexpr std::uint8_t kRax = 0, kRdx = 1;
   const int tag = dwarf_tag(type);

@@ -21,6 +21,9 @@ namespace rose::symbols {
 // A value of a C or C++ function's result type: in rax, in rax and rdx, or where rax points. `rust`: as Rust returns it.
 [[nodiscard]] Stand returned_stand(Dwarf_Die* type, bool rust);
 
+// What of an argument is simple enough to be asked unasked, as it is written behind its name: "" itself, "->term". None: nothing.
+[[nodiscard]] std::vector<std::string> simple_members(Dwarf_Die* typed);
+
 struct Reading {
   Fetch fetch;
   Form form;

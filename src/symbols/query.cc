@@ -44,6 +44,11 @@ class Parser {
       ROSE_CHECK(members(text.substr(at + 7)));
       return std::move(query_);
     }
+    if (text.ends_with(":calls") && text.size() > 6 && text[text.size() - 7] != ':') {
+      query_.kind = Query::Kind::calls;
+      ROSE_CHECK(function(text.substr(0, text.size() - 6)));
+      return std::move(query_);
+    }
     if (text.back() == ')') return argument(text);
     return variable(text);
   }
@@ -129,7 +134,7 @@ class Parser {
     query_.kind = Query::Kind::variable;
     const std::size_t last = text.rfind(':');
     const std::size_t before = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
-    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns, nor a variable at a line of a file");
+    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns or calls, nor a variable at a line of a file");
     const auto line = number_of(trimmed(text.substr(before + 1, last - before - 1)), 10'000'000);
     if (!line) return wrong(fmt::format("'{}' is no line", text.substr(before + 1, last - before - 1)));
     query_.file = trimmed(text.substr(0, before));

@@ -1,4 +1,4 @@
-// What somebody asks a running program for: an argument of a function, what it returns, a variable at a line. Pure; nothing is looked
+// What somebody asks a running program for: an argument of a function, what it returns, the calls it makes, a variable at a line. Pure; nothing is looked
 // up here. Every text is taken for hostile.
 #pragma once
 
@@ -14,12 +14,13 @@ struct Query {
   enum class Kind {
     argument,  // f(arg1), f(name): as the function is entered
     result,    // f:return
+    calls,     // f:calls: which calls it makes
     variable,  // file.c:123:name: before that line is executed
   };
   // `.member` or `->member`: which of the two is written makes no difference, pointers are followed.
   std::string text;                  // as it was asked
   Kind kind = Kind::argument;
-  std::string function;              // argument, result
+  std::string function;              // argument, result, calls
   std::string file;                  // variable: the end of a source file's path
   int line = 0;
   std::string name;                  // of the argument or variable
@@ -29,7 +30,7 @@ struct Query {
 };
 
 // The forms that are accepted, for messages and help.
-inline constexpr std::string_view kQueryForms = "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'file.c:123:name'";
+inline constexpr std::string_view kQueryForms = "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'f:calls', 'file.c:123:name'";
 
 inline constexpr std::size_t kMostQueryBytes = 1024, kMostMembers = 6, kMostArguments = 32;
 

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kMostFunctions = 16;  // that one query means
 constexpr std::size_t kMostInlinedCopies = 32;
+constexpr std::size_t kMostCalls = 32;       // of one function
+constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members of one function
 
 // Of arguments, in their order, as DWARF numbers them.
 constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};               // rdi, rsi, rdx, rcx, r8, r9
@@ -46,6 +48,7 @@ class ValueFile::Reader {
     Answer answer;
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
+      else if (query.kind == Query::Kind::calls) ROSE_CHECK(calls(function, answer));
       else ROSE_CHECK(result(query, function, answer));
     }
     if (query.kind == Query::Kind::argument) {
@@ -53,8 +56,10 @@ class ValueFile::Reader {
       if (copies.size() == kMostInlinedCopies)
         answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen", query.function, kMostInlinedCopies));
     } else if (!copies.empty()) {
-      const std::string words = fmt::format("'{}' was inlined into {}: what it returns there is in no place of its own; ask for a variable at a line", query.function,
-                                            callers(copies));
+      const std::string words = query.kind == Query::Kind::calls
+                                    ? fmt::format("'{}' was inlined into {}: its calls there are among theirs", query.function, callers(copies))
+                                    : fmt::format("'{}' was inlined into {}: what it returns there is in no place of its own; ask for a variable at a line", query.function,
+                                                  callers(copies));
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
     }
@@ -62,9 +67,58 @@ class ValueFile::Reader {
     return answer;
   }
 
+  std::vector<std::string> questions(const std::string& name) const {
+    std::vector<std::string> out;
+    const Result<std::vector<Function>> own = find_functions(path_, {name}, {});
+    std::vector<FunctionDie> copies;
+    if (!own && debug_) copies = debug_->inlined(name, 1);
+    if (own && own->size() > kMostFunctions) return out;
+    auto die = own ? known(own->front()) : copies.empty() ? std::nullopt : std::optional(copies.front());
+    if (die) {
+      for (const Parameter& one : DebugInfo::parameters(*die)) {
+        if (one.name.empty() || out.size() >= kMostAskedOfOne) continue;
+        Dwarf_Die typed = one.die;
+        for (const std::string& member : simple_members(&typed)) out.push_back(fmt::format("{}({}{})", name, one.name, member));
+      }
+      if (own && type_of(&die->die)) out.push_back(name + ":return");
+    } else if (own) {
+      for (int n = 1; n <= 4; ++n) out.push_back(fmt::format("{}(arg{})", name, n));
+      out.push_back(name + ":return");
+    }
+    if (own) out.push_back(name + ":calls");
+    return out;
+  }
+
  private:
   [[nodiscard]] std::string no_debug_info(std::string_view what) const {
     return fmt::format("{} is known by debug information only, and '{}' has none: build it with -g, or put its debug file beside it", what, path_.native());
+  }
+
+  // The places at which it calls others, told by whom and where.
+  Result<void> calls(const Function& function, Answer& answer) const {
+    ROSE_TRY(const std::vector<Place> places, code_.places(function.linkage_name));
+    auto names = std::make_shared<std::map<std::int64_t, std::string>>();
+    std::vector<Site> sites;
+    for (const Place& place : places) {
+      if (place.kind == PlaceKind::other) continue;
+      if (sites.size() == kMostCalls) {
+        answer.remarks.push_back(fmt::format("of the calls of '{}' the first {} are seen: those into the kernel go first", function.name, kMostCalls));
+        break;
+      }
+      const auto number = static_cast<std::uint64_t>(names->size());
+      const std::string at = debug_ ? debug_->source_of(function.address + place.offset) : std::string();
+      names->emplace(static_cast<std::int64_t>(number), fmt::format("{} ({})", place.name, at.empty() ? fmt::format("+{:#x}", place.offset) : at));
+      Site site;
+      site.offset = function.offset + place.offset;
+      site.function = function.name;
+      site.fetch.at = {kNoRegister, {number}};
+      site.form.kind = Form::Kind::enumeration;
+      site.form.names = names;
+      sites.push_back(std::move(site));
+    }
+    if (sites.empty()) answer.refused = fmt::format("'{}' calls nothing", function.name);
+    answer.sites.insert(answer.sites.end(), sites.begin(), sites.end());
+    return {};
   }
 
   static std::string callers(const std::vector<FunctionDie>& copies) {
@@ -280,6 +334,7 @@ Result<ValueFile> ValueFile::open(const std::filesystem::path& binary) {
 }
 
 Result<Answer> ValueFile::answer(const Query& query) { return reader_->answer(query); }
+std::vector<std::string> ValueFile::questions(const std::string& function) { return reader_->questions(function); }
 
 ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text) {
   if (form.kind == Form::Kind::text) return {fmt::format("\"{}\"{}", printable(text), text.size() < bits && bits != 0 ? "..." : ""), false, 0};

@@ -74,6 +74,10 @@ class ValueFile {
   // Not for several threads at a time.
   [[nodiscard]] Result<Answer> answer(const Query& query);
 
+  // What may be asked about a function: its arguments, simple members of what they point to, what it returns, its calls; as queries.
+  // None: it is not in this file.
+  [[nodiscard]] std::vector<std::string> questions(const std::string& function);
+
  private:
   class Reader;
   explicit ValueFile(std::unique_ptr<Reader> reader);

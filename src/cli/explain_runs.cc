@@ -1,0 +1,214 @@
+#include "cli/explain_runs.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "kernel/attach.h"
+#include "logs/reader.h"
+#include "replay/log_times.h"
+
+namespace rose::cli {
+namespace {
+
+constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
+constexpr std::size_t kMostLineBytes = 400;
+constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
+
+std::string_view words_of(replay::ContrastRun what) { return what == replay::ContrastRun::sound ? "without faults" : "the schedule"; }
+
+// What of the values was not recorded.
+void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
+  for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
+    if (!run.seen.places[i].let_go) continue;
+    for (const replay::Asked::Meaning& meaning : asked.meanings[i])
+      input.limits.push_back(fmt::format("values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
+                                         asked.questions[meaning.question].text));
+  }
+  if (run.seen.left_out > 0)
+    input.limits.push_back(fmt::format("of values that came very often, those of each node's first and last {} are compared", observe::kMostValues / 2));
+}
+
+void tell_contrast(const replay::Contrast& made, explain::Input& input) {
+  for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
+  if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
+  if (made.besides == 0) input.limits.emplace_back("no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be another");
+}
+
+}  // namespace
+
+// What the runs' folders hold besides traces. Runs may go side by side.
+class ComparedRuns::RunLogs {
+ public:
+  explicit RunLogs(const config::Config& config) : config_(config) {}
+
+  struct Said {
+    std::vector<explain::LogLine> lines;
+    std::string oracle, run_dir;
+    bool cut = false;
+  };
+
+  void began(const std::filesystem::path& run_dir) {
+    std::vector<std::filesystem::path> folders;
+    for (const config::Node& node : config_.nodes) {
+      std::error_code ignored;
+      if (std::filesystem::is_directory(run_dir / node.name, ignored)) folders.push_back(run_dir / node.name);
+    }
+    Result<replay::LogTimes> times = replay::LogTimes::watch(folders);
+    const std::lock_guard lock(mutex_);
+    if (times) times_.emplace(run_dir, *std::move(times));
+    else log::warning("log lines will have no times: {}", times.error().message);
+  }
+
+  void ended(const std::filesystem::path& run_dir, int number) {
+    const std::lock_guard lock(mutex_);
+    Said said;
+    const auto times = times_.find(run_dir);
+    if (times != times_.end()) {
+      times->second.stop();
+      read(run_dir, times->second, said);
+      times_.erase(times);
+    }
+    said.run_dir = run_dir.string();
+    said.oracle = last_line(run_dir / "oracle.log");
+    said_[number] = std::move(said);
+  }
+
+  [[nodiscard]] Said take(int number) {
+    const std::lock_guard lock(mutex_);
+    auto node = said_.extract(number);
+    return node ? std::move(node.mapped()) : Said{};
+  }
+
+  [[nodiscard]] std::string words(std::uint32_t kind) const { return kinds_.text(kind); }
+
+ private:
+  static std::string last_line(const std::filesystem::path& file) {
+    const Result<std::string> text = read_file(file, std::size_t{1} << 20);
+    if (!text) return {};
+    const std::vector<std::string> lines = split(*text, '\n');
+    for (auto line = lines.rbegin(); line != lines.rend(); ++line)
+      if (!line->empty()) return line->substr(0, kMostLineBytes);
+    return {};
+  }
+
+  void read(const std::filesystem::path& run_dir, const replay::LogTimes& times, Said& said) {
+    for (const config::Node& node : config_.nodes) {
+      std::vector<std::filesystem::path> files;
+      std::error_code error;
+      for (const auto& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
+        if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
+      std::sort(files.begin(), files.end());
+      for (const std::filesystem::path& file : files) {
+        const logs::Input input{file, node.name};
+        const Result<logs::Logs> read = logs::read_logs({&input, 1}, {}, kinds_);
+        if (!read) continue;
+        const std::vector<std::int64_t> written = times.times(file);
+        for (const logs::NodeLog& of_node : read->nodes) {
+          for (const logs::Message& message : of_node.messages) {
+            if (message.line == 0 || message.line > written.size()) continue;
+            if (said.lines.size() == kMostLines) {
+              said.cut = true;
+              return;
+            }
+            said.lines.push_back({written[message.line - 1], node.name, message.kind, message.level,
+                                  std::string(read->text(message).substr(0, kMostLineBytes)),
+                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line)});
+          }
+        }
+      }
+    }
+  }
+
+  const config::Config& config_;
+  std::mutex mutex_;
+  std::map<std::filesystem::path, replay::LogTimes> times_;
+  std::map<int, Said> said_;
+  logs::Templates kinds_;
+};
+
+// Takes what a run shows out of it, and lets go of the rest: only the run that is told keeps its trace.
+void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told) {
+  using replay::ContrastRun;
+  using schedule::Verdict;
+  RunLogs::Said said = logs.take(run.result.number);
+  if (said.cut)
+    input.limits.push_back(fmt::format("run {}: of its logs only the first {} messages were compared", run.result.number, kMostLines));
+  explain::Group group = explain::Group::near;
+  if (what == ContrastRun::sound) {
+    if (run.result.oracle != schedule::OracleAnswer::miss) return;
+    group = explain::Group::sound;
+  } else if (run.result.verdict == Verdict::reproduced) {
+    if (what == ContrastRun::beside) return;  // another schedule that shows the bug: neither
+    group = explain::Group::failing;
+  } else if (run.result.verdict != Verdict::not_reproduced) {
+    return;
+  }
+  input.runs.push_back(explain::condense(run.result, said.lines, group, input.kinds));
+  if (told || group != explain::Group::failing) return;
+  told = true;
+  input.story_run = input.runs.size() - 1;
+  input.oracle_said = std::move(said.oracle);
+  input.run_dir = std::move(said.run_dir);
+  input.lines = std::move(said.lines);
+  input.story = std::move(run.result);
+}
+
+ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable& watchable, const schedule::Schedule& schedule, replay::ContrastOptions options,
+                           replay::RunStore& store)
+    : watchable_(watchable), schedule_(schedule), options_(std::move(options)), store_(store), logs_(std::make_unique<RunLogs>(config)) {
+  replay::RunOptions& run = options_.run;
+  run.tracer = replay::tracer_options(config);
+  run.tracer.function_share = kFunctionShare;
+  run.profile = &watchable.functions;
+  run.stacks = true;
+  run.tracer_ready = [this](observe::Tracer&, const std::filesystem::path& run_dir) { logs_->began(run_dir); };
+  run.look = [this](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs_->ended(run_dir, result.number); };
+}
+ComparedRuns::~ComparedRuns() = default;
+
+Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besides) {
+  const std::int64_t began = monotonic_ns();
+  replay::ContrastOptions options = options_;
+  options.besides = besides;
+  options.run.number = made_ + 1;
+  options.run.asked = asked.places.empty() ? nullptr : &asked;
+  Compared out;
+  out.input.schedule = schedule_;
+  out.input.unseen = watchable_.unseen;
+  for (const replay::Asked::Question& one : asked.questions) out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
+  bool told = false;
+  int shown = 0;
+  const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
+    shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
+    const bool sound = what == replay::ContrastRun::sound;
+    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
+    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
+                              what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, options.wanted));
+    out.run_seconds += run.result.seconds;
+    for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
+    tell_busy(run, asked, out.input);
+    take_run(std::move(run), what, *logs_, out.input, told);
+  };
+  ROSE_TRY(out.made, replay::contrast(watchable_.config, schedule_, options, store_, each));
+  log::end_progress();
+  ROSE_CHECK(cancel::check());
+  made_ += out.made.runs;
+  out.comparable = told && std::any_of(out.input.runs.begin(), out.input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
+  out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
+  out.input.place = [this](const std::string& node, const std::string& function) {
+    const auto file = watchable_.files.find({node, function});
+    return file == watchable_.files.end() ? explain::Place{} : explain::Place{file->second, 0};
+  };
+  if (out.comparable) tell_contrast(out.made, out.input);
+  out.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+  return out;
+}
+
+}  // namespace rose::cli
