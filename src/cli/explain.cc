@@ -228,7 +228,8 @@ Command explain_command() {
           "its debug information knows. The exit code is 0 when something was told, 1 when the bug did not show, 4 when nothing was found or "
           "it could not tell.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
-                   "rose explain schedule.toml -c rose.toml --ask 'store(length)' 'write_epoch:return' 'store.c:71:end'"},
+                   "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
+                   "rose explain schedule.toml -c rose.toml --deepen"},
       .options =
           {
               {.names = "schedule", .slot = &options->schedule, .value = "SCHEDULE", .help = "A schedule that reproduces the bug", .required = true,
@@ -242,7 +243,7 @@ Command explain_command() {
                .range = {{1, 64}}},
               {.names = "--ask", .slot = &options->ask, .value = "QUERY",
                .help = "Also record this value in all runs, and tell how failing and sound ones differ in it: " + std::string(symbols::kQueryForms) +
-                       ". Types, names and members need debug information (-g); without any, f(arg1) and f:return are raw integers"},
+                       ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are raw integers"},
               {.names = "--deepen", .slot = &options->deepen,
                .help = "Then ask by itself: arguments, results and calls of the functions on the way from the fault to the symptom, at most " + std::to_string(kMostRounds) +
                        " rounds of --runs runs on each side; what tells failing from sound runs is kept, and asked again"},

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# rose explain --ask and --deepen on a planted failure: the value that decides is told apart, by a question and without one.
+. "$(dirname "$0")/common.bash"
+for need in ip gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
+rose=$(realpath "$rose")
+export TMPDIR=$work
+cp -r "$here/../planted" "$work/planted"
+cd "$work/planted/scf-by-path"
+rm -rf -- build
+./install || fail "scf-by-path cannot be built"
+
+# `bad` holds the error of the write that failed; where it is taken for good, only failing runs call note().
+line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
+cp "$work/out" "$work/all.json"
+json_is 'j["verdict"]' explained
+bad='next(v for v in j["values"] if v["query"].endswith(":bad"))'
+json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
+json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 4)]"
+json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"sound\"]]" "[('0', 4)]"
+json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
+# Every request is told, and tells nothing.
+json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
+# Asked by itself: the call that only failing runs make, and what it is called with.
+json_is 'any(v["query"] == "store:calls" and v["score"] > 0 and "note" in v["differs"] for v in j["values"])' True
+json_is 'any(v["query"].startswith("note(") and v["score"] > 0 for v in j["values"])' True
+json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
+json_is 'j["rounds"][-1]["differing"] == 0 or len(j["rounds"]) == 4' True
+json_is 'any(l["first_wrong"] for l in j["story"])' True
+grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"
+for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do grep -q "$what" "$work/why.md" || fail "explanation.md does not tell: $what"; done
+grep -q '^## Rounds of questions' "$work/why.md" || fail "explanation.md does not tell the rounds"
+grep -q 'What was asked for' "$work/report/report.html" || fail "the page does not show the values"
+nothing_left "by explain"
+
+# What can't be told has a word; what isn't there is an error before any run.
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'request(lines)'
+says err "line"
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask "store.c:$line:good"
+says err "in scope"
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
+says err "f:return"
