@@ -42,6 +42,19 @@ class Run {
     lines_.push_back({kZero + ms * kMs, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1)});
     return *this;
   }
+  Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1, const std::string& node = "n1") {
+    schedule::Value value;
+    value.ts_ns = kZero + ms * kMs;
+    value.node = node;
+    value.question = question;
+    value.pid = 1;
+    value.tid = tid;
+    value.text = text;
+    value.is_number = true;
+    value.number = number;
+    result_.values.push_back(value);
+    return *this;
+  }
   // A fault's mark in the trace is not what the program does.
   Run& faulted(int ms, int tid = 1, const std::string& node = "n1", const std::string& id = "fault") {
     schedule::FaultOutcome fault;

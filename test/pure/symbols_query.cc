@@ -41,6 +41,10 @@ TEST_CASE("arguments, results and variables are told apart") {
   CHECK(read("find:return->value.size").members == std::vector<std::string>{"value", "size"});
   CHECK(read("f:returned:return").function == "f:returned");
 
+  const Query calls = read("Raft::append:calls");
+  CHECK(calls.kind == Query::Kind::calls);
+  CHECK(calls.function == "Raft::append");
+
   const Query variable = read("src/store.c:123:count");
   CHECK(variable.kind == Query::Kind::variable);
   CHECK(variable.file == "src/store.c");

@@ -170,6 +170,34 @@ TEST_CASE("results have types, variables are told at lines") {
   CHECK(real.refused.find("floating-point") != std::string::npos);
 }
 
+TEST_CASE("the calls of a function are told by whom and where; what may be asked of it is known") {
+  const Answer calls = ask("value_fast", "negated:calls");
+  REQUIRE(!calls.sites.empty());
+  REQUIRE(calls.sites[0].form.names);
+  for (const Site& site : calls.sites) {
+    CHECK(site.fetch.at.base == kNoRegister);
+    const std::string told = tell_value(site.form, site.fetch.at.offsets[0], {}).text;
+    CHECK(told.find(" (") != std::string::npos);
+    CHECK(told.ends_with(")"));
+  }
+  auto file = ValueFile::open(victim("value_fast"));
+  REQUIRE(file);
+  const auto questions = file->questions("plain");
+  for (const char* wanted : {"plain(number)", "plain(text)", "plain(box)", "plain(box->width)", "plain(shade)", "plain:return", "plain:calls"})
+    CHECK(std::find(questions.begin(), questions.end(), wanted) != questions.end());
+  for (const std::string& question : questions) {
+    CAPTURE(question);
+    const auto query = parse_query(question);
+    REQUIRE(query);
+    CHECK(file->answer(*query));
+  }
+  CHECK(file->questions("no_such_function").empty());
+  auto bare = ValueFile::open(victim("value_bare"));
+  REQUIRE(bare);
+  const auto raw = bare->questions("negated");
+  CHECK(std::find(raw.begin(), raw.end(), "negated(arg1)") != raw.end());
+}
+
 TEST_CASE("what is not there is an error with what is") {
   const std::pair<const char*, const char*> wrong[] = {
       {"plain(nubmer)", "number, large, small"},

@@ -1,0 +1,107 @@
+// Values that were asked for: told apart where they differ, in sorts where they are many, and noise where equal runs disagree.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "explain_runs.h"
+
+using namespace rose;
+using explain::Group;
+using script::Case;
+
+namespace {
+
+script::Run usual(int number) {
+  script::Run run(number);
+  for (int ms = 10; ms <= 100; ms += 30) run.enters(ms, "step" + std::to_string(ms));
+  return run;
+}
+
+const explain::ValueTable& table(const explain::Explanation& e, const std::string& query) {
+  const auto found = std::find_if(e.values.begin(), e.values.end(), [&](const auto& one) { return one.query == query; });
+  REQUIRE(found != e.values.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the value that only failing runs have is told, where it is first seen, and whose it is", "[explain]") {
+  Case one;
+  one.input.questions = {{"store:return", "store", "int", "", {}}, {"store(length)", "store", "long", "", {}}, {"gone(x)", "gone", "", "optimized out", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).has(50, 0, "0", 0).has(110, 0, "-1", -1).has(110, 1, "8", 8));
+    one.add(Group::sound, usual(2 * i + 2).has(50, 0, "0", 0).has(110, 0, "0", 0).has(110, 1, "8", 8));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.values.size() == 3);
+  const explain::ValueTable& result = table(e, "store:return");
+  CHECK(result.node == "n1");
+  CHECK(result.score > 0.5);
+  CHECK(result.clean);
+  REQUIRE(result.failing.size() == 2);
+  CHECK(result.failing[0].value == "-1");
+  CHECK(result.failing[0].runs == 5);
+  CHECK(result.failing[0].times == 5);
+  CHECK(result.failing[1].value == "0");
+  CHECK(result.failing[1].runs == 0);
+  CHECK(result.failing[1].before == 5);
+  REQUIRE(result.sound.size() == 1);
+  CHECK(result.sound[0].runs == 5);
+  REQUIRE(result.first);
+  CHECK(result.first->value == "-1");
+  CHECK(result.first->at_ns == 110 * script::kMs);
+  CHECK(result.first->tid == 1);
+  CHECK(table(e, "store(length)").score == 0);
+  CHECK(table(e, "store(length)").differs.empty());
+  CHECK(table(e, "gone(x)").refused == "optimized out");
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "store" && s.why.find("store:return is -1") != std::string::npos; }));
+  const auto wrong = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
+  REQUIRE(wrong != e.story.end());
+  CHECK(wrong->text.starts_with("store:return is -1"));
+  CHECK(wrong->ts_ns == script::kZero + 110 * script::kMs);
+  const explain::InShort s = explain::in_short(e);
+  CHECK(s.first_wrong.find("store:return is -1") != std::string::npos);
+  CHECK(s.fault.find("fault") != std::string::npos);
+}
+
+TEST_CASE("many values are told in sorts, and what equal runs disagree on tells nothing", "[explain]") {
+  Case one;
+  one.input.questions = {{"f(count)", "f", "int", "", {}}, {"f(random)", "f", "int", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    script::Run failing = usual(2 * i + 1).faulted(103).enters(104, "give_up"), sound = usual(2 * i + 2).enters(104, "commit");
+    for (int k = 1; k < 20; ++k) failing.has(110 + k, 0, std::to_string(-k), -k), sound.has(110 + k, 0, std::to_string(100 * i + k), 100 * i + k);
+    failing.has(120, 1, std::to_string(i), i);
+    sound.has(120, 1, std::to_string(9 - i), 9 - i);
+    one.add(Group::failing, failing);
+    one.add(Group::sound, sound);
+  }
+  const explain::Explanation e = one.explain();
+  const explain::ValueTable& count = table(e, "f(count)");
+  CHECK(count.score > 0.5);
+  REQUIRE(count.failing.size() == 1);
+  CHECK(count.failing[0].value == "less than 0");
+  REQUIRE(count.sound.size() == 1);
+  CHECK(count.sound[0].value == "more than 0");
+  CHECK(table(e, "f(random)").score == 0);
+  // Values have a chance of their own: what the program does is believed as before.
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters give_up"; }));
+}
+
+TEST_CASE("functions to ask about: suspects, then what is called on one side only", "[explain]") {
+  Case one;
+  one.input.questions = {{"store:calls", "store", "", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).stack({{"write", "", 0, "/usr/lib/libc.so.6", 1}, {"store", "store.c", 7, "store", 1}}).has(110, 0, "note (store.c:9)", 1)
+                                .has(111, 0, "write@plt (store.c:8)", 2));
+    one.add(Group::sound, usual(2 * i + 2).has(111, 0, "puts@plt (store.c:8)", 3));
+  }
+  const explain::Explanation e = one.explain();
+  const auto next = explain::next_functions(e, {"step100"}, 10);
+  REQUIRE(!next.empty());
+  CHECK(next.front() == "store");
+  CHECK(std::find(next.begin(), next.end(), "note") != next.end());
+  CHECK(std::find(next.begin(), next.end(), "write@plt") == next.end());
+  CHECK(std::find(next.begin(), next.end(), "step100") == next.end());
+  CHECK(explain::next_functions(e, {}, 1).size() == 1);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
+}
