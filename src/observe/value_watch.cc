@@ -14,7 +14,7 @@ namespace rose::observe {
 namespace {
 
 constexpr std::size_t kMostPlaces = 512;
-constexpr std::size_t kMostSingle = 64;  // one perf event a place, where the kernel has no uprobe_multi links: 0.1 s each to let go of
+constexpr std::size_t kMostAlone = 64;  // one perf event a place, where the kernel has no uprobe_multi links: 0.1 s each to let go of
 constexpr std::size_t kMostAgain = 16;   // attached again at once
 
 RateLimits limits_of(double share, double entry_seconds) {
@@ -55,7 +55,7 @@ rose_fetch fetch_of(const symbols::Fetch& fetch) {
 Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::size_t nodes, double share) {
   nodes_ = nodes;
   share_ = share;
-  const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostSingle;
+  const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostAlone;
   if (places.size() > most) return fail(ErrorKind::input, fmt::format("values at {} places of the code are more than the {} that can be watched here", places.size(), most));
   for (const ValuePlace& place : places) {
     Place added{.what = place, .binary = binaries_.add(place.binary), .first = static_cast<std::uint32_t>(owners_.size()), .link = {}, .let_go = false};

@@ -17,7 +17,7 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostFunctions = 16;  // that one query means
+constexpr std::size_t kMostMeant = 16;  // that one query means
 constexpr std::size_t kMostInlinedCopies = 32;
 constexpr std::size_t kMostCalls = 32;       // of one function
 constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members of one function
@@ -42,9 +42,9 @@ class ValueFile::Reader {
     if (debug_) copies = debug_->inlined(query.function, kMostInlinedCopies);
     if (own) functions = *std::move(own);
     else if (copies.empty()) return Unexpected(std::move(own).error());
-    if (functions.size() > kMostFunctions)
+    if (functions.size() > kMostMeant)
       return fail(ErrorKind::input, fmt::format("'{}' means {} functions of '{}': more than {} are not asked at once", query.function, functions.size(),
-                                                path_.native(), kMostFunctions));
+                                                path_.native(), kMostMeant));
     Answer answer;
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
@@ -72,7 +72,7 @@ class ValueFile::Reader {
     const Result<std::vector<Function>> own = find_functions(path_, {name}, {});
     std::vector<FunctionDie> copies;
     if (!own && debug_) copies = debug_->inlined(name, 1);
-    if (own && own->size() > kMostFunctions) return out;
+    if (own && own->size() > kMostMeant) return out;
     auto die = own ? known(own->front()) : copies.empty() ? std::nullopt : std::optional(copies.front());
     if (die) {
       for (const Parameter& one : DebugInfo::parameters(*die)) {
