@@ -491,7 +491,7 @@ Command diagnose_command() {
           "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches the wanted rate, the "
           "best schedule is written all the same, with its rate, and the exit code is 1.\n\n"
           "Without a dump, --log does: messages that a run without faults does not write are what a right schedule brings back, errors, "
-          "restarts and lost peers that they name are the first candidates, then the calls that come shortly before them. Logs are read "
+          "restarts, lost peers and Java's exceptions that they name are the first candidates, then the calls that come shortly before them. Logs are read "
           "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or not.\n\n"
           "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) starts 'rose worker', "
           "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, which gets them in its "

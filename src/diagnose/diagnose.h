@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "diagnose/code.h"
+#include "diagnose/throw_sites.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
@@ -42,6 +43,16 @@ struct Said {
   std::map<std::size_t, Of> events;  // by index
 };
 
+// An exception that a log tells of.
+struct ToldException {
+  std::string node;             // of the deployment
+  std::int64_t first_ts = 0, last_ts = 0;  // of its messages
+  std::uint64_t count = 0;
+  double weight = 0;            // 0..1: how plainly the logs say it
+  std::string words;            // which message, and which frame of its stack
+  std::vector<ThrowSite> sites; // where it can be thrown; not empty
+};
+
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
@@ -50,7 +61,8 @@ struct Inputs {
   bool simplify = true;                                 // make the found schedule simpler before it is reported
   bool power = false;                                   // where the runs are made, nodes' disks can lose their power
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
-  std::vector<Said> said;                               // these three come from logs: from_logs.h
+  std::vector<Said> said;                               // these four come from logs: from_logs.h
+  std::vector<ToldException> exceptions;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
   std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth

@@ -13,6 +13,7 @@ void Extractor::run() {
   end_causes_by_signs_of_life();
   network();
   syscalls();
+  exceptions();
   clocks();
   explain_own_ends();
   rank();

@@ -229,6 +229,11 @@ class Extractor {
 
   static schedule::Condition elapsed(std::int64_t ns);
 
+  // --- what logs say was thrown: extract_exceptions.cc
+
+  void exceptions();
+  void add_exception(const ToldException& told, int node);
+
   // --- clocks that were wrong: extract_clocks.cc
 
   void clocks();

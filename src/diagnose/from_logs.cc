@@ -223,7 +223,22 @@ class FromLogs {
         put_silence(node, hint.peer, begin, end, hint.weight, hint.words);
         return;
       }
+      case Hint::Kind::thrown: said_thrown(hint, node); return;
     }
+  }
+
+  // What else may have happened is as likely as before: an exception is the cause, or tells of one.
+  void said_thrown(const Hint& hint, const std::string& node) {
+    const config::Node* home = inputs_.config->find(node);
+    if (home == nullptr) return;
+    ToldException told{node, time_of(hint), hint.until_ns, hint.count, beside_ ? hint.weight * kBeside : hint.weight, {}, throw_sites(hint.trace, *home)};
+    if (told.sites.empty()) {
+      ++nowhere_;
+      return;
+    }
+    told.last_ts = std::max(told.last_ts, told.first_ts);
+    told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
+    inputs_.exceptions.push_back(std::move(told));
   }
 
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {
@@ -317,7 +332,8 @@ class FromLogs {
 
   void guesses() {
     bool any = false;
-    for (const Hint& hint : evidence_.hints) said_ = std::max(said_, hint.weight);
+    for (const Hint& hint : evidence_.hints)
+      if (hint.kind != Hint::Kind::thrown) said_ = std::max(said_, hint.weight);
     for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) {
       const logs::Observed* anchor = nullptr;
       for (const logs::Observed& one : evidence_.difference.observed)
@@ -362,7 +378,9 @@ class FromLogs {
 
     // A process that was killed explains what others miss; that is not said of one that tells of its trouble itself.
     if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(),
-                    [&](const Hint& hint) { return hint.weight >= kSpeaks && hint.kind != Hint::Kind::silence && node_of(hint.node) == name; }))
+                    [&](const Hint& hint) {
+                      return hint.weight >= kSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown && node_of(hint.node) == name;
+                    }))
       return;
     const std::string moment = fmt::format("no message names a cause; a moment{}", before);
     Event end = event(EventType::ps, name, ts);
@@ -374,7 +392,7 @@ class FromLogs {
 
   // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for a while.
   void guess_stops() {
-    const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) { return hint.weight >= kHalfSaid; });
+    const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) { return hint.weight >= kHalfSaid && hint.kind != Hint::Kind::thrown; });
     if (told) return;
     std::int64_t first = kNoTime;
     for (const logs::Observed& one : evidence_.difference.observed) {
@@ -482,6 +500,9 @@ class FromLogs {
     }
     if (nameless_ > 0)
       inputs_.log_notes.push_back(fmt::format("{} findings of logs belong to no known node: say whose log it is with --log NODE=FILE", nameless_));
+    if (nowhere_ > 0)
+      inputs_.log_notes.push_back(fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}", nowhere_,
+                                              nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
     inputs_.traces.push_back(std::move(out_));
     for (const logs::Observed& one : evidence_.difference.observed) {
       const logs::Message& message = evidence_.failure.nodes[one.node].messages[one.first];
@@ -507,6 +528,7 @@ class FromLogs {
   bool timed_ = false;
   std::map<std::string, std::int64_t> cut_;
   std::uint64_t nameless_ = 0;
+  std::uint64_t nowhere_ = 0;  // exceptions that no method can be told of
   double said_ = 0;  // how plainly logs name a cause at all
 };
 

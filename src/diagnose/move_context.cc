@@ -402,7 +402,7 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   const Schedule* best = nullptr;
   for (const Schedule& schedule : world.plan.schedules) {
     if (schedule.find(id) == nullptr ||
-        std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& f) { return f.kind == FaultKind::syscall; }))
+        std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& f) { return hits_by_count(f.kind); }))
       continue;
     if (alone && schedule.faults.size() != 1) continue;
     if (!alone && schedule.faults.size() > kFewTogether) continue;
@@ -441,7 +441,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
-      if (c == nullptr || c->kind == FaultKind::syscall || c->kind == FaultKind::clock) continue;
+      if (c == nullptr || hits_by_count(c->kind) || c->kind == FaultKind::clock) continue;
       const bool timed = std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& w) { return w.kind == ConditionKind::elapsed; });
       if (!timed) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it showed the bug, but too rarely"))
@@ -453,7 +453,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   std::size_t faults = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
-    if (c.kind == FaultKind::syscall || c.kind == FaultKind::clock || (c.symptom && !only_symptoms)) continue;
+    if (hits_by_count(c.kind) || c.kind == FaultKind::clock || (c.symptom && !only_symptoms)) continue;
     if (++faults > kMostFaults) break;
     const Schedule* base = base_of(world, c.fault.id, false);
     const Schedule* alone = base_of(world, c.fault.id, true);

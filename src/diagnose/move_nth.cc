@@ -45,9 +45,11 @@ class NthMove final : public Move {
     }
     t.yield = belief_ * world_.believed(base_) * value(span);
     t.many = span.last > span.first;
-    t.why = t.many ? fmt::format("the {} to {} matching call: {}", ordinal_text(span.first),
-                                 ordinal_text(span.last), why_)
-                   : fmt::format("the {} matching call: {}", ordinal_text(span.first), why_);
+    const bool visits = base_.find(id_)->kind == FaultKind::exception;
+    const char* what = visits ? "visit" : "matching call";
+    t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first),
+                                 ordinal_text(span.last), what, why_)
+                   : fmt::format("the {} {}: {}", ordinal_text(span.first), what, why_);
     return t;
   }
 
@@ -160,12 +162,12 @@ class NthMove final : public Move {
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;
-  Question question{fault.node, fault.when, call_condition(fault.call)};
+  Question question{fault.node, fault.when, visit_condition(fault)};
   if (const Answer* answer = world.survey.find(question)) {
     known = true;
     return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most), answer->times));
   }
-  if (!world.inputs->profile || world.inputs->profile->runs < 1) return most;
+  if (fault.kind != FaultKind::syscall || !world.inputs->profile || world.inputs->profile->runs < 1) return most;
   const profile::Profile& profile = *world.inputs->profile;
   const auto runs = static_cast<std::uint64_t>(profile.runs);
   const auto node = profile.syscalls.find(fault.node);
@@ -190,10 +192,34 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 
 Moves nth_moves(const World& world) {
   Moves moves;
+  // Each place that the exception may come from, at each visit.
+  const auto exception_moves = [&world](const Candidate& c, const auto& add) {
+    double belief = kShareNth * c.weight;
+    std::set<std::string> places;
+    std::set<std::uint64_t> counts;
+    for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
+      Schedule base;
+      base.name = world.config->name;
+      base.faults = {shape == 0 ? c.fault : c.alternatives[shape - 1]};
+      Fault& fault = base.faults[0];
+      fault.when.clear();
+      fault.times = 1;
+      if (!places.insert(schedule::fingerprint(base)).second) continue;
+      // What comes by as often as another of its places are likely the same visits.
+      if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)}); answer != nullptr && !counts.insert(answer->times).second)
+        belief *= kNextStep;
+      add(base, fault.id, belief, c.why);
+      belief *= kNextStep;
+    }
+  };
   const auto add = [&](const Schedule& base, const std::string& id, double belief, std::string why) {
     if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why))) moves.push_back(std::move(move));
   };
   for (const Candidate& c : world.plan.candidates) {
+    if (c.kind == FaultKind::exception) {
+      exception_moves(c, add);
+      continue;
+    }
     if (c.kind != FaultKind::syscall || !can_fail_calls(*world.config, c.node)) continue;
     Schedule base;
     base.name = world.config->name;
@@ -218,7 +244,7 @@ Moves nth_moves(const World& world) {
   std::set<std::string> seen;
   for (const schedule::Schedule& schedule : world.plan.schedules) {
     for (const Fault& fault : schedule.faults) {
-      if (fault.kind != FaultKind::syscall || fault.after.empty()) continue;
+      if (!hits_by_count(fault.kind) || fault.after.empty()) continue;
       const Candidate* c = world.candidate(fault.id);
       if (c == nullptr || !seen.insert(fault.id).second) continue;
       Schedule base = schedule;

@@ -24,7 +24,7 @@ constexpr double kEarlierYield = 0.7;       // of a try that came too late, when
 constexpr int kEarlierTries = 2;            // each time half as late
 constexpr double kPoints[] = {0.6, 0.25, 0.15};  // how likely the first fault came at each point, when the dump can't say
 
-bool call(const Candidate& c) { return c.kind == FaultKind::syscall; }
+bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
 // Since the workload began, or since the faults in `after` began.
 std::vector<Condition> after_ns(std::int64_t ns) {
@@ -289,7 +289,7 @@ class Builder {
   // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made before
   // the fault is armed is missed.
   double possible(const Fault& fault) const {
-    Question question{fault.node, fault.when, call_condition(fault.call)};
+    Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
     if (answer == nullptr) return 1;
     if (answer->times == 0) return kOddsNeverHere;
@@ -300,8 +300,8 @@ class Builder {
     double share = kShareCall;
     for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
       const Fault& fault = shape == 0 ? c.fault : c.alternatives[shape - 1];
-      const char* what = shape == 0 ? "a failed call" : "another shape of a failed call";
-      propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}: {}", what, c.symptom ? ", which looks like a consequence" : "", c.why));
+      const char* what = c.kind == FaultKind::exception ? "an exception" : "a failed call";
+      propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}{}: {}", shape == 0 ? "" : "another shape of ", what, c.symptom ? ", which looks like a consequence" : "", c.why));
       share = shape == 0 ? kShareCallShape : share * 2 / 3;
     }
   }

@@ -53,7 +53,7 @@ std::optional<Narrower::Part> Narrower::next() {
   }
   Schedule one = with_only(sure_);
   Fault& fault = one.faults[0];
-  if (one.faults.size() != 1 || fault.kind != schedule::FaultKind::syscall || fault.times <= 1) return std::nullopt;
+  if (one.faults.size() != 1 || !hits_by_count(fault.kind) || fault.times <= 1) return std::nullopt;
   if (!ranging_) {
     ranging_ = true;
     first_ = sure_first_ = fault.count;
@@ -63,7 +63,7 @@ std::optional<Narrower::Part> Narrower::next() {
   asked_last_ = first_ == last_ ? last_ : (first_ + last_) / 2;
   fault.count = first_;
   fault.times = asked_last_ - first_ + 1;
-  return Part{std::move(one), fmt::format("calls {} to {}", first_, asked_last_)};
+  return Part{std::move(one), fmt::format("{} {} to {}", fault.kind == schedule::FaultKind::exception ? "visits" : "calls", first_, asked_last_)};
 }
 
 void Narrower::learn(bool shows, const std::set<std::string>& fired) {
@@ -115,7 +115,7 @@ void Narrower::plan_parts() {
 
 double narrowing_runs(const Schedule& schedule) {
   const std::size_t faults = schedule.faults.size();
-  const int calls = faults == 1 && schedule.faults[0].kind == schedule::FaultKind::syscall ? schedule.faults[0].times : 1;
+  const int calls = faults == 1 && hits_by_count(schedule.faults[0].kind) ? schedule.faults[0].times : 1;
   return std::log2(static_cast<double>(std::max({std::size_t{1}, faults, static_cast<std::size_t>(std::max(1, calls))})));
 }
 

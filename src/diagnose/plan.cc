@@ -33,7 +33,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   }
   // A candidate of the process and network kind shows the fault as the first schedule that has it makes it.
   for (Candidate& candidate : plan.candidates) {
-    if (candidate.kind == schedule::FaultKind::syscall) continue;
+    if (hits_by_count(candidate.kind)) continue;
     for (const schedule::Schedule& schedule : plan.schedules)
       if (const schedule::Fault* fault = schedule.find(candidate.fault.id); fault != nullptr) {
         candidate.fault = *fault;

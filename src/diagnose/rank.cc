@@ -57,7 +57,7 @@ void Extractor::rank() {
       case FaultKind::exception:
       case FaultKind::syscall: kind = 3; break;
     }
-    const bool call = c.kind == FaultKind::syscall;
+    const bool call = c.kind == FaultKind::syscall || c.kind == FaultKind::exception;
     if (!call && c.said < kHalfSaid) kind = 4;  // a guess of what logs do not say
     return std::tuple(c.symptom ? 1 : 0, kind, call && c.profiled ? 1 : 0, call ? -c.said : 0, call ? c.ordinariness : 0, c.first_ts);
   };

@@ -169,16 +169,16 @@ class Search {
   Result<void> survey() {
     std::vector<Question> calls;
     for (const Candidate& c : d_.plan.candidates) {
-      if (c.kind != schedule::FaultKind::syscall || too_busy(c.fault)) continue;
+      if (!hits_by_count(c.kind) || (c.kind == schedule::FaultKind::syscall && too_busy(c.fault))) continue;
       const auto ask = [&](const Fault& fault) {
-        if (askable(fault.node)) calls.push_back({fault.node, fault.when, call_condition(fault.call)});
+        if (askable(fault.node)) calls.push_back({fault.node, fault.when, visit_condition(fault)});
       };
       Fault plain = c.fault;
       plain.when.clear();
       ask(plain);
       if (!c.fault.when.empty()) ask(c.fault);
       for (const Fault& shape : c.alternatives)
-        if (!shape.when.empty()) ask(shape);
+        if (!shape.when.empty() || c.kind == schedule::FaultKind::exception) ask(shape);
     }
     std::vector<Question> all = calls;
     if (world_.level(3))
@@ -561,7 +561,7 @@ class Search {
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
       for (const Fault& fault : lead.schedule.faults)
-        if (fault.kind == schedule::FaultKind::syscall && fault.count == 1)
+        if (hits_by_count(fault.kind) && fault.count == 1)
           if (std::unique_ptr<Move> move = nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
             moves_.push_back(std::move(move));
     }
@@ -602,7 +602,7 @@ class Search {
     std::vector<Try> tries;
     for (std::size_t i = 0; i < lead.schedule.faults.size(); ++i) {
       const Fault& fault = lead.schedule.faults[i];
-      if (fault.kind != schedule::FaultKind::syscall || fault.when.empty() || fault.when[0].kind != ConditionKind::elapsed) continue;
+      if (!hits_by_count(fault.kind) || fault.when.empty() || fault.when[0].kind != ConditionKind::elapsed) continue;
       Try t;
       t.schedule = lead.schedule;
       t.schedule.faults[i].when.erase(t.schedule.faults[i].when.begin());

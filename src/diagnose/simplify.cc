@@ -84,7 +84,7 @@ Schedule without(const Schedule& schedule, const std::string& id) {
       // Only times add up; other conditions of the gone fault go with it.
       const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
       const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
-      const bool process_fault = fault.kind != FaultKind::syscall;
+      const bool process_fault = !hits_by_count(fault.kind);
       if (timed && fault_timed)
         fault.when[0].elapsed_ns += gone.when[0].elapsed_ns;
       else if (timed && process_fault)
@@ -169,9 +169,9 @@ void Simplifier::plan_details() {
   const std::vector<std::string> units = units_of(current_);
   for (const std::string& unit : units) {
     const Fault& first = *first_of(current_, unit);
-    if (first.kind == FaultKind::syscall && first.times != 1)
+    if (hits_by_count(first.kind) && first.times != 1)
       unlikely.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
-        std::string what = fmt::format("{} fails one call instead of {}", fault.id,
+        std::string what = fmt::format("{} {} instead of {}", fault.id, fault.kind == FaultKind::exception ? "is thrown once" : "fails one call",
                                        fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
         fault.times = 1;
         return what;
@@ -193,7 +193,7 @@ void Simplifier::plan_details() {
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
         // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
-        if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : fault.kind != FaultKind::syscall) return std::nullopt;
+        if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind)) return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
         std::string what = fmt::format("{} does not wait for {}", fault.id, fault.after[i]);
         fault.after.erase(fault.after.begin() + static_cast<std::ptrdiff_t>(i));

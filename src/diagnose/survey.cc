@@ -33,6 +33,16 @@ Condition call_condition(const schedule::CallMatch& call) {
   return condition;
 }
 
+Condition visit_condition(const Fault& fault) {
+  if (fault.kind != FaultKind::exception) return call_condition(fault.call);
+  Condition condition;
+  condition.kind = ConditionKind::function;
+  condition.function = fault.function;
+  condition.offset = fault.offset;
+  condition.line = fault.at_line;
+  return condition;
+}
+
 Fault counter_for(const Question& question, std::string id) {
   Fault fault;
   fault.id = std::move(id);

@@ -42,6 +42,9 @@ struct Survey {
 // A call, as something to be counted.
 [[nodiscard]] schedule::Condition call_condition(const schedule::CallMatch& call);
 
+// What comes by where a fault hits that hits by count, as something to be counted.
+[[nodiscard]] schedule::Condition visit_condition(const schedule::Fault& fault);
+
 // The fault that asks. It waits for what never comes, so nothing is done; is_counter() knows such faults.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);

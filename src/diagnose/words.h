@@ -16,4 +16,7 @@ using schedule::OracleAnswer;
 using schedule::RunResult;
 using schedule::Schedule;
 
+// A fault that hits the nth call or visit of a place, and `times` of them in a row; without conditions it is armed from the start.
+inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
+
 }  // namespace rose::diagnose

@@ -28,6 +28,12 @@ constexpr double kStood = 0.35;     // a gap
 constexpr double kSpokenOf = 0.6;   // others miss it
 constexpr double kLostRole = 0.28;  // somebody else has its role: that says that something happened to it, not what
 constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
+constexpr double kThrown = 0.6;      // an exception that no failed call brings about
+constexpr double kThrownOfCall = 0.1;      // one that a failed call brings about, which is likelier: the call is a hint of its own
+constexpr double kThrownByPeers = 0.25;    // of a connection: mostly it tells of somebody else's end
+constexpr double kThrownByProgram = 0.2;   // the program's own mistake: something else came before
+constexpr double kThrownInStopping = 0.1;
+constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
 constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
 std::size_t end_of(const NodeLog& node) { return node.messages.size(); }
@@ -56,6 +62,7 @@ class Finder {
       ends(n);
       gaps(n);
       sayings(n);
+      throwings(n);
     }
     roles();
     std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
@@ -354,6 +361,88 @@ class Finder {
     hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
     hint.count = said.count;
     hint.until_ns = said.last->ts_ns;
+  }
+
+  // --- exceptions: stack traces of kinds of messages that the run without faults has not
+
+  struct Traced {
+    const Message* first = nullptr;
+    const Message* last = nullptr;
+    std::uint64_t count = 0;
+    StackTrace trace;
+    double weight = 0;
+  };
+
+  // Where the root cause came from. What is thrown in one place, and comes to the log in several ways, is one.
+  static std::string place_of(const StackTrace& trace) {
+    const Thrown& root = trace.back();
+    std::string key = root.class_name;
+    for (std::size_t i = 0; i < std::min<std::size_t>(root.frames.size(), 12); ++i)
+      key += fmt::format(" {}.{}:{}", root.frames[i].class_name, root.frames[i].method, root.frames[i].line);
+    return key;
+  }
+
+  static double weight_of(const Thrown& root) {
+    const Meaning meaning = read_meaning(root.class_name + ": " + root.message);
+    if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty()) return kThrownOfCall;
+    switch (kind_of(root.class_name)) {
+      case ThrownKind::outside: return kThrown;
+      case ThrownKind::network: return kThrownByPeers;
+      case ThrownKind::program: return kThrownByProgram;
+      case ThrownKind::stopping: return kThrownInStopping;
+    }
+    return kThrown;
+  }
+
+  void throwings(std::size_t n) {
+    const NodeLog& here = node(n);
+    struct OfKind {
+      std::uint64_t read = 0;
+      std::vector<std::size_t> last;  // places of the one read last
+    };
+    std::unordered_map<TemplateId, OfKind> kinds;
+    std::map<std::string, std::size_t> known;
+    std::vector<Traced> all;
+    std::size_t left = kMostTracesRead;
+    for (const Message& message : here.messages) {
+      const auto observed = observed_[n].find(message.kind);
+      if (observed == observed_[n].end() && !normal_.nodes.empty()) continue;
+      OfKind& kind = kinds[message.kind];
+      if (kind.read < kTracesOfKind && left > 0) {
+        const std::string_view text = failure_.text(message);
+        if (text.find('\n') == std::string_view::npos) continue;
+        ++kind.read;
+        --left;
+        kind.last.clear();
+        for (StackTrace& trace : read_traces(text)) {
+          const auto [at, fresh] = known.try_emplace(place_of(trace), all.size());
+          if (fresh && all.size() >= kMostThrown) {
+            known.erase(at);
+            continue;
+          }
+          kind.last.push_back(at->second);
+          if (!fresh) continue;
+          Traced& one = all.emplace_back();
+          one.trace = std::move(trace);
+          one.weight = weight_of(one.trace.back());
+        }
+      }
+      for (const std::size_t i : kind.last) {
+        Traced& one = all[i];
+        if (one.first == nullptr) {
+          one.first = &message;
+          one.weight *= observed != observed_[n].end() ? observed->second->weight : 1;
+        }
+        one.last = &message;
+        ++one.count;
+      }
+    }
+    for (Traced& one : all) {
+      Hint& hint = add(Hint::Kind::thrown, n, *one.first, one.weight);
+      hint.count = one.count;
+      hint.until_ns = one.last->ts_ns;
+      hint.trace = std::move(one.trace);
+    }
   }
 
   const Logs& failure_;

@@ -1,5 +1,5 @@
-// What a failure's logs tell of its causes: failed calls, processes that ended or stood still, peers that fell silent; each with
-// its node, moment, and the message that says so. And what a run's logs show of the same messages.
+// What a failure's logs tell of its causes: failed calls, exceptions, processes that ended or stood still, peers that fell silent; each
+// with its node, moment, and the message that says so. And what a run's logs show of the same messages.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,17 @@
 #include "logs/beside.h"
 #include "logs/compare.h"
 #include "logs/meaning.h"
+#include "logs/thrown.h"
 #include "logs/untimed.h"
 
 namespace rose::logs {
 
 inline constexpr std::size_t kMostHints = 200;  // the heaviest
+inline constexpr std::size_t kMostThrown = 40;  // exceptions of one node: the first of each place
+inline constexpr std::size_t kMostTracesRead = 1000;  // of one node's stack traces
 
 struct Hint {
-  enum class Kind { call, end, stop, silence };  // stop: it stood still
+  enum class Kind { call, end, stop, silence, thrown };  // stop: it stood still
   Kind kind = Kind::call;
   std::string node;              // as the logs name it; "" unknown
   std::int64_t ts_ns = kNoTime;  // of the message, or of the last one before it fell silent; wall clock
@@ -32,6 +35,7 @@ struct Hint {
   std::string peer;              // call, silence: address or node name; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool itself = false;           // end: by its own doing
+  StackTrace trace;              // thrown
   double weight = 0;             // 0..1: how plainly the logs say it
   std::size_t log = kNoNode;     // index into the failure's nodes of the message, and of the message among that node's
   std::uint32_t message = 0;

@@ -44,6 +44,9 @@ constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"exec format error", ENOEXEC}, {"too many links", EMLINK}, {"file name too long", ENAMETOOLONG},
     {"value too large for defined data type", EOVERFLOW}, {"too many levels of symbolic links", ELOOP},
     {"function not implemented", ENOSYS}, {"operation not supported", EOPNOTSUPP},
+    // Java's classes, where no text says more.
+    {"java.io.filenotfoundexception", ENOENT}, {"nio.file.directorynotemptyexception", ENOTEMPTY}, {"java.net.noroutetohostexception", EHOSTUNREACH},
+    {"java.net.bindexception", EADDRINUSE}, {"java.net.connectexception", ECONNREFUSED}, {"java.net.portunreachableexception", ECONNREFUSED},
 });
 
 struct Word {

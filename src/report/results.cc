@@ -30,7 +30,7 @@ Json discarded_json(const diagnose::Plan& plan) {
 
 std::string plan_json(const diagnose::Plan& plan) {
   Json candidates = Json::array();
-  for (const diagnose::Candidate& candidate : plan.candidates)
+  for (const diagnose::Candidate& candidate : plan.candidates) {
     candidates.push_back({{"rank", candidate.rank},
                           {"kind", schedule::kind_name(candidate.kind)},
                           {"node", candidate.node},
@@ -43,6 +43,12 @@ std::string plan_json(const diagnose::Plan& plan) {
                           {"why", candidate.why},
                           {"symptom", candidate.symptom},
                           {"words", schedule::in_words(candidate.fault)}});
+    if (candidate.kind != schedule::FaultKind::exception) continue;
+    Json& exception = candidates.back();
+    exception["throws"] = candidate.fault.throws;
+    exception["function"] = candidate.fault.function;
+    exception["line"] = candidate.fault.at_line ? Json(*candidate.fault.at_line) : Json(nullptr);
+  }
   Json schedules = Json::array();
   for (const schedule::Schedule& schedule : plan.schedules) schedules.push_back(schedule::to_toml(schedule));
   return dump({{"candidates", std::move(candidates)},

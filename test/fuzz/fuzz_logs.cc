@@ -4,8 +4,24 @@
 #include <string>
 
 #include "logs/reader.h"
+#include "logs/thrown.h"
 
 using namespace rose::logs;
+
+namespace {
+
+void check(const std::vector<StackTrace>& traces) {
+  if (traces.size() > kMostTraces) std::abort();
+  for (const StackTrace& trace : traces) {
+    if (trace.empty() || trace.size() > kMostCauses) std::abort();
+    for (const Thrown& one : trace) {
+      if (one.class_name.empty() || one.frames.empty() || one.frames.size() > kMostFrames || one.common > one.frames.size()) std::abort();
+      if (one.message.size() > kLongestThrownText || one.message.find('\n') != std::string::npos) std::abort();
+    }
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Templates kinds;
@@ -19,10 +35,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (words(source).find('\n') != std::string::npos) std::abort();
   if (source.messages > source.lines || source.kept > source.messages) std::abort();
   if (logs.nodes[0].messages.size() != source.kept || kinds.size() > Templates::kMost + 8) std::abort();
+  check(read_traces(std::string_view(reinterpret_cast<const char*>(data), size)));
   for (const Message& message : logs.nodes[0].messages) {
     if (message.kind >= kinds.size() || message.stream >= logs.streams.size() || message.line > source.lines) std::abort();
     if (logs.text(message).size() > kLongestText + 1) std::abort();
     (void)kinds.text(message.kind);
+    check(read_traces(logs.text(message)));
   }
   return 0;
 }

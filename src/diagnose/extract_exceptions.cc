@@ -1,0 +1,71 @@
+// Exceptions that logs tell of.
+#include "diagnose/extractor.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostExceptions = 40;  // of all nodes: the plainest
+constexpr std::size_t kLongestMessage = 300; // of an exception in a schedule
+
+// As a schedule may hold it.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (text.size() > kLongestMessage) text.clear();  // half a text is another text
+  return text;
+}
+
+}  // namespace
+
+void Extractor::exceptions() {
+  std::vector<const ToldException*> all;
+  for (const ToldException& one : inputs_.exceptions) all.push_back(&one);
+  std::stable_sort(all.begin(), all.end(), [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
+  if (all.size() > kMostExceptions) {
+    note(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried", all.size(), kMostExceptions));
+    all.resize(kMostExceptions);
+  }
+  for (const ToldException* one : all) {
+    const int node = nodes_.of_address(one->node);
+    if (node < 0 || one->sites.empty()) continue;
+    add_exception(*one, node);
+  }
+}
+
+void Extractor::add_exception(const ToldException& told, int node) {
+  std::vector<Fault> shapes;
+  const std::string id = unique_id(fmt::format("throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), name(node)));
+  const auto shape = [&](const ThrowSite& site) {
+    Fault fault;
+    fault.kind = FaultKind::exception;
+    fault.node = name(node);
+    fault.id = id;
+    fault.throws = site.throws;
+    fault.message = one_line(site.message);
+    fault.function = site.function;
+    fault.at_line = site.line;
+    shapes.push_back(std::move(fault));
+  };
+  for (const ThrowSite& site : told.sites) shape(site);
+  // The first visit of a place that is visited all the time comes with the start.
+  std::int64_t since = plan_.workload_ts != 0 ? told.first_ts - plan_.workload_ts : 0;
+  if (since > longest_ns_) since = longest_ns_ / 2;
+  if (since >= kSecond / 2) {
+    shapes.push_back(shapes[0]);
+    shapes.back().when = {elapsed(since - since / 5)};
+  }
+  if (told.count > 1) {
+    shapes.push_back(shapes[0]);
+    shapes.back().times = -1;
+  }
+  Fault first = std::move(shapes.front());
+  shapes.erase(shapes.begin());
+  Candidate& c = add(FaultKind::exception, node, std::move(first), told.count, told.first_ts);
+  c.alternatives = std::move(shapes);
+  c.last_ts = told.last_ts;
+  c.ordinariness = 1;
+  c.said = told.weight;
+  c.why = told.words;
+}
+
+}  // namespace rose::diagnose

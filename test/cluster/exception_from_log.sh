@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A Java program loses a block when a checksum does not match: no system call fails, and all that is left of it is the log, with the
+# exception's stack trace. The diagnosis throws it, at the visit that counts.
+. "$(dirname "$0")/common.bash"
+classes=$build/test/programs/java
+[ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
+java -version >/dev/null 2>&1 || skip "no \`java\`: apt-get install default-jdk-headless"
+rose=$(realpath "$rose")
+cd "$work"
+flags="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+# shellcheck disable=SC2086
+java $flags -cp "$classes" org.rose.test.Ledger 12 8 2> production.log
+[ "$(wc -l < ledger)" = 11 ] || fail "the damaged block is lost: $(cat ledger)"
+
+cat > rose.toml <<TOML
+name = "ledger"
+[[node]]
+name = "n1"
+command = ["java", $(printf '"%s", ' $flags)"-cp", "$classes", "org.rose.test.Ledger", "12"]
+[workload]
+command = ["sh", "-c", "while kill -0 \$(cat \$ROSE_PIDFILE_n1); do sleep 0.02; done 2> /dev/null"]
+timeout = "30s"
+[oracle]
+command = ["sh", "-c", "test -s n1/ledger && [ \$(wc -l < n1/ledger) -lt 12 ]"]
+[diagnose]
+confirm_runs = 2
+simplify = false
+TOML
+
+# What the log says, without running anything: the exception, where it comes from, and which message tells of it.
+expect 0 "$rose" diagnose --plan --log n1=production.log -c rose.toml --json
+json_is 'j["candidates"][0]["kind"], j["candidates"][0]["throws"]' "('exception', 'org.rose.test.Ledger\$ChecksumException')"
+json_is 'j["candidates"][0]["function"], j["candidates"][0]["line"]' "('org.rose.test.Ledger.check', None)"
+json_is '"a block is damaged" in j["candidates"][0]["why"], "Ledger.check(Ledger.java:" in j["candidates"][0]["why"]' "(True, True)"
+
+expect 0 "$rose" diagnose --log n1=production.log -c rose.toml -o schedule.toml --jobs 2 --report report --json
+json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
+json '"%d schedules, %d runs, %.0f s" % (j["schedules"], j["runs"], j["seconds"])'
+grep -q '^kind *= "exception"' schedule.toml || fail "the schedule throws it: $(cat schedule.toml)"
+grep -q '^throws *= "org.rose.test.Ledger[$]ChecksumException"' schedule.toml || fail "the schedule throws it: $(cat schedule.toml)"
+grep -Eq '^count *= (4|8|12)$' schedule.toml || fail "the visit that counts is found: $(cat schedule.toml)"
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --jobs 2 --json
+json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
+nothing_left "by a diagnosis that throws"

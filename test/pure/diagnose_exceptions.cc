@@ -1,0 +1,198 @@
+// Exceptions of logs: where they are thrown, as which candidates, and the search for the visit that counts.
+#include <catch2/catch.hpp>
+
+#include "diagnose/from_logs.h"
+#include "diagnose/throw_sites.h"
+#include "diagnose_world.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::FaultKind;
+
+namespace {
+
+config::Config java(std::vector<std::string> functions = {}, std::vector<std::string> sources = {}) {
+  config::Config config = deployment();
+  for (config::Node& node : config.nodes) {
+    node.command = {"java", "-jar", "x.jar"};
+    node.functions = functions;
+    node.sources = sources;
+  }
+  return config;
+}
+
+std::vector<std::string> sites(const std::string& text, const config::Config& config = java()) {
+  const std::vector<logs::StackTrace> traces = logs::read_traces(text);
+  REQUIRE(traces.size() == 1);
+  std::vector<std::string> found;
+  for (const ThrowSite& site : throw_sites(traces[0], config.nodes[0]))
+    found.push_back(fmt::format("{} {}{}", site.throws, site.function, site.line ? fmt::format(":{}", *site.line) : ""));
+  return found;
+}
+
+using Found = std::vector<std::string>;
+
+std::string line(int second, const std::string& text) { return fmt::format("2026-01-02 03:04:{:02} WARN {}\n", second, text); }
+
+struct Told {
+  config::Config config;
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Inputs inputs;
+
+  Told(config::Config with, const std::string& failed, const std::string& usual) : config(std::move(with)) {
+    inputs.config = &config;
+    if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
+    evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
+    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+    add_logs(inputs, evidence, nullptr);
+  }
+  Plan plan() {
+    Result<Plan> made = make_plan(inputs);
+    if (!made) FAIL(made.error().message);
+    return *std::move(made);
+  }
+  Candidate exception() {
+    for (const Candidate& c : plan().candidates)
+      if (c.kind == FaultKind::exception) return c;
+    return {};
+  }
+};
+
+const std::string kBadSum =
+    "org.x.ChecksumException: block 8 does not match\n"
+    "\tat org.x.Store.check(Store.java:40)\n"
+    "\tat org.x.Store.copy(Store.java:44)\n"
+    "\tat org.x.Main.run(Main.java:9)\n"
+    "\tat java.base/java.lang.Thread.run(Thread.java:840)\n";
+
+}  // namespace
+
+TEST_CASE("what a method throws itself is thrown at its entry, or where it was called from") {
+  CHECK(sites(kBadSum) == Found{"org.x.ChecksumException org.x.Store.check", "org.x.ChecksumException org.x.Store.copy:44"});
+}
+
+TEST_CASE("what the JDK threw is thrown in the place of the call that the program made") {
+  CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
+              "\tat org.x.Wire.read(Wire.java:96)\n\tat org.x.Peer.run(Peer.java:12)\n") ==
+        Found{"java.io.EOFException org.x.Wire.read:96", "java.io.EOFException org.x.Wire.read"});
+  // No line is known.
+  CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n\tat org.x.Wire.read(Unknown Source)\n") ==
+        Found{"java.io.EOFException org.x.Wire.read"});
+}
+
+TEST_CASE("methods that the configuration names go before others, by name or by file") {
+  const std::string text =
+      "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
+      "\tat org.wire.Wire.read(Wire.java:96)\n\tat org.x.Peer.read(Peer.java:12)\n\tat org.x.Peer.run(Peer.java:20)\n";
+  const Found named{"java.io.EOFException org.x.Peer.read:12", "java.io.EOFException org.x.Peer.read"};
+  CHECK(sites(text, java({"org.x.*"})) == named);
+  CHECK(sites(text, java({}, {"Peer.java"})) == named);
+  CHECK(sites(text, java({"org.y.*"}))[0] == "java.io.EOFException org.wire.Wire.read:96");
+}
+
+TEST_CASE("a cause is thrown inside of where it was caught; else what it became is") {
+  const std::string wrapped =
+      "org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
+      "Caused by: java.util.concurrent.TimeoutException\n\tat org.lib.Future.get(Future.java:7)\n\tat org.x.Store.load(Store.java:14)\n\t... 1 more\n";
+  CHECK(sites(wrapped, java({"org.x.*"})) == Found{"java.util.concurrent.TimeoutException org.x.Store.load:14", "java.util.concurrent.TimeoutException org.x.Store.load",
+                                                   "org.x.LoadException org.x.Store.load", "org.x.LoadException org.x.Main.run:9"});
+  // Main.run never saw the cause: that it is the only method that the configuration names does not make it the place.
+  CHECK(sites(wrapped, java({"org.x.Main.*"}))[0] == "java.util.concurrent.TimeoutException org.lib.Future.get");
+  CHECK(sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
+              "Caused by: java.util.concurrent.TimeoutException\n\t... 2 more\n")[0] == "org.x.LoadException org.x.Store.load");
+}
+
+TEST_CASE("no place: methods that the JVM made, the JDK's alone, and nodes that run no JVM") {
+  CHECK(sites("java.io.IOException\n\tat org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n").empty());
+  config::Config native = deployment();
+  CHECK(sites(kBadSum, native).empty());
+}
+
+TEST_CASE("an exception that only the failure's log has is a candidate, with message and frame as its reason") {
+  const std::string usual = line(1, "copied page 1") + line(9, "copied page 2");
+  Told told(java(), line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"), usual);
+  const Candidate c = told.exception();
+  REQUIRE(c.kind == FaultKind::exception);
+  CHECK(c.rank == 1);
+  CHECK(c.node == "n2");
+  CHECK(c.fault.throws == "org.x.ChecksumException");
+  CHECK(c.fault.message == "block 8 does not match");
+  CHECK(c.fault.function == "org.x.Store.check");
+  CHECK(!c.fault.at_line);
+  REQUIRE(!c.alternatives.empty());
+  CHECK(c.alternatives[0].at_line == 44u);
+  CHECK(c.why == "n2.log:2 of n2: 'page 2: a block is damaged', with org.x.ChecksumException in org.x.Store.check(Store.java:40)");
+  // Its schedules can be written, and read back.
+  for (const schedule::Schedule& one : told.plan().schedules) {
+    const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
+    REQUIRE(read);
+    CHECK(schedule::fingerprint(*read) == schedule::fingerprint(one));
+  }
+  // What runs without faults have as well is none.
+  const std::string noise = line(5, "page 2: a block is damaged") + kBadSum;
+  CHECK(Told(java(), usual + noise, usual + noise).inputs.exceptions.empty());
+}
+
+TEST_CASE("an exception that a failed call brings about ranks below that call") {
+  Told told(java(),
+            line(1, "copied page 1") + line(5, "cannot save page 2") +
+                "java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n"
+                "\tat org.x.Store.save(Store.java:70)\n",
+            "");
+  const Plan plan = told.plan();
+  const auto place = [&](auto&& is) { return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin(); };
+  // No file is named, and no run tells which there are: calls come with the run.
+  CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) < static_cast<std::ptrdiff_t>(plan.candidates.size()));
+  Told with_path(java(),
+                 line(5, "cannot open the page") +
+                     "java.io.FileNotFoundException: /srv/x/page.2 (Too many open files)\n\tat java.base/java.io.FileInputStream.open0(Native Method)\n"
+                     "\tat org.x.Store.open(Store.java:70)\n",
+                 "");
+  const Plan both = with_path.plan();
+  REQUIRE(both.candidates.size() >= 2);
+  CHECK(both.candidates[0].kind == FaultKind::syscall);
+  CHECK(both.candidates[0].error == "EMFILE");
+  const Candidate exception = with_path.exception();
+  CHECK(exception.rank > 1);
+  CHECK(exception.weight < both.candidates[0].weight / 4);
+}
+
+TEST_CASE("logs with hundreds of thousands of traces leave few candidates") {
+  std::string text;
+  for (int i = 0; i < 30'000; ++i)
+    text += line(i % 60, fmt::format("{0}{1} {1}{0}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26))) +
+            fmt::format("org.x.E{}Exception: {}\n\tat org.x.C{}.m(C.java:{})\n\tat org.x.D.n(D.java:{})\n", i % 3000, i, i % 700, 1 + i % 900, 1 + i % 800);
+  Told told(java(), text, "");
+  CHECK(told.inputs.exceptions.size() == logs::kMostThrown);
+  const Plan plan = told.plan();
+  std::size_t exceptions = 0;
+  for (const Candidate& c : plan.candidates) exceptions += c.kind == FaultKind::exception ? 1 : 0;
+  CHECK(exceptions <= 40);
+}
+
+TEST_CASE("the search finds the visit at which an exception counts") {
+  Told told(java(), line(5, "page 2: a block is damaged") + kBadSum, line(1, "copied page 1"));
+  told.config.diagnose.confirm_runs = 2;
+  constexpr int kVisits = 30, kRight = 17;
+  Cluster cluster([&](const schedule::Schedule& schedule, int) {
+    test::Answer answer;
+    answer.oracle = schedule::OracleAnswer::miss;
+    for (const schedule::Fault& fault : schedule.faults) {
+      const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";
+      const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
+      if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
+      // More than one, and it is told at once.
+      if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last) answer.oracle = schedule::OracleAnswer::hit;
+    }
+    return answer;
+  });
+  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, cluster, {});
+  REQUIRE(found);
+  CHECK(found->verdict == schedule::Verdict::reproduced);
+  REQUIRE(found->found);
+  REQUIRE(found->found->faults.size() == 1);
+  CHECK(found->found->faults[0].count == kRight);
+}
