@@ -217,7 +217,7 @@ bool is_library(const schedule::Frame& frame) {
   const auto begins = [](std::string_view text, std::initializer_list<std::string_view> with) {
     return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
   };
-  if (frame.module == "[vdso]" || frame.module == "[vsyscall]") return true;
+  if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
   const std::string_view module = frame.module;
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only what lies in the system's folders: an application may have a "libc.so" of its own.

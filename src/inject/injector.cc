@@ -140,7 +140,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return {};
   }
 
-  bool needs_jvms() const override { return plan_->has_methods(); }
+  bool needs_jvms() const override {
+    return plan_->has_methods() || std::find(plan_->java_stacks.begin(), plan_->java_stacks.end(), true) != plan_->java_stacks.end();
+  }
 
   Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms) override {
     ROSE_ASSERT(deployment_ == nullptr);
@@ -154,7 +156,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
       workers_.push_back(std::make_unique<NodeWorker>());
       tails_.emplace_back(nodes_[i].logs);
     }
-    for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
+    for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) {
+      jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
+      if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
+    }
+    if (jvms_ != nullptr) stacks_->connect(*jvms_);
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
     ROSE_CHECK(power_.prepare(*plan_, deployment));
@@ -839,7 +845,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (pids.empty() || !hits_from_outside(i)) return;
     const auto main = deployment_->main_pid(node_of(i));
     const bool listed = std::find(pids.begin(), pids.end(), main) != pids.end();
-    stacks_->take_process(i, listed ? main : pids.front(), what_happens(i, ""));
+    stacks_->take_process(i, listed ? main : pids.front(), what_happens(i, ""), plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE);
   }
 
   void paused(std::size_t i, std::size_t processes) {
@@ -1199,7 +1205,7 @@ Result<void> check(const schedule::Schedule& schedule, const config::Config& con
 Result<std::unique_ptr<Injector>> Injector::create(const schedule::Schedule& schedule, const config::Config& config,
                                                    bool allow_attached, bool stacks) {
   ROSE_TRY(auto plan, make_plan(schedule, config, allow_attached));
-  if (stacks) plan->take_stacks();
+  if (stacks) plan->take_stacks(config);
   auto injector = std::make_unique<ScheduleInjector>(std::move(plan));
   ROSE_CHECK(injector->load());
   return injector;

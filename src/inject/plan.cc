@@ -942,9 +942,28 @@ Result<void> take_order(Plan& plan) {
 
 }  // namespace
 
-void Plan::take_stacks() {
+void Plan::take_stacks(const config::Config& config) {
   stacks = 1;
   if (schedule.faults.size() * ROSE_STACKS_EACH <= ROSE_MAX_STACKS) stacks = ROSE_STACKS_EACH;
+  // JVMs that rose starts, or that have its agent for their methods, where a fault may hit a thread.
+  java_stacks.assign(nodes.size(), false);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool hit = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
+      const auto index = static_cast<std::size_t>(&fault - schedule.faults.data());
+      const bool threads = fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause ||
+                           fault.kind == schedule::FaultKind::exception;
+      return threads && may_be(chains[index].data.node, i);
+    });
+    java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::runs_java(config.nodes[i])));
+  }
+  // A process that is killed or stopped at a method's place tells nothing afterwards.
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+    const schedule::Fault& fault = schedule.faults[i];
+    const rose_chain& chain = chains[i].data;
+    if ((fault.kind != schedule::FaultKind::crash && fault.kind != schedule::FaultKind::pause) || fault.before || chain.conditions == 0) continue;
+    for (auto& places : methods)
+      for (jvm::PlaceRequest& place : places) place.noted = place.noted || place.entry == chain.first_condition + chain.conditions - 1;
+  }
 }
 
 std::uint32_t Plan::stack_slots() const {

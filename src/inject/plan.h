@@ -82,6 +82,7 @@ struct Plan {
   std::vector<bool> attached;              // by node: rose did not start it
   std::vector<bool> enters;                // by node: it comes in through `rose exec`
   std::uint32_t stacks = 0;                // that are taken of the threads that each fault hits
+  std::vector<bool> java_stacks;           // by node: its JVMs tell where their threads are, for that; empty: no node's do
 
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -92,7 +93,7 @@ struct Plan {
     return where == node || where >= ROSE_ROLE_NODES;
   }
   // The first faults have room for that many each.
-  void take_stacks();
+  void take_stacks(const config::Config& config);
   [[nodiscard]] std::uint32_t stack_slots() const;
   // "n1", "the leader".
   [[nodiscard]] std::string where(std::uint32_t node) const;

@@ -81,6 +81,19 @@ void add_reason(std::string& all, const std::string& one) {
   all += one;
 }
 
+bool in_file(const schedule::Frame& frame, std::string_view name) { return std::string_view(frame.module).substr(frame.module.rfind('/') + 1).starts_with(name); }
+
+// Java's frames stand where the JVM's code, made at run time or its own, begins; outside of them is only how the JVM runs them. At a
+// place in a method the agent's own frames are of no interest.
+void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
+  const bool in_agent = std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
+  const auto end = in_agent ? frames.begin() : std::find_if(frames.begin(), frames.end(), [](const auto& frame) {
+    return (frame.module.empty() && frame.function.empty()) || in_file(frame, "libjvm.so");
+  });
+  frames.erase(end, frames.end());
+  for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
+}
+
 // Frames of a language whose runtime alone can name them.
 std::string runtime_of(const std::vector<schedule::Frame>& frames) {
   for (const auto& frame : frames) {
@@ -148,7 +161,9 @@ bool Stacks::wanted(std::size_t chain) {
   return begun_[chain]++ < plan_.stacks && chain < plan_.stack_slots() / std::max<std::size_t>(plan_.stacks, 1);
 }
 
-void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) {
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) { take(chain, pid, tid, why, false); }
+
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped) {
   if (plan_.stacks == 0 || !wanted(chain)) return;
   TakenStack taken;
   taken.at_ns = monotonic_ns();
@@ -163,13 +178,27 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
     taken.snapshot.registers = *registers;
     taken.snapshot.stack = read_stack_of(tid, (*registers)[kStackPointer]);
     if (taken.snapshot.stack.empty()) taken.missing = "its stack could not be read";
-    read_maps(read_file(fmt::format("/proc/{}/maps", pid)).value_or(""), taken);
+    const std::string maps = read_file(fmt::format("/proc/{}/maps", pid)).value_or("");
+    read_maps(maps, taken);
+    if (!stopped) ask_java(tid, maps, taken);
   }
   const std::lock_guard lock(mutex_);
   taken_[chain].push_back(std::move(taken));
 }
 
-void Stacks::take_process(std::size_t chain, pid_t pid, const std::string& why) {
+void Stacks::ask_java(pid_t tid, std::string_view maps, TakenStack& taken) {
+  const std::string name = jvms_ != nullptr ? jvm::stacks_file(maps) : std::string();
+  for (std::size_t i = 0; i < plan_.java_stacks.size() && !name.empty(); ++i) {
+    std::error_code error;
+    const auto file = jvms_->state(plan_.nodes[i]) / name;
+    if (!plan_.java_stacks[i] || !std::filesystem::exists(file, error)) continue;
+    const std::lock_guard lock(asking_);
+    taken.java = jvm::ask(file, tid);
+    return;
+  }
+}
+
+void Stacks::take_process(std::size_t chain, pid_t pid, const std::string& why, bool stopped) {
   std::vector<pid_t> threads{pid};
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), ignored)) {
@@ -183,7 +212,7 @@ void Stacks::take_process(std::size_t chain, pid_t pid, const std::string& why) 
     const auto where = read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
     if (where.empty()) continue;
     if (!where.starts_with("running")) {
-      take(chain, pid, tid, why);
+      take(chain, pid, tid, why, stopped);
       continue;
     }
     if (plan_.stacks == 0 || !wanted(chain)) continue;
@@ -242,8 +271,18 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   // Only if it mattered.
   if (!unwound.incomplete.empty() && !lost.empty()) add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
-  if (const auto language = runtime_of(stack.frames); !language.empty())
+  const std::string language = runtime_of(stack.frames);
+  if (!taken.java.frames.empty()) {
+    put_java(stack.frames, taken.java.frames);
+    stack.incomplete = std::move(taken.java.missing);  // what the JVM's own frames lack is of no interest
+  } else if (!taken.java.missing.empty()) {
+    add_reason(stack.incomplete, taken.java.missing);
+  } else if (language == "Java" && (node >= plan_.java_stacks.size() || !plan_.java_stacks[node])) {
+    add_reason(stack.incomplete, "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, by a `command` that is "
+                                 "java or `sources` that are .java files");
+  } else if (!language.empty()) {
     add_reason(stack.incomplete, fmt::format("these are the runtime's frames: {}'s own are not told", language));
+  }
   return stack;
 }
 
@@ -252,6 +291,13 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living, const s
   const std::lock_guard lock(mutex_);
   const auto until = monotonic_ns() + kAllNs;
   Told told;
+  std::map<std::size_t, std::vector<jvm::JavaStack>> noted;  // by node: what its JVMs noted themselves
+  const auto java_of = [&](std::size_t node, TakenStack& taken) {
+    if (jvms_ == nullptr || node >= plan_.java_stacks.size() || !plan_.java_stacks[node]) return;
+    const auto [known, fresh] = noted.try_emplace(node);
+    if (fresh) known->second = jvm::noted(jvms_->state(plan_.nodes[node]));
+    if (const jvm::JavaStack* stack = jvm::stack_of(known->second, taken.tid, taken.at_ns)) taken.java = *stack;
+  };
   const auto tell = [&](std::size_t chain, TakenStack taken) {
     const auto node = node_of(chain);
     told[chain].push_back(tell_one(std::move(taken), node, living[node], std::min(kOneNs, until - monotonic_ns())));
@@ -260,6 +306,7 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living, const s
     for (const auto* stack : programs_.stacks(chain)) {
       auto taken = read_stack(*stack);
       taken.why = why(chain);
+      java_of(node_of(chain), taken);
       tell(chain, std::move(taken));
     }
     if (const auto own = taken_.find(chain); own != taken_.end()) {

@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
+#include "jvm/session.h"
+#include "jvm/stacks.h"
 #include "schedule/outcome.h"
 #include "symbols/unwind.h"
 
@@ -28,6 +30,7 @@ struct TakenStack {
   symbols::Snapshot snapshot;      // its maps' files are still to be found
   std::vector<std::uint64_t> inodes;  // beside the maps
   std::string missing;             // what could not be copied
+  jvm::JavaStack java;             // what a JVM's agent said of it
 };
 
 // What a kernel program wrote down. It may be damaged: nothing of it is trusted.
@@ -39,11 +42,13 @@ class Stacks {
  public:
   // `programs` outlives it.
   Stacks(const Plan& plan, Programs& programs);
+  // JVMs' agents leave their files there. `jvms` outlives it.
+  void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
 
   // The thread stands in the kernel: held in a call, or stopped. From any thread.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // The process's first thread, and a few more: ahead of a signal, or when they have been stopped.
-  void take_process(std::size_t chain, pid_t pid, const std::string& why);
+  // The process's first thread, and a few more: ahead of a signal, or when they have been stopped. Then no JVM answers any more.
+  void take_process(std::size_t chain, pid_t pid, const std::string& why, bool stopped);
   // A process of the node lives: its root is remembered for when none does.
   void note_root(std::size_t node, pid_t pid);
 
@@ -54,10 +59,14 @@ class Stacks {
 
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
+  void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped);
+  void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
   [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living, std::int64_t limit_ns) const;
 
   const Plan& plan_;
   Programs& programs_;
+  const jvm::Session* jvms_ = nullptr;
+  std::mutex asking_;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::size_t> begun_;  // by chain
   std::map<std::size_t, std::vector<TakenStack>> taken_;

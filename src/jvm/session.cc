@@ -38,13 +38,17 @@ std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At
 
 }  // namespace
 
-std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch) {
+std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch,
+                         bool stacks) {
   std::string text = fmt::format("rose-jvm\t2\nstate\t{}\n", state.string());
   for (const PlaceRequest& place : places) {
     text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
     if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
     text += '\n';
   }
+  if (stacks) text += "stacks\t1\n";
+  for (const PlaceRequest& place : places)
+    if (place.noted) text += fmt::format("noted\t{}\n", place.entry);
   if (!watch) return text;
   text += fmt::format("watch\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000));
   if (watch->code) text += "code\t1\n";
@@ -84,7 +88,7 @@ Result<void> Session::write() {
     ROSE_CHECK(make_folder(state_folder, 0700));
     if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()), errno);
-    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch), 0644));
+    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch, asked.stacks), 0644));
   }
   return {};
 }

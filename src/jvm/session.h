@@ -4,6 +4,7 @@
 //   RUN/rose.jvm/rose-jvm.so      the agent; kernel programs are attached to this very file, so runs don't disturb each other
 //   RUN/rose.jvm/NODE.spec        what it is to do in that node's JVMs, read when one begins
 //   RUN/rose.jvm/NODE/*.jvm       what they tell (jvm/state.h)
+//   RUN/rose.jvm/NODE/*.stacks    where their threads are (jvm/stacks.h)
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct PlaceRequest {
   std::string pattern;
   std::string throws;        // "": nothing; else the class of an exception
   std::string message;
+  bool noted = false;        // where a thread that comes by is, is noted ahead: its process may end there
 };
 
 // Methods of a node whose entries matter.
@@ -41,7 +43,7 @@ struct WatchRequest {
 
 // The text of an agent's instructions (jvm/agent/spec.h). `state`: the folder for what it tells.
 [[nodiscard]] std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places,
-                                       const std::optional<WatchRequest>& watch);
+                                       const std::optional<WatchRequest>& watch, bool stacks = false);
 
 class Session {
  public:
@@ -50,6 +52,8 @@ class Session {
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
   void add_places(const std::string& node, const std::vector<PlaceRequest>& places);
+  // Its JVMs tell where their threads are.
+  void tell_stacks(const std::string& node) { asked_[node].stacks = true; }
   void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
   // Once all is asked for, and before the nodes start. Their folders exist, and belong to their users.
   [[nodiscard]] Result<void> write();
@@ -63,6 +67,7 @@ class Session {
   struct Asked {
     std::vector<PlaceRequest> places;
     std::optional<WatchRequest> watch;
+    bool stacks = false;
   };
   std::filesystem::path run_dir_, folder_, agent_;
   std::map<std::string, Asked> asked_;

@@ -43,7 +43,7 @@ bool is_plumbing(const schedule::Frame& frame) {
   const auto name = frame.module.substr(frame.module.rfind('/') + 1);
   for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so", "libjvm.so", "libjava.so", "libnio.so", "libnet.so"})
     if (name.starts_with(one)) return true;
-  return frame.module.empty();
+  return (frame.module.empty() && frame.function.empty()) || schedule::of_jdk(frame);
 }
 
 std::string in_short(const schedule::Frame& frame) {

@@ -22,9 +22,17 @@ struct Frame {
   std::string function;        // demangled; "" where nothing names it
   std::string file;            // as debug information has it; "" unknown
   int line = 0;                // 0: unknown
-  std::string module;          // the file that the code lies in, as the process sees it; "" for code made at run time
+  std::string module;          // the file that the code lies in, as the process sees it; "" for code made at run time: if named, a JVM's
   std::uint64_t offset = 0;    // of the return address (innermost: of the instruction) in `module`
 };
+
+// A method of the JDK's.
+[[nodiscard]] inline bool of_jdk(const Frame& frame) {
+  if (!frame.module.empty()) return false;
+  for (const std::string_view package : {"java.", "javax.", "jdk.", "sun.", "com.sun."})
+    if (frame.function.starts_with(package)) return true;
+  return false;
+}
 
 // Where a thread was when a fault hit it, or first waited or failed on one.
 struct Stack {

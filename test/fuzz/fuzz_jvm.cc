@@ -7,12 +7,17 @@
 #include "jvm/call_sites.h"
 #include "jvm/code_book.h"
 #include "jvm/names.h"
+#include "jvm/stacks.h"
 #include "jvm/state.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   rose::jvm::JvmState state;
   (void)rose::jvm::parse_state(text, state);
+  for (const auto& stack : rose::jvm::parse_noted(text)) {
+    if (stack.frames.size() > rose::jvm::kStackFrames) std::abort();
+  }
+  (void)rose::jvm::stacks_file(text);
 
   const rose::jvm::Code code(data, size);
   std::size_t steps = 0;

@@ -138,6 +138,8 @@ TEST_CASE("frames of runtimes are told from those of the application", "[explain
   CHECK(explain::is_library(frame("std::vector<int>::push_back(int const&)", "/usr/include/c++/12/bits/stl_vector.h")));
   CHECK(explain::is_library(frame("std::sys::pal::unix::fs::File::write", "/rustc/abc/library/std/src/fs.rs")));
   CHECK(explain::is_library(frame("pwrite64", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")));
+  CHECK(explain::is_library(frame("java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "")));
+  CHECK_FALSE(explain::is_library(frame("org.x.Store.append", "Store.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
   CHECK_FALSE(explain::is_library(frame("Store::install(unsigned long)", "store.cc")));
   CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));

@@ -93,3 +93,13 @@ TEST_CASE("a stack stands under its fault, and in --json for the first run that 
   CHECK(stack["frames"][3]["function"].is_null());
   CHECK(stack["frames"][3]["line"].is_null());
 }
+
+TEST_CASE("a stack of Java's in short begins with the program's methods, not with the JDK's") {
+  auto outcome = hit();
+  outcome.stacks[0].frames = {{"__libc_write", "", 0, "/usr/lib/libc.so.6", 0xf8350},
+                              {"java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "", 0},
+                              {"org.x.Store.append", "Store.java", 40, "", 0},
+                              {"org.x.Store.run", "Store.java", 9, "", 0},
+                              {"java.lang.Thread.run", "Thread.java", 840, "", 0}};
+  CHECK(frames_in_short(outcome) == std::vector<std::string>{"org.x.Store.append at Store.java:40", "org.x.Store.run at Store.java:9", "1 frame more"});
+}

@@ -15,6 +15,7 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostSpec = std::size_t{64} << 20;
+constexpr std::int64_t kStoodStillNs = 10'000'000;  // a thread that takes so long for nothing was stopped
 
 std::string read_whole(const char* path) {
   std::string text;
@@ -28,6 +29,12 @@ std::string read_whole(const char* path) {
   }
   ::close(fd);
   return text;
+}
+
+std::int64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
 int thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
@@ -77,7 +84,9 @@ std::string dotted(std::string_view class_name) {
   return class_of_signature("L" + std::string(class_name) + ";");
 }
 
-void vm_init(void*, void* jni, Object) { g_agent->on_start(Jni(jni)); }
+void vm_init(void*, void* jni, Object thread) { g_agent->on_start(Jni(jni), thread); }
+void thread_start(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni), thread, true); }
+void thread_end(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni), thread, false); }
 void vm_death(void*, void*) { g_agent->on_end(); }
 void class_prepare(void*, void* jni, Object, Object klass) { g_agent->on_class(Jni(jni), klass); }
 void breakpoint(void*, void* jni, Object, MethodId method, Location location) { g_agent->on_breakpoint(Jni(jni), method, location); }
@@ -119,16 +128,25 @@ void Agent::load(Vm vm, std::string_view specification) {
   void* environment = nullptr;
   if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
   jvmti_ = Jvmti(environment);
-  breakpoints_ = may_set_breakpoints();
+  // Who only wants to know where threads are leaves breakpoints to others, a debugger for one.
+  const bool places = !spec_.places.empty() || spec_.watch.on;
+  breakpoints_ = places && may_set_breakpoints();
   state_.head().breakpoints = breakpoints_ ? 1 : 0;
+  if (spec_.stacks && !state_.path().empty()) {
+    Capabilities wanted;
+    wanted.add(kCanGetSourceFileName);
+    wanted.add(kCanGetLineNumbers);
+    (void)jvmti_.add_capabilities(&wanted);
+    if (!stacks_.open(state_.path() + ".stacks", jvmti_)) state_.note("the agent cannot make its file for stacks: where threads are is not told");
+  }
   char* version = nullptr;
   if (jvmti_.system_property("java.vm.version", &version) == kNone && version != nullptr) {
     std::strncpy(state_.head().version, version, sizeof state_.head().version - 1);
     jvmti_.deallocate(version);
   }
-  if (!breakpoints_) return;
-  if (spec_.watch.on) watched_.begin(spec_.watch);
-  if (spec_.watch.on && spec_.watch.code && !state_.path().empty()) code_.open(state_.path() + ".code");
+  if (!breakpoints_ && !stacks_.on()) return;
+  if (breakpoints_ && spec_.watch.on) watched_.begin(spec_.watch);
+  if (breakpoints_ && spec_.watch.on && spec_.watch.code && !state_.path().empty()) code_.open(state_.path() + ".code");
   g_agent = this;
   EventCallbacks callbacks;
   callbacks.set(Event::vm_init, vm_init);
@@ -136,8 +154,12 @@ void Agent::load(Vm vm, std::string_view specification) {
   callbacks.set(Event::class_prepare, class_prepare);
   callbacks.set(Event::breakpoint, breakpoint);
   callbacks.set(Event::class_file_load_hook, class_file);
+  callbacks.set(Event::thread_start, thread_start);
+  callbacks.set(Event::thread_end, thread_end);
   if (jvmti_.set_callbacks(&callbacks) != kNone) return state_.note("this JVM's tool interface refuses callbacks");
-  for (const Event event : {Event::vm_init, Event::vm_death, Event::class_prepare, Event::breakpoint}) {
+  for (const Event event : {Event::vm_init, Event::vm_death, Event::class_prepare, Event::breakpoint, Event::thread_start, Event::thread_end}) {
+    if (!breakpoints_ && (event == Event::class_prepare || event == Event::breakpoint)) continue;
+    if (!stacks_.on() && (event == Event::thread_start || event == Event::thread_end)) continue;
     if (jvmti_.set_event(true, event) != kNone) state_.note("this JVM's tool interface refuses an event that the agent needs");
   }
 }
@@ -197,12 +219,13 @@ bool Agent::choose_signal() {
   return false;
 }
 
-void Agent::on_start(Jni jni) {
+void Agent::on_start(Jni jni, Object main) {
   __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
+  if (stacks_.on()) stacks_.thread_begins(jni, main);
   // Those of the JVM's own that came before.
   std::int32_t count = 0;
   Object* classes = nullptr;
-  if (jvmti_.loaded_classes(&count, &classes) == kNone) {
+  if (breakpoints_ && jvmti_.loaded_classes(&count, &classes) == kNone) {
     for (std::int32_t i = 0; i < count; ++i) {
       std::int32_t status = 0;
       constexpr std::int32_t kPrepared = 2, kArray = 16, kPrimitive = 32;
@@ -213,17 +236,27 @@ void Agent::on_start(Jni jni) {
     jvmti_.deallocate(classes);
   }
   // From now on only: at the start it would have the JVM read its own classes anew.
-  (void)jvmti_.set_event(true, Event::class_file_load_hook);
+  if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;
   Value name;
   name.l = jni.new_string("rose");
   const Object thread = constructor != nullptr ? jni.new_object(klass, constructor, &name) : nullptr;
   if (jni.exception() != nullptr) jni.clear_exception();
+  // Who asks before that thread has its first turn is answered then.
+  stacks_.live(true);
   if (thread == nullptr || jvmti_.run_agent_thread(thread, agent_thread, nullptr, 5) != kNone) {
+    stacks_.live(false);
     const Lock lock(mutex_);
     state_.note("the agent cannot start its thread in this JVM: classes that other tools change lose their places");
   }
+}
+
+void Agent::on_thread(Jni jni, Object thread, bool begins) {
+  if (begins)
+    stacks_.thread_begins(jni, thread);
+  else
+    stacks_.thread_ends(jni);
 }
 
 void Agent::on_class(Jni jni, Object klass) {
@@ -264,8 +297,11 @@ bool Agent::visit(Jni jni, const Visit& visit) {
   for (const std::uint32_t entry : visit.entries) sum |= entry;
   __asm__ volatile("" ::"r"(sum));
   const auto count = static_cast<std::uint32_t>(visit.entries.size());
+  // The process may end in there, or stand still: where it was is written down ahead.
+  const StackSlot* noted = visit.noted && stacks_.on() ? stacks_.note(jni) : nullptr;
   if (visit.throws.empty() || signal_ == 0) {
     rose_jvm_visit(visit.entries.data(), count, 0);
+    if (noted != nullptr && now_ns() - noted->at_ns > kStoodStillNs) stacks_.keep(*noted);
     return false;
   }
   // Threads may have been started with every signal blocked.
@@ -282,7 +318,12 @@ bool Agent::visit(Jni jni, const Visit& visit) {
   rose_jvm_visit(visit.entries.data(), count, signal_);
   const auto ordered = static_cast<std::size_t>(__atomic_load_n(&slot->signals, __ATOMIC_ACQUIRE));
   __atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
-  return ordered > 0 && ordered <= visit.throws.size() && throw_exception(jni, *visit.throws[ordered - 1]);
+  if (ordered == 0 || ordered > visit.throws.size()) return false;
+  if (stacks_.on()) {
+    if (noted == nullptr) noted = stacks_.note(jni);
+    if (noted != nullptr) stacks_.keep(*noted);
+  }
+  return throw_exception(jni, *visit.throws[ordered - 1]);
 }
 
 bool Agent::throw_exception(Jni jni, const Throw& thrown) {

@@ -1,6 +1,6 @@
 // The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by calling a function
-// that they are attached to, and throws what they order; watches the entries of methods. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and
-// rose is told.
+// that they are attached to, and throws what they order; watches the entries of methods; tells where threads are. Knows neither
+// conditions nor faults. Whatever goes wrong, the JVM goes on, and rose is told.
 #pragma once
 
 #include <pthread.h>
@@ -10,23 +10,14 @@
 
 #include "jvm/agent/code_file.h"
 #include "jvm/agent/interface.h"
+#include "jvm/agent/lock.h"
 #include "jvm/agent/places.h"
 #include "jvm/agent/spec.h"
+#include "jvm/agent/stacks.h"
 #include "jvm/agent/state.h"
 #include "jvm/agent/watched.h"
 
 namespace rose::jvm {
-
-class Lock {
- public:
-  explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { ::pthread_mutex_lock(&mutex_); }
-  ~Lock() { ::pthread_mutex_unlock(&mutex_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
-};
 
 class Agent {
  public:
@@ -34,7 +25,8 @@ class Agent {
   void load(Vm vm, std::string_view specification);
 
   // Events, by the threads that they happen to.
-  void on_start(Jni jni);
+  void on_start(Jni jni, Object thread);
+  void on_thread(Jni jni, Object thread, bool begins);
   void on_class(Jni jni, Object klass);
   void on_class_file(Jni jni, Object redefined);
   void on_breakpoint(Jni jni, MethodId method, Location location);
@@ -67,6 +59,7 @@ class Agent {
   Jvmti jvmti_;
   Spec spec_;
   State state_;
+  ThreadStacks stacks_;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below but what is atomic
   Places places_;
   WatchedMethods watched_;

@@ -25,6 +25,8 @@ enum JvmtiError : std::int32_t {
 enum class Event : std::int32_t {
   vm_init = 50,
   vm_death = 51,
+  thread_start = 52,
+  thread_end = 53,
   class_file_load_hook = 54,
   class_prepare = 56,
   breakpoint = 62,
@@ -51,6 +53,11 @@ inline constexpr int kCanGenerateBreakpointEvents = 19;
 inline constexpr int kCanGetConstantPool = 35;
 inline constexpr int kCanRetransformClasses = 37;
 inline constexpr int kCanSupportVirtualThreads = 44;
+
+struct FrameInfo {
+  MethodId method;
+  Location location;
+};
 
 struct LineEntry {
   Location start;
@@ -90,6 +97,11 @@ class Jvmti : public Table {
   }
   std::int32_t set_breakpoint(MethodId method, Location location) const { return at<38>(method, location); }
   std::int32_t clear_breakpoint(MethodId method, Location location) const { return at<39>(method, location); }
+  // `thread` null: the calling one.
+  std::int32_t stack_trace(Object thread, std::int32_t first, std::int32_t most, FrameInfo* frames, std::int32_t* count) const {
+    return at<104>(thread, first, most, frames, count);
+  }
+  std::int32_t declaring_class(MethodId method, Object* klass) const { return at<65>(method, klass); }
   void deallocate(void* memory) const { (void)at<47>(static_cast<unsigned char*>(memory)); }
   std::int32_t class_signature(Object klass, char** signature) const {
     return at<48>(klass, signature, static_cast<char**>(nullptr));

@@ -17,6 +17,7 @@ struct Watched;
 struct Visit {
   std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
   std::vector<const Throw*> throws;    // as they stand in `entries`
+  bool noted = false;                  // where the thread is is noted ahead
 };
 
 struct Place {

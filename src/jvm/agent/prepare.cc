@@ -271,6 +271,7 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
         for (const std::uint32_t entry : visit.entries) known = known || entry == spec->entry;
         if (known) continue;
         visit.entries.push_back(spec->entry);
+        visit.noted = visit.noted || spec->noted;
         if (spec->thrown != nullptr) visit.throws.push_back(spec->thrown);
       }
     }

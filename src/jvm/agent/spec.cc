@@ -91,6 +91,16 @@ bool take_line(std::string_view line, Spec& spec) {
     take_method(line, spec.watch);
     return !line.empty();
   }
+  if (what == "stacks") {
+    spec.stacks = true;
+    return true;
+  }
+  if (what == "noted") {  // behind the places
+    std::int64_t entry = 0;
+    if (!number_of(line, entry)) return false;
+    for (PlaceSpec* place : spec.places) place->noted = place->noted || place->entry == static_cast<std::uint32_t>(entry);
+    return true;
+  }
   return what == "place" && take_place(line, spec);
 }
 

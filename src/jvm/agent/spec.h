@@ -26,6 +26,7 @@ struct PlaceSpec {
   std::int64_t number = 0;  // the offset or line
   const Throw* thrown = nullptr;
   NamePattern pattern;
+  bool noted = false;        // where the thread is is noted ahead of the visit
   bool method_seen = false;  // a class had such a method
   bool placed = false;       // ... and the place in it
   bool told = false;         // it was found somewhere, and rose was told so
@@ -46,6 +47,7 @@ struct Spec {
   std::string state;  // folder
   WatchSpec watch;
   std::vector<PlaceSpec*> places;
+  bool stacks = false;  // where threads are is told
   bool damaged = false;
 };
 

@@ -54,14 +54,15 @@ void Agent::look_at_watched(Jni jni) {
 
 void Agent::watch(Jni jni) {
   while (!__atomic_load_n(&ending_, __ATOMIC_ACQUIRE)) {
+    stacks_.answer(jni);
     {
       const Lock lock(mutex_);
       if (!redefined_.empty()) follow_redefined(jni);
       if (watched_.on()) look_at_watched(jni);
     }
-    const timespec pause{0, kLookNs};
-    ::nanosleep(&pause, nullptr);
+    stacks_.wait(kLookNs);
   }
+  stacks_.live(false);
 }
 
 bool Agent::is_class(Jni jni, Object weak, Object klass) const {

@@ -1,0 +1,204 @@
+#include "jvm/stacks.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+#include "base/ascii.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace rose::jvm {
+namespace {
+
+constexpr std::string_view kEnding = ".stacks";
+constexpr std::size_t kNameDigits = 16;
+constexpr std::int64_t kLookNs = 5'000'000;
+constexpr std::int64_t kLongBefore = 1'000'000'000;  // what was noted so long before something is of another visit
+
+// As the node wrote it, without what would disturb a terminal.
+std::string words_of(const char* bytes, std::size_t size) {
+  std::string text(bytes, size);
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+template <typename Value>
+std::optional<Value> value_at(std::string_view bytes, std::uint64_t at) {
+  Value value;
+  if (at > bytes.size() || bytes.size() - at < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+JavaFrame frame_of(std::string_view bytes, std::uint32_t id, std::uint32_t names) {
+  if (id == 0 || id > names || id > kStackNames) return {};
+  const auto name = value_at<StackName>(bytes, kStacksNamesAt + std::uint64_t{id - 1} * sizeof(StackName));
+  if (!name || std::size_t{name->function} + name->file > kStackText) return {};
+  return {words_of(name->text, name->function), words_of(name->text + name->function, name->file), static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
+}
+
+std::optional<JavaStack> stack_in(std::string_view bytes, std::uint32_t index, std::uint32_t names) {
+  const auto slot = value_at<StackSlot>(bytes, sizeof(StacksHead) + std::uint64_t{index} * sizeof(StackSlot));
+  if (!slot || slot->tid == 0 || slot->count == 0 || slot->count > kStackFrames) return std::nullopt;
+  JavaStack stack;
+  stack.at_ns = slot->at_ns;
+  stack.tid = slot->tid;
+  stack.kept = index > kStackThreads;
+  for (std::uint32_t i = 0; i < slot->count; ++i) stack.frames.push_back(frame_of(bytes, slot->frames[i], names));
+  if (slot->more != 0) stack.missing = fmt::format("the outermost are not told: Java's stack is deeper than {} frames", kStackFrames);
+  return stack;
+}
+
+std::optional<StacksHead> head_of(std::string_view bytes) {
+  const auto head = value_at<StacksHead>(bytes, 0);
+  if (!head || head->magic != kStacksMagic) return std::nullopt;
+  return head;
+}
+
+// As far as it is in use: the rest are holes.
+std::string read_used(int fd) {
+  StacksHead head;
+  if (::pread(fd, &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) || head.magic != kStacksMagic) return {};
+  std::string bytes(kStacksNamesAt + std::uint64_t{std::min(head.names, kStackNames)} * sizeof(StackName), '\0');
+  std::size_t read = 0;
+  while (read < bytes.size()) {
+    const ssize_t n = ::pread(fd, bytes.data() + read, bytes.size() - read, static_cast<off_t>(read));
+    if (n <= 0) break;
+    read += static_cast<std::size_t>(n);
+  }
+  bytes.resize(read);
+  return bytes;
+}
+
+Fd open_file(const std::filesystem::path& file, int flags) { return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)); }
+
+// The number that the innermost process namespace has for it.
+int own_number(pid_t tid) {
+  const std::string status = read_file(fmt::format("/proc/{}/status", tid)).value_or("");
+  const std::size_t at = status.find("\nNSpid:");
+  if (at == std::string::npos) return tid;
+  std::string_view line = std::string_view(status).substr(at + 7);
+  line = line.substr(0, line.find('\n'));
+  const std::size_t tab = line.find_last_of(" \t");
+  int number = 0;
+  line.remove_prefix(tab == std::string_view::npos ? 0 : tab + 1);
+  return std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() ? number : tid;
+}
+
+// The words of a file that a JVM waits on, as a page of rose's own. Only the kernel looks at them: where the file was cut short, an
+// access would end rose.
+class Futexes {
+ public:
+  explicit Futexes(int fd) : memory_(::mmap(nullptr, sizeof(StacksHead), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
+  ~Futexes() {
+    if (memory_ != MAP_FAILED) ::munmap(memory_, sizeof(StacksHead));
+  }
+  Futexes(const Futexes&) = delete;
+  Futexes& operator=(const Futexes&) = delete;
+  [[nodiscard]] bool ok() const { return memory_ != MAP_FAILED; }
+  void wake(std::size_t word) const { (void)::syscall(SYS_futex, at(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+  void wait(std::size_t word, std::uint32_t value, std::int64_t ns) const {
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    (void)::syscall(SYS_futex, at(word), FUTEX_WAIT, value, &time, nullptr, 0);
+  }
+
+ private:
+  [[nodiscard]] void* at(std::size_t word) const { return static_cast<char*>(memory_) + word; }
+  void* memory_;
+};
+
+JavaStack without(std::string why) {
+  JavaStack stack;
+  stack.missing = std::move(why);
+  return stack;
+}
+
+}  // namespace
+
+std::string stacks_file(std::string_view maps) {
+  for (std::size_t at = maps.find(kEnding); at != std::string_view::npos; at = maps.find(kEnding, at + 1)) {
+    const std::size_t end = at + kEnding.size();
+    if ((end < maps.size() && maps[end] != '\n') || at < kNameDigits + 1 || maps[at - kNameDigits - 1] != '/') continue;
+    const std::string_view name = maps.substr(at - kNameDigits, kNameDigits);
+    if (std::all_of(name.begin(), name.end(), [](char c) { return hex_digit(c) >= 0; })) return std::string(maps.substr(at - kNameDigits, kNameDigits + kEnding.size()));
+  }
+  return {};
+}
+
+JavaStack ask(const std::filesystem::path& file, pid_t tid) {
+  const Fd fd = open_file(file, O_RDWR);
+  StacksHead head;
+  const auto look = [&] { return ::pread(fd.get(), &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head) && head.magic == kStacksMagic; };
+  if (!fd || !look()) return without("the agent in the JVM left no file to ask by");
+  if (head.live == 0) return without("the JVM was still starting, or ended, and did not say where its threads were");
+  const Futexes futexes(fd.get());
+  if (!futexes.ok()) return without("the agent's file cannot be mapped");
+  const std::uint32_t serial = head.asked + 1;
+  const std::int32_t own = own_number(tid);
+  if (::pwrite(fd.get(), &own, sizeof own, offsetof(StacksHead, asked_tid)) != static_cast<ssize_t>(sizeof own) ||
+      ::pwrite(fd.get(), &serial, sizeof serial, offsetof(StacksHead, asked)) != static_cast<ssize_t>(sizeof serial))
+    return without("the agent's file cannot be written");
+  futexes.wake(offsetof(StacksHead, asked));
+  const std::int64_t asked = monotonic_ns();
+  std::int64_t begun = 0;
+  while (look() && head.answered != serial) {
+    const std::int64_t now = monotonic_ns();
+    if (begun == 0 && head.begun == serial) begun = now;
+    if (begun == 0 && now - asked >= kBeginNs) return without(fmt::format("Java's frames are not told: the JVM's agent did not run for {} ms", kBeginNs / 1'000'000));
+    if (begun != 0 && now - begun >= kAskNs)
+      return without(fmt::format("Java's frames are not told: the thread was inside the JVM itself, which did not say within {} ms where it was", kAskNs / 1'000'000));
+    // `begun` wakes nobody.
+    futexes.wait(offsetof(StacksHead, answered), head.answered, begun == 0 ? kLookNs : kAskNs - (now - begun));
+  }
+  if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is none of Java's threads");
+  const std::string bytes = read_used(fd.get());
+  std::optional<JavaStack> stack = head.answer == static_cast<std::uint32_t>(StackAnswer::told) ? stack_in(bytes, 0, head.names) : std::nullopt;
+  if (!stack || stack->tid != own) return without("the JVM does not tell Java's frames of it");
+  return *std::move(stack);
+}
+
+std::vector<JavaStack> parse_noted(std::string_view bytes) {
+  std::vector<JavaStack> all;
+  const auto head = head_of(bytes);
+  if (!head) return all;
+  const std::uint32_t end = 1 + kStackThreads + std::min(head->kept, kStackKept);
+  for (std::uint32_t i = 1; i < end; ++i)
+    if (std::optional<JavaStack> stack = stack_in(bytes, i, head->names)) all.push_back(*std::move(stack));
+  return all;
+}
+
+std::vector<JavaStack> noted(const std::filesystem::path& folder) {
+  std::vector<JavaStack> all;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() != kEnding) continue;
+    const Fd fd = open_file(entry.path(), O_RDONLY);
+    if (!fd) continue;
+    for (JavaStack& stack : parse_noted(read_used(fd.get()))) all.push_back(std::move(stack));
+  }
+  return all;
+}
+
+const JavaStack* stack_of(const std::vector<JavaStack>& stacks, int tid, std::int64_t at_ns) {
+  const JavaStack* best = nullptr;
+  for (const JavaStack& one : stacks) {
+    if (one.tid != tid || (one.at_ns > at_ns && !one.kept) || one.at_ns < at_ns - kLongBefore || one.at_ns > at_ns + kLongBefore) continue;
+    const auto apart = [&](const JavaStack& stack) { return std::abs(at_ns - stack.at_ns); };
+    if (best == nullptr || apart(one) < apart(*best)) best = &one;
+  }
+  return best;
+}
+
+}  // namespace rose::jvm

@@ -1,0 +1,93 @@
+package org.rose.test;
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+
+/** Threads that stand at known lines when a fault hits them: Stacks PART TIMES THREADS. */
+public final class Stacks {
+  static volatile long sum;
+
+  static synchronized void say(String what) {
+    System.out.println(what);
+    System.out.flush();
+  }
+
+  static void put(FileOutputStream file, int i) throws IOException {
+    file.write(("line " + i + "\n").getBytes());  // stack: put
+  }
+
+  static void append(FileOutputStream file, int i) throws IOException {
+    put(file, i);  // stack: append
+  }
+
+  static void write(int id, int times) throws IOException {
+    try (FileOutputStream file = new FileOutputStream("lines." + id)) {
+      for (int i = 0; i < times; ++i) {
+        try {
+          append(file, i);  // stack: write
+        } catch (IOException e) {
+          say(id + " fails: " + e.getMessage());
+        }
+      }
+    }
+  }
+
+  static void step(int i) {
+    sum += i;
+  }
+
+  static void outer(int i) {
+    step(i);  // stack: outer
+  }
+
+  static void steps(int times) {
+    for (int i = 0; i < times; ++i) {
+      try {
+        outer(i);  // stack: steps
+      } catch (IllegalStateException e) {
+        say("caught " + e.getMessage());
+      }
+    }
+  }
+
+  static void deep(int left, int times) {
+    if (left > 0)
+      deep(left - 1, times);
+    else
+      steps(times);
+  }
+
+  /** Loaded when it is used first. */
+  static final class Late {
+    static int value() { return 7; }
+  }
+
+  static void part(String name, int id, int times) {
+    try {
+      if (name.equals("write")) write(id, times);  // stack: part
+      if (name.equals("steps")) steps(times);
+      if (name.equals("deep")) deep(300, times);
+      if (name.equals("late")) say("late " + Late.value());
+    } catch (IOException e) {
+      say("died " + e);
+    }
+  }
+
+  public static void main(String[] arguments) throws InterruptedException {
+    final int threads = Integer.parseInt(arguments[2]);
+    final int times = Integer.parseInt(arguments[1]);
+    if (threads == 0) {
+      part(arguments[0], 0, times);
+      say("done");
+      return;
+    }
+    final Thread[] all = new Thread[threads];
+    for (int t = 0; t < threads; ++t) {
+      final int id = t;
+      all[t] = new Thread(() -> part(arguments[0], id, times), "worker-" + id);
+      all[t].start();
+    }
+    for (Thread one : all) one.join();
+    say("done");
+  }
+}
