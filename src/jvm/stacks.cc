@@ -49,6 +49,11 @@ JavaFrame frame_of(std::string_view bytes, std::uint32_t id, std::uint32_t names
   return {words_of(name->text, name->function), words_of(name->text + name->function, name->file), static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
 }
 
+// What leads to a lambda's code: Java's own stack traces leave it out as well.
+bool made_by_jvm(std::string_view function) {
+  return function.find("$$Lambda") != std::string_view::npos || function.find("LambdaForm$") != std::string_view::npos;
+}
+
 std::optional<JavaStack> stack_in(std::string_view bytes, std::uint32_t index, std::uint32_t names) {
   const auto slot = value_at<StackSlot>(bytes, sizeof(StacksHead) + std::uint64_t{index} * sizeof(StackSlot));
   if (!slot || slot->tid == 0 || slot->count == 0 || slot->count > kStackFrames) return std::nullopt;
@@ -56,7 +61,10 @@ std::optional<JavaStack> stack_in(std::string_view bytes, std::uint32_t index, s
   stack.at_ns = slot->at_ns;
   stack.tid = slot->tid;
   stack.kept = index > kStackThreads;
-  for (std::uint32_t i = 0; i < slot->count; ++i) stack.frames.push_back(frame_of(bytes, slot->frames[i], names));
+  for (std::uint32_t i = 0; i < slot->count; ++i) {
+    JavaFrame frame = frame_of(bytes, slot->frames[i], names);
+    if (!made_by_jvm(frame.function)) stack.frames.push_back(std::move(frame));
+  }
   if (slot->more != 0) stack.missing = fmt::format("the outermost are not told: Java's stack is deeper than {} frames", kStackFrames);
   return stack;
 }

@@ -107,6 +107,7 @@ times = 4
       REQUIRE(!stack.frames.empty());
       CHECK(stack.frames[0].module.find("libc") != std::string::npos);
       CHECK(outermost_is_a_thread(stack));
+      CHECK(std::none_of(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return frame.function.find("$$Lambda") != std::string::npos; }));
       right += first(own_frames(stack), 4) == expected ? 1 : 0;
     }
   }
