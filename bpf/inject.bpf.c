@@ -204,10 +204,31 @@ static __always_inline int is_meant(const struct rose_chain *chain)
 	return state && (state->main_pid == bpf_get_current_pid_tgid() >> 32) == !!(chain->flags & ROSE_MAIN_ONLY);
 }
 
+enum { HOLD_SIGNAL = 19 };		/* SIGSTOP: nobody can ignore it */
+
 static __always_inline int signal_current(struct rose_chain *chain, __u32 number)
 {
 	if (bpf_send_signal(number))
 		return 0;
+	ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
+	__sync_fetch_and_add(&chain->injected, 1);
+	return 1;
+}
+
+/* Stops this thread, and no other, before it is back in its program: whoever traces it keeps it at the signal (src/inject/holder.h). */
+static __noinline int hold_current(struct rose_chain *chain)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct rose_settings *set = settings();
+
+	if (!chain)
+		return 0;
+	/* A debugger would get the signal. */
+	if (!set || (BPF_CORE_READ(task, ptrace) && (__u32)BPF_CORE_READ(task, parent, tgid) != set->holder) ||
+	    bpf_send_signal_thread(HOLD_SIGNAL)) {
+		ROSE_WRITE(chain->signalled, ROSE_NOT_HELD);
+		return 0;
+	}
 	ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
 	__sync_fetch_and_add(&chain->injected, 1);
 	return 1;
@@ -358,7 +379,32 @@ static long visit_pending(__u32 i, void *data)
 	return 0;
 }
 
-/* An element of a place's list: a condition or a role. */
+/* A thread has come to the place where one of them waits. Verified once, by itself. */
+__noinline int rose_visit_block(struct visit *visit, __u32 index)
+{
+	struct rose_chain *chain;
+
+	if (!visit)
+		return 0;
+	chain = bpf_map_lookup_elem(&rose_chains, &index);
+	if (!chain || rose_chain_node(chain) != visit->node + 1 || ROSE_READ(chain->state) != ROSE_ARMED)
+		return 0;
+	/* What made it ready is not what it waits for. */
+	if (ROSE_READ(chain->armed_ns) == visit->now || ROSE_READ(chain->opened_ns) == visit->now)
+		return 0;
+	if (__sync_fetch_and_add(&chain->seen, 1) + 1 != chain->count)
+		return 0;
+	if (!fire(chain, index, visit->now)) {
+		ring(index, 1, visit->now);
+		return 0;
+	}
+	hold_current(chain);
+	note_hit(visit, index);
+	ring(index, 3, visit->now);
+	return 0;
+}
+
+/* An element of a place's list: a condition, a role or a block. */
 static __always_inline void visit_listed(struct visit *visit, __u32 id)
 {
 	if (id & ROSE_SITE_ROLE) {
@@ -371,6 +417,10 @@ static __always_inline void visit_listed(struct visit *visit, __u32 id)
 		__sync_fetch_and_add(&role->entries, 1);
 		ROSE_WRITE(role->holder, visit->node + 1);
 		visit->roles = 1;
+		return;
+	}
+	if (id & ROSE_SITE_BLOCK) {
+		rose_visit_block(visit, id & ~ROSE_SITE_BLOCK);
 		return;
 	}
 	rose_visit_condition(visit, id);

@@ -70,6 +70,7 @@ enum rose_chain_flags {
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
 	ROSE_AT_WORKLOAD = 4,		/* no conditions, no `after`: the workload's beginning opens it */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
+	ROSE_IN_TURN = 16,		/* an event: `after_left` counts what must come before it, and its conditions count all along */
 };
 
 enum rose_condition_kind {
@@ -112,7 +113,7 @@ struct rose_chain {
 	__u32 after_left;
 	__u32 pid;			/* where it fired */
 	__u32 tid;
-	__u32 signalled;		/* tgid that the kernel program signalled on the spot */
+	__u32 signalled;		/* tgid that the kernel program signalled on the spot; ROSE_NOT_HELD */
 	/* constant once armed */
 	__u32 kind;
 	__u32 flags;
@@ -126,8 +127,11 @@ struct rose_chain {
 	__u32 edges;
 	__u32 bound;			/* `node` is a role: whose it was when the conditions were met, +1 */
 	__u32 stacks;			/* that were begun to be taken */
-	__u32 reserved;
+	__u32 count;			/* block: the nth thread that comes by */
 };
+
+/* `signalled` of a thread that should wait and does not: a debugger has it. */
+#define ROSE_NOT_HELD 0xffffffffu
 
 /* Who last entered the role's function. */
 struct rose_role {
@@ -182,11 +186,12 @@ struct rose_restart {
 };
 
 /*
- * What a probed address stands for: a part of rose_site_conds, of conditions and (first) roles. A place in a JVM's method has such a
+ * What a probed address stands for: a part of rose_site_conds, of conditions, blocks and (first) roles. A place in a JVM's method has such a
  * list in the agent there, in which exceptions may stand too: indices of rose_throws.
  */
 #define ROSE_SITE_ROLE 0x80000000u
 #define ROSE_SITE_THROW 0x40000000u
+#define ROSE_SITE_BLOCK 0x20000000u	/* a chain that holds a thread here */
 struct rose_site {
 	__u32 first;
 	__u32 count;
@@ -231,6 +236,8 @@ struct rose_settings {
 	__u32 hold;			/* the interface that holds packets back; 0: none does */
 	__u32 stacks;			/* that are taken of each fault; 0: none */
 	__u32 stack_slots;		/* in rose_stacks */
+	__u32 holder;			/* who traces threads so as to hold them */
+	__u32 reserved;
 };
 
 /* ---- the override backend: what rose_call matches a call against, and what it does ---- */
@@ -459,7 +466,7 @@ ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 24);
-ROSE_SIZE(rose_settings, 56);
+ROSE_SIZE(rose_settings, 64);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_call, 152);
 ROSE_SIZE(rose_call_arguments, 8);
@@ -608,6 +615,10 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 /* One of its `after` was injected. 1: it was the last one, the chain's own conditions count from now on. */
 ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 {
+	if (chain->flags & ROSE_IN_TURN) {
+		__sync_fetch_and_add(&chain->after_left, -1);
+		return 0;
+	}
 	if (__sync_fetch_and_add(&chain->after_left, -1) != 1)
 		return 0;
 	ROSE_WRITE(chain->opened_ns, now);

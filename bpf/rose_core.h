@@ -357,6 +357,8 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *real_parent;
+	struct task_struct *parent;
+	unsigned int ptrace;
 	struct list_head children;
 	struct list_head sibling;
 	struct task_struct *group_leader;

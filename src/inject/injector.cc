@@ -24,6 +24,7 @@
 #include "deploy/environment.h"
 #include "inject/clock.h"
 #include "inject/exec_socket.h"
+#include "inject/holder.h"
 #include "inject/limits.h"
 #include "inject/power.h"
 #include "inject/log_tail.h"
@@ -40,6 +41,7 @@ namespace {
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kLogPollNs = 5'000'000;
 constexpr std::uint64_t kSettlePollNs = 20'000'000;
+constexpr std::uint64_t kSignalPollNs = 200'000;
 
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
@@ -108,6 +110,7 @@ struct Follow {
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
+  std::atomic<bool> watched{false};  // a block: the node's threads can be held
   std::vector<pid_t> struck;         // signalled or stopped; these under mutex_
   std::string call;                  // where it fired
   std::string detail;
@@ -161,6 +164,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
+    if (!plan_->holders.empty()) {
+      ROSE_TRY(holder_, Holder::start(programs_->arrays().chains, plan_->holders));
+      state_->settings().holder = static_cast<__u32>(holder_->pid());
+    }
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
     ROSE_CHECK(power_.prepare(*plan_, deployment));
@@ -206,6 +213,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       programs_->drain();  // what was changed last
     }
     for (auto& worker : workers_) worker->finish();
+    end_holds();
     end_clocks();
     if (limits_) limits_->finish();
     const auto now = now_ns();
@@ -352,6 +360,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void on_start(std::size_t node, pid_t pid) override {
     if (!armed_ || disarmed_) return;
     programs_->set_main(node, pid);
+    watch_start(node, pid);
     if (auto ok = limits_->join(node, pid); !ok) log::warning("{}", ok.error().message);
     if (plan_->attached[node] && may_pause(node)) {
       if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
@@ -536,6 +545,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
           next = std::min(next, follow_fired(i));
           continue;
         }
+        if (now_state == ROSE_ARMED && chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) watch(i);
         if (now_state != ROSE_WAITING) continue;
         const auto position = ROSE_POSITION(state_->progress(i));
         if (position == ROSE_CLOSED) continue;
@@ -672,6 +682,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
       case ROSE_CHAIN_BLOCK: {
         const auto until = state_->until_ns(i);
         if (follow.ended_ns != 0) return kNever;
+        if (!chain.call && !follow.acted) {
+          const auto held = __atomic_load_n(&state_->chain(i).signalled, __ATOMIC_ACQUIRE);
+          if (held == 0) return now_ns() + kSignalPollNs;  // the kernel program is about to
+          follow.acted = true;
+          workers_[node_of(i)]->add([this, i] { begin_hold(i); });
+        }
         if (until > now_ns()) return until;
         end_block(i, until);
         return kNever;
@@ -880,9 +896,63 @@ class ScheduleInjector final : public Injector, private FaultActions {
     follow.ended_ns = now_ns();
   }
 
+  // ---- threads that wait at a place in their program ----
+  // Whoever of the node's comes there from now on is held alone.
+  void watch(std::size_t i) {
+    if (follow_[i].watched.exchange(true)) return;
+    const std::size_t node = node_of(i);
+    workers_[node]->add([this, node] {
+      for (const pid_t pid : deployment_->processes(node)) holder_->watch(pid);
+    });
+  }
+
+  // Another start of a node, while somebody may still come there.
+  void watch_start(std::size_t node, pid_t pid) {
+    for (const std::size_t i : plan_->holders) {
+      if (!follow_[i].watched || follow_[i].ended_ns != 0 || node_of(i) != node) continue;
+      holder_->watch(pid);
+      return;
+    }
+  }
+
+  // The kernel program has sent the thread its signal.
+  void begin_hold(std::size_t i) {
+    const auto& shared = state_->chain(i);
+    const auto pid = static_cast<pid_t>(shared.pid), tid = static_cast<pid_t>(shared.tid);
+    Result<void> held;
+    if (shared.signalled == ROSE_NOT_HELD) {
+      held = fail(ErrorKind::environment, fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
+                  "end the debugger, or strace, that is attached to it");
+    } else {
+      held = holder_->hold(i, pid, tid);
+    }
+    if (held) return;
+    follow_[i].failed = true;
+    trouble(i, held.error());
+  }
+
+  static std::string debugger_of(pid_t tid) {
+    const pid_t by = tracer_of(tid);
+    if (by == 0) return "somebody";
+    const auto name = read_file(fmt::format("/proc/{}/comm", by), 64);
+    return fmt::format("'{}' (process {})", name ? printable(name->substr(0, name->find('\n'))) : "?", by);
+  }
+
+  // Nobody is held, nor traced, any more.
+  void end_holds() {
+    if (!holder_) return;
+    holder_->stop();
+    for (const std::size_t i : plan_->holders) {
+      const auto signalled = state_->chain(i).signalled;
+      // It came at the very end, and nobody took it.
+      if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none) ::kill(static_cast<pid_t>(signalled), SIGCONT);
+    }
+  }
+
   // Of a thread that waits: it goes on.
   void end_block(std::size_t i, std::uint64_t when) {
     follow_[i].ended_ns = when;
+    if (!plan_->chains[i].call) workers_[node_of(i)]->add([this, i] { holder_->release(i); });
     if (supervisors_[node_of(i)]) supervisors_[node_of(i)]->release(i);
     if (const auto cap = plan_->chains[i].data.duration_ns; !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
       const std::lock_guard lock(mutex_);
@@ -938,6 +1008,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (tgid != 0) stacks_->take(i, tgid, call.tid(), what_happens(i, call.describe()));
   }
 
+  // "at the entry of f", "behind f+0x2a"
+  static std::string place_words(const schedule::Fault& fault) {
+    if (fault.at_line) return fmt::format("at line {} of {}", *fault.at_line, fault.function);
+    if (fault.offset && *fault.offset != 0) return fmt::format("at {}+{:#x}", fault.function, *fault.offset);
+    return fmt::format("at the entry of {}", fault.function);
+  }
+
   // ---- stacks ----
   // What the fault does to the thread, for people.
   [[nodiscard]] std::string what_happens(std::size_t i, const std::string& call) const {
@@ -945,7 +1022,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     const auto& fault = *chain.fault;
     if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
     std::string what = fault.kind == schedule::FaultKind::pause ? "is stopped" : fmt::format("gets {}", kernel::signal_name(fault.signal));
-    if (fault.kind == schedule::FaultKind::block) return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
+    if (fault.kind == schedule::FaultKind::block && chain.call) return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
+    if (fault.kind == schedule::FaultKind::block) return fmt::format("waits {}", place_words(fault));
     if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
       if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
       if (chain.data.conditions == 0) return what;
@@ -1029,7 +1107,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
                                        : fmt::format("{}, {} that ran and all that begin", out.node, out.injected == 1 ? "1 process" : fmt::format("{} processes", out.injected));
       if (out.fired && chain.data.kind == ROSE_CHAIN_NETWORK) out.detail = link_detail(carried);
       if (out.fired && chain.data.kind == ROSE_CHAIN_RESOURCE) std::tie(out.detail, out.injected) = limits_->told(i);
-      if (out.fired && chain.data.kind == ROSE_CHAIN_BLOCK) out.detail = fmt::format("a thread {}", what_happens(i, follow_[i].call));
+      if (out.fired && chain.data.kind == ROSE_CHAIN_BLOCK) {
+        out.detail = fmt::format("a thread {}", what_happens(i, follow_[i].call));
+        if (holder_ && holder_->held(i) == Hold::stopped) out.detail += "; its process stood still for a moment";
+      }
       if (out.fired && chain.data.kind == ROSE_CHAIN_EXCEPTION) {
         const auto entry = entry_of(i);
         const auto where = methods_.found_in(entry);
@@ -1146,6 +1227,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto why = methods_.unreachable(entry);
       return fmt::format("{} never came by {} once it was armed{}", name_of(i), fault.function, why.empty() ? "" : fmt::format(" ({})", why));
     }
+    if (chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) {
+      const auto seen = state_->seen(i);
+      if (seen > 0) return fmt::format("threads of {} came to {} {} times of the {} asked for", name_of(i), fault.function, seen, chain.call_count);
+      const auto why = methods_.unreachable(block_entry(i));
+      return fmt::format("no thread of {} came to {} once it was armed{}", name_of(i), fault.function, why.empty() ? "" : fmt::format(" ({})", why));
+    }
     if (chain.call) {
       const auto seen = state_->seen(i);
       if (plan_->enters[node_of(i)] && supervisors_[node_of(i)] && !entered_[node_of(i)]) {
@@ -1185,6 +1272,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<Limits> limits_;
   PowerLosses power_;
+  std::unique_ptr<Holder> holder_;  // null: no thread waits at a place in its program
   Stacks::Told told_;  // under mutex_
   MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

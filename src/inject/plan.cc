@@ -19,6 +19,7 @@
 #include "inject/limits.h"
 #include "inject/power.h"
 #include "jvm/node.h"
+#include "kernel/probe.h"
 #include "symbols/symbols.h"
 
 namespace rose::inject {
@@ -73,7 +74,7 @@ class Planner {
   Result<void> mark(Mark& mark);
   Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
   Result<void> process_fault(const Fault& fault, PlannedChain& chain);
-  Result<void> block(const Fault& fault, PlannedChain& chain);
+  Result<void> block(const Fault& fault, std::size_t index);
   Result<void> partition(const Fault& fault, std::size_t index);
   Result<void> bad_link(const Fault& fault, std::size_t index);
   Result<rose_rule> rule(const Fault& fault, std::size_t index);
@@ -267,7 +268,7 @@ Result<void> Planner::fault(std::size_t index) {
           if (auto can = check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
         break;
       case FaultKind::block:
-        ROSE_CHECK(block(fault, chain));
+        ROSE_CHECK(block(fault, index));
         break;
     }
   }
@@ -378,12 +379,22 @@ Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
   return {};
 }
 
-Result<void> Planner::block(const Fault& fault, PlannedChain& chain) {
+Result<void> Planner::block(const Fault& fault, std::size_t index) {
+  PlannedChain& chain = plan_.chains[index];
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
   chain.call_count = static_cast<std::uint64_t>(fault.count);
   if (fault.duration_ns == 0) chain.data.duration_ns = schedule::kMostBlockNs;
   if (!fault.function.empty()) {
-    return refuse(fault, ErrorKind::input, "a wait at a function is not possible in this version of rose", "at = { syscall = ... }");
+    for (const char* needed : {"uprobe", "send_signal", "hold_thread"}) {
+      if (const auto found = kernel::probe(needed); !found.ok)
+        return refuse(fault, ErrorKind::environment, fmt::format("a thread cannot be made to wait at a function here: {}", found.detail), found.remedy);
+    }
+    chain.data.count = static_cast<__u32>(fault.count);
+    plan_.holders.push_back(index);
+    const auto where = nodes_at(chain.data.node);
+    if (auto ok = functions(block_entry(index), Spot{fault.function, fault.offset, fault.at_line}, where); !ok)
+      return within(fault, std::move(ok).error().in("`at`"));
+    return {};
   }
   auto matcher = CallMatcher::compile(fault.call);
   if (!matcher) return within(fault, std::move(matcher).error().in("`at`"));

@@ -66,6 +66,7 @@ struct Plan {
   std::vector<std::uint32_t> edges;
   std::vector<std::string> roles;  // "leader", or the function of a role without a name
   std::vector<Site> sites;
+  std::vector<std::size_t> holders;  // chains that make a thread wait at a place in its program
   std::vector<rose_rule> rules;  // one a partition or bad link
   std::vector<rose_link> links;  // beside them: what bad links do; zeros for partitions
   std::vector<HoldRule> holds;   // beside them
@@ -109,6 +110,9 @@ struct Plan {
 
 [[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
                                                       bool allow_attached);
+
+// What stands for a block in the lists of places.
+[[nodiscard]] constexpr std::uint32_t block_entry(std::size_t chain) { return ROSE_SITE_BLOCK | static_cast<std::uint32_t>(chain); }
 
 // Does an instruction begin at this offset of the function whose code stands in `code`?
 [[nodiscard]] bool is_instruction_boundary(std::string_view code, std::uint64_t offset);

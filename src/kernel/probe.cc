@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -283,6 +284,38 @@ Finding probe_send_signal() {
   if (status < 0) return no("the process neither died nor ended");
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return yes("a process died at the function it entered");
   return no("the process ran on");
+}
+
+// A status of the child, traced or not, within the time; -1 otherwise.
+int next_status(pid_t pid) {
+  for (int waited_ms = 0; waited_ms < kPatienceMs; ++waited_ms) {
+    int status = 0;
+    const pid_t got = ::waitpid(pid, &status, WNOHANG | __WALL);
+    if (got == pid) return status;
+    if (got < 0 && errno != EINTR) return -1;
+    ::usleep(1000);
+  }
+  return -1;
+}
+
+// What src/inject/holder.cc does.
+Finding probe_hold_thread() {
+  const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
+  Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });
+  if (!child.started()) return no("no child could be started");
+  if (::ptrace(request(PTRACE_SEIZE), child.pid(), nullptr, nullptr) != 0) return no_errno("tracing a child (PTRACE_SEIZE)", errno);
+  ::kill(child.pid(), SIGSTOP);
+  int status = next_status(child.pid());
+  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != 0) return no("a traced thread did not stop at its signal");
+  if (::ptrace(request(PTRACE_INTERRUPT), child.pid(), nullptr, nullptr) != 0 || ::ptrace(PTRACE_CONT, child.pid(), nullptr, nullptr) != 0)
+    return no_errno("holding a traced thread", errno);
+  status = next_status(child.pid());
+  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP) return no("a traced thread did not stay stopped");
+  if (::ptrace(PTRACE_DETACH, child.pid(), nullptr, nullptr) != 0) return no_errno("letting a traced thread go", errno);
+  child.release();
+  status = child.wait(kPatienceMs);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 34) return no("a thread that was held did not go on");
+  return yes("a thread stood still and went on");
 }
 
 constexpr std::uint64_t kOverrideMark = 0x726f7365;
@@ -747,6 +780,8 @@ constexpr Probe kProbes[] = {
      "functions attach one by one through perf events, and letting go of many takes long", "use Linux 6.6 or newer"},
     {"send_signal", probe_send_signal, false, "crashes and pauses fire at the very instruction",
      "crashes and pauses with conditions do not fire", "use Linux 5.3 or newer with CONFIG_UPROBE_EVENTS=y"},
+    {"hold_thread", probe_hold_thread, false, "a thread can wait at a function while the others go on", "block faults at functions are refused",
+     "give rose CAP_SYS_PTRACE; if it is forbidden: sysctl kernel.yama.ptrace_scope=1"},
     {"kprobe", probe_kprobe, false, "", "nothing of rose needs it but override_return", "use a kernel with CONFIG_KPROBES=y"},
     {"override_return", probe_override_return, false, "syscall faults could do without the seccomp backend, which rose uses",
      "syscall faults use the seccomp backend",

@@ -1,6 +1,8 @@
-// A thread waits at a call: the one that was asked for, and nobody else; it goes on when its time has come.
+// A thread waits at a call or at a place in its program: the one that was asked for, and nobody else; it goes on when its time has come.
 #include <signal.h>
+#include <sys/ptrace.h>
 
+#include "inject/holder.h"
 #include "inject_rig.h"
 
 using namespace rose;
@@ -11,6 +13,20 @@ namespace {
 // Three threads that sync the same file, and say so; "all" when they have.
 std::vector<std::string> three_threads(std::string file) {
   return {"append", std::move(file), "threads", "3", "1", "fsync", "print", "synced", ";", "print", "all", "gate", "../never"};
+}
+
+// The threads of the process that somebody traces.
+int traced(pid_t pid) {
+  int n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
+    n += inject::tracer_of(std::atoi(entry.path().filename().c_str())) != 0 ? 1 : 0;
+  return n;
+}
+
+char state_of(pid_t tid) {
+  const auto stat = read_file(fmt::format("/proc/{}/stat", tid)).value_or("");
+  const auto at = stat.rfind(") ");
+  return at == std::string::npos ? '?' : stat[at + 2];
 }
 
 bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {
@@ -140,4 +156,149 @@ duration = "1s"
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
   CHECK(refused.error().message == "the override backend for syscall faults cannot be used: fault 'wait': a call that is held waits in userspace");
+}
+
+TEST_CASE("the nth thread waits at a function's entry, alone; signals go on reaching the others", "[block]") {
+  Rig rig;
+  for (int node = 0; node < 2; ++node)
+    rig.add({"append", "calls", "print", "up", "gate", "../open", "threads", "8", "1", "call", "print", "called", ";", "print", "all", "gate", "../never"});
+  rig.add({"gate", "../go", "print", "went", "gate", "../never"});
+  rig.start(R"(
+[[fault]]
+id = "wait"
+kind = "block"
+node = "n1"
+at = { function = "step_function" }
+count = 3
+when = [ { log = "up" } ]
+until = [ { log = "went", node = "n3" } ]
+)");
+  const pid_t main = rig.deployment->main_pid(0);
+  REQUIRE(eventually([&] { return traced(main) == 1; }));  // armed: whoever comes is held at once
+  rig.touch("open");
+  REQUIRE(eventually([&] { return rig.lines("called") == 7; }));
+  REQUIRE(eventually([&] { return rig.lines("all", 1) == 1; }));
+  CHECK(rig.lines("called", 1) == 8);
+  CHECK(traced(rig.deployment->main_pid(1)) == 0);
+  const auto held = rig.injector->outcomes().at(0);
+  CHECK(held.fired);
+  CHECK(held.ended_ns == 0);
+  CHECK(held.injected == 1);
+  REQUIRE(held.tid != main);
+  CHECK(held.pid == main);
+  CHECK(state_of(held.tid) == 't');
+  // Nothing of the function was done: it writes at its beginning.
+  CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
+  CHECK(split(rig.read("n1/calls"), 'b').size() == 8);
+  CHECK(rig.lines("all") == 0);
+  rig.touch("go");
+  REQUIRE(eventually([&] { return rig.lines("all") == 1; }));
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns != 0; }));
+  const auto outcome = rig.finish().at(0);
+  CHECK(split(rig.read("n1/calls"), 'b').size() == 9);
+  CHECK(outcome.seen == 3);
+  CHECK(outcome.detail == "a thread waits at the entry of step_function");
+}
+
+TEST_CASE("a thread waits inside of a function, from a process's first moment on, and the run's end lets it go", "[block]") {
+  Rig rig;
+  rig.add({"append", "calls", "call", "print", "called", "gate", "../never"});
+  rig.start(R"(
+[[fault]]
+id = "wait"
+kind = "block"
+node = "n1"
+at = { function = "step_middle" }
+duration = "600s"
+)");
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+  const auto held = rig.injector->outcomes().at(0);
+  REQUIRE(eventually([&] { return state_of(held.tid) == 't'; }));
+  CHECK(rig.read("n1/calls") == "a1\n");
+  rig.injector->disarm();
+  rig.wait_said("called");
+  CHECK(rig.read("n1/calls") == "a1\nb1\n");
+  CHECK(traced(held.pid) == 0);
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.detail.starts_with("a thread waits at the entry of step_middle"));
+}
+
+TEST_CASE("who waits at a function dies with its node, and waits again in the next start if asked to", "[block]") {
+  Rig rig;
+  rig.add({"append", "calls", "call", "print", "called", "gate", "../never"}).restart = config::Restart{1'000'000, 5};
+  rig.start(R"(
+[[fault]]
+id = "first"
+kind = "block"
+node = "n1"
+at = { function = "step_function" }
+until = [ { state = "crashed" } ]
+[[fault]]
+id = "die"
+kind = "crash"
+node = "n1"
+after = ["first"]
+[[fault]]
+id = "second"
+kind = "block"
+node = "n1"
+at = { function = "step_middle" }
+after = ["die"]
+duration = "300ms"
+)");
+  rig.wait_said("called");
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).fired);
+  CHECK(outcomes.at(1).fired);
+  CHECK(outcomes.at(2).fired);
+  CHECK(outcomes.at(0).pid != outcomes.at(2).pid);
+  CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
+  CHECK(outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 300'000'000);
+  CHECK(rig.lines("called") == 1);
+}
+
+TEST_CASE("a thread that a debugger has is not held, and the debugger is named", "[block]") {
+  Rig rig;
+  rig.add({"append", "calls", "print", "up", "gate", "../open", "call", "print", "called", "gate", "../never"});
+  rig.prepare(R"(
+[[fault]]
+id = "wait"
+kind = "block"
+node = "n1"
+at = { function = "step_function" }
+when = [ { elapsed = "0s" } ]
+duration = "600s"
+)");
+  rig.wait_said("up");
+  const pid_t main = rig.deployment->main_pid(0);
+  REQUIRE(::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), main, nullptr, nullptr) == 0);
+  rig.begin();
+  rig.injector->catch_up();
+  rig.touch("open");
+  rig.wait_said("called");
+  REQUIRE(eventually([&] { return !rig.injector->outcomes().at(0).why_not.empty(); }));
+  const auto outcome = rig.finish().at(0);
+  CHECK_FALSE(outcome.fired);
+  CHECK(outcome.why_not == fmt::format("its time came, but thread {} of process {} cannot wait: 'kernel_inject' (process {}) traces it", main, main, ::getpid()));
+}
+
+TEST_CASE("a function that nobody enters, and one that is not there", "[block]") {
+  const auto at = [](const std::string& function) {
+    return "[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"1s\"\nat = { function = \"" + function + "\" }\n";
+  };
+  {
+    Rig rig;
+    rig.add({"print", "up", "gate", "../never"});
+    rig.start(at("step_function"));
+    rig.wait_said("up");
+    const auto outcome = rig.finish().at(0);
+    CHECK_FALSE(outcome.fired);
+    CHECK(outcome.why_not == "no thread of n1 came to step_function once it was armed");
+  }
+  Rig rig;
+  rig.add({"print", "up"});
+  const auto refused = rig.try_prepare(at("step_functoin"));
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.starts_with("fault 'wait': `at`: no function 'step_functoin' in"));
 }

@@ -123,6 +123,24 @@ TEST_CASE("calls from several threads are counted for the node as a whole", "[ja
   CHECK(outcomes.at(0).injected == 1);
 }
 
+TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others, and the garbage collector, go on", "[java][block]") {
+  const std::string place = GENERATE(std::string("function = \"Victim.store\""), fmt::format("function = \"Victim.store\", line = {}", line_of("behind the step")));
+  Rig rig;
+  add_jvm(rig, "store", 50, 2);
+  rig.start("[[fault]]\nid = \"it\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"600s\"\ncount = 10\nat = { " + place + " }\n");
+  INFO(rig.out());
+  REQUIRE(eventually([&] { return rig.lines("stored 49") == 1; }, 90 * kSecond));
+  const auto held = rig.injector->outcomes().at(0);
+  CHECK(held.fired);
+  INFO(read_file(fmt::format("/proc/{}/stat", held.tid)).value_or("none"));
+  CHECK(eventually([&] { return read_file(fmt::format("/proc/{}/stat", held.tid)).value_or("").find(") t ") != std::string::npos; }));
+  CHECK(rig.lines("stored 49") == 1);
+  rig.injector->disarm();
+  rig.wait_end();
+  CHECK(rig.lines("stored 49") == 2);
+  CHECK(rig.finish().at(0).fired);
+}
+
 TEST_CASE("a condition is met at a method's call site, and a JVM dies between two calls of one method", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));

@@ -1,0 +1,297 @@
+#include "inject/holder.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace rose::inject {
+namespace {
+
+constexpr int kSocket = 3;  // of the tracer: the only descriptor it keeps, besides standard error
+constexpr int kMostLooks = 16;
+constexpr auto kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+
+}  // namespace
+
+enum class What : std::uint32_t { watch, hold, release };
+
+struct Holder::Command {
+  What what = What::watch;
+  std::uint32_t chain = 0;
+  pid_t process = 0;
+  pid_t thread = 0;
+};
+
+// Shared with the tracer.
+struct Holder::Shared {
+  std::uint32_t held[ROSE_MAX_CHAINS];      // Hold
+  std::uint32_t released[ROSE_MAX_CHAINS];
+};
+
+namespace {
+
+// The tracer's side: one thread, which waits for commands and for those whom it traces.
+template <typename Shared>
+class Tracer {
+ public:
+  Tracer(const rose_chain* chains, const std::vector<std::size_t>& which, Shared* shared, std::vector<pid_t>& threads)
+      : chains_(chains), which_(which), shared_(shared), threads_(threads) {}
+
+  template <typename Command>
+  [[noreturn]] void run() {
+    sigset_t children;
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    const int signals = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0) ::_exit(1);
+    for (;;) {
+      serve();
+      pollfd watched[2] = {{kSocket, POLLIN, 0}, {signals, POLLIN, 0}};
+      if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+      signalfd_siginfo info[16];
+      while (::read(signals, info, sizeof info) > 0) {
+      }
+      if (watched[0].revents == 0) continue;
+      Command command;
+      const auto got = ::recv(kSocket, &command, sizeof command, MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (got != static_cast<ssize_t>(sizeof command)) break;  // rose is gone, or has no more to ask
+      const int answer = obey(command);
+      (void)::send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL);
+    }
+    // Who stands in a stop without a signal just goes on when its tracer ends.
+    serve();
+    ::_exit(0);
+  }
+
+ private:
+  template <typename Command>
+  int obey(const Command& command) {
+    switch (command.what) {
+      case What::watch: return watch(command.process);
+      case What::hold: return hold(command.chain, command.process, command.thread);
+      case What::release: release(command.chain); return 0;
+    }
+    return -EINVAL;
+  }
+
+  static int seize(pid_t thread) {
+    return ::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) == 0 ? 0 : -errno;
+  }
+
+  // Threads that it makes meanwhile are found by the next look, those of traced ones are traced by themselves.
+  static int watch(pid_t process) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/task", process);
+    int taken = 0;
+    for (int look = 0, fresh = 1; fresh > 0 && look < kMostLooks; ++look) {
+      fresh = 0;
+      DIR* folder = ::opendir(path);
+      if (folder == nullptr) break;
+      while (const dirent* entry = ::readdir(folder)) {
+        const pid_t thread = std::atoi(entry->d_name);
+        if (thread > 0 && seize(thread) == 0) ++fresh;
+      }
+      ::closedir(folder);
+      taken += fresh;
+    }
+    return taken;
+  }
+
+  int hold(std::size_t chain, pid_t process, pid_t thread) {
+    serve();
+    if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
+    const int got = seize(thread);
+    // Traced by us already: it comes to its stop by itself.
+    if (got == 0 || got == -ESRCH || tracer_of(thread) == ::getpid()) return 0;
+    ::kill(process, SIGCONT);
+    return got;
+  }
+
+  void release(std::size_t chain) {
+    __atomic_store_n(&shared_->released[chain], 1U, __ATOMIC_RELEASE);
+    serve();
+    if (threads_[chain] == 0) return;
+    go_on(threads_[chain], 0);
+    threads_[chain] = 0;
+  }
+
+  // The chain that wants this thread.
+  const std::size_t* wanted(pid_t thread) const {
+    for (const std::size_t& chain : which_) {
+      const auto state = __atomic_load_n(&chains_[chain].state, __ATOMIC_ACQUIRE);
+      const bool here = state == ROSE_FIRED || (chains_[chain].kind == ROSE_CHAIN_MARK && state == ROSE_ARMED);
+      if (here && static_cast<pid_t>(chains_[chain].tid) == thread && !seen_.at(chain)) return &chain;
+    }
+    return nullptr;
+  }
+
+  static void go_on(pid_t thread, int signal) {
+    (void)::ptrace(PTRACE_CONT, thread, nullptr, static_cast<unsigned long>(signal));
+  }
+
+  // Whoever has stopped, and why.
+  void serve() {
+    for (;;) {
+      int status = 0;
+      const pid_t thread = ::waitpid(-1, &status, __WALL | WNOHANG);
+      if (thread <= 0) return;
+      if (WIFSTOPPED(status)) {
+        stopped(thread, WSTOPSIG(status), status >> 16);
+      } else {
+        std::replace(threads_.begin(), threads_.end(), thread, 0);
+      }
+    }
+  }
+
+  void stopped(pid_t thread, int signal, int event) {
+    const bool stops = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    if (std::find(threads_.begin(), threads_.end(), thread) != threads_.end()) return;  // it stands where it shall
+    if (signal == SIGSTOP && (event == 0 || event == PTRACE_EVENT_STOP)) {
+      if (const std::size_t* chain = wanted(thread); chain != nullptr) {
+        take(*chain, thread, event == PTRACE_EVENT_STOP);
+        return;
+      }
+    }
+    if (event == PTRACE_EVENT_STOP && stops) {
+      (void)::ptrace(static_cast<__ptrace_request>(PTRACE_LISTEN), thread, nullptr, nullptr);  // its process is stopped, and stays so
+      return;
+    }
+    go_on(thread, event == 0 ? signal : 0);
+  }
+
+  void take(std::size_t chain, pid_t thread, bool with_process) {
+    seen_[chain] = true;
+    const bool over = __atomic_load_n(&shared_->released[chain], __ATOMIC_ACQUIRE) != 0;
+    if (with_process) {
+      // The signal has stopped all threads of the process: the others go on, this one is the tracer's.
+      if (!over) threads_[chain] = thread;
+      ::kill(static_cast<pid_t>(chains_[chain].pid), SIGCONT);
+      if (over) go_on(thread, 0);
+    } else {
+      // Out of the signal's stop, with no signal, and at once into one that leaves nothing behind when the tracer ends.
+      if (!over) {
+        (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
+        threads_[chain] = thread;
+      }
+      go_on(thread, 0);
+    }
+    __atomic_store_n(&shared_->held[chain], static_cast<std::uint32_t>(with_process ? Hold::stopped : Hold::alone), __ATOMIC_RELEASE);
+  }
+
+  const rose_chain* chains_;
+  const std::vector<std::size_t>& which_;
+  Shared* shared_;
+  std::vector<pid_t>& threads_;  // by chain: that are held; 0: none
+  std::vector<bool> seen_ = std::vector<bool>(ROSE_MAX_CHAINS);
+};
+
+}  // namespace
+
+pid_t tracer_of(pid_t pid) {
+  const auto status = read_file(fmt::format("/proc/{}/status", pid), std::size_t{1} << 16);
+  if (!status) return 0;
+  const auto at = status->find("\nTracerPid:");
+  return at == std::string::npos ? 0 : std::atoi(status->c_str() + at + 11);
+}
+
+Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vector<std::size_t> which) {
+  std::unique_ptr<Holder> holder(new Holder);
+  holder->shared_size_ = sizeof(Shared);
+  void* shared = ::mmap(nullptr, holder->shared_size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return fail_errno(ErrorKind::environment, "no memory for who holds threads", errno);
+  holder->shared_ = static_cast<Shared*>(shared);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail_errno(ErrorKind::environment, "no socket for who holds threads", errno);
+  holder->socket_ = Fd(ends[0]);
+  const Fd theirs(ends[1]);
+  // Made before the fork.
+  std::vector<pid_t> threads(ROSE_MAX_CHAINS);
+  Tracer<Shared> tracer(chains, which, holder->shared_, threads);
+  // Ctrl-C is for rose, which ends the tracer in its time.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // Descriptors of rose's that it kept open would outlive rose: listeners, whose nodes would wait for them.
+    if (::dup2(theirs.get(), kSocket) != kSocket || ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) ::_exit(1);
+    ::prctl(PR_SET_NAME, "rose-holder");
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &usual, nullptr);
+    tracer.template run<Command>();
+  }
+  const int err = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return fail_errno(ErrorKind::environment, "cannot start who holds threads", err);
+  holder->pid_ = pid;
+  return holder;
+}
+
+// Its answer; -EPIPE when the tracer is gone.
+int Holder::ask(const Command& command) {
+  const std::lock_guard lock(mutex_);
+  int answer = 0;
+  if (!socket_ || ::send(socket_.get(), &command, sizeof command, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof command)) return -EPIPE;
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket_.get(), &answer, sizeof answer, 0);
+  } while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(sizeof answer) ? answer : -EPIPE;
+}
+
+void Holder::watch(pid_t process) {
+  const int threads = ask({What::watch, 0, process, 0});
+  log::debug("{} threads of process {} can be held", threads, process);
+}
+
+Result<void> Holder::hold(std::size_t chain, pid_t process, pid_t thread) {
+  const int err = ask({What::hold, static_cast<std::uint32_t>(chain), process, thread});
+  if (err >= 0) return {};
+  if (err == -EPIPE) ::kill(process, SIGCONT);
+  return fail(ErrorKind::environment, fmt::format("thread {} cannot be held: {}", thread, err == -EPIPE ? "rose-holder is gone" : std::strerror(-err)));
+}
+
+Hold Holder::held(std::size_t chain) const {
+  return static_cast<Hold>(__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE));
+}
+
+void Holder::release(std::size_t chain) { (void)ask({What::release, static_cast<std::uint32_t>(chain), 0, 0}); }
+
+void Holder::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    socket_.reset();
+  }
+  if (pid_ > 0) {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = 0;
+  }
+}
+
+Holder::~Holder() {
+  stop();
+  if (shared_ != nullptr) ::munmap(shared_, shared_size_);
+}
+
+}  // namespace rose::inject

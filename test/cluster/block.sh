@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Threads that wait: examples/race as it stands, ten times of ten and never by itself; and nobody waits any longer, nor is traced, once rose
+# was interrupted, or killed.
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/example.bash"
+begin race 4
+sed -i "s#../../build/release#$build#" rose.toml
+
+# --- the same race each time
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 10 --json
+json_is 'j["verdict"]' reproduced
+json_is 'j["reproduced"]' "$(json 'j["runs"]')"
+json_is '[(f["requested"] == f["fired"]) for f in j["faults"]]' '[True]'
+
+# --- and not by any wait: who waits ahead of the check loses nothing
+sed 's/"pay"/"balance"/; s/^until.*/duration = "1s"/' schedule.toml > early.toml
+expect 1 "$rose" replay early.toml -c rose.toml --runs 2 --json
+json_is 'j["reproduced"]' 0
+
+# --- gone with rose
+cat > workload.sh <<'SH'
+#!/bin/sh
+touch bank/open
+cp "$ROSE_PIDFILE_bank" began.new && mv began.new began
+sleep 600
+SH
+sed 's/^until.*/duration = "600s"/' schedule.toml > long.toml
+holders() { pgrep -x rose-holder -P "$pid" || true; }
+threads_held() { grep -h '^State:.*tracing stop' /proc/"$bank"/task/*/status 2>/dev/null; }
+threads_traced() { grep -h '^TracerPid:' /proc/"$bank"/task/*/status 2>/dev/null | grep -v '	0$'; }
+not() { ! "$@"; }
+begun() {
+  rm -rf report
+  "$rose" replay long.toml -c rose.toml --runs 1 --report report 2>err >out &
+  pid=$!
+  until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
+  bank=$(cat report/runs/run-0001/began)
+  until_true 60 threads_held || fail "nobody waits"
+  holder=$(holders)
+  [ -n "$holder" ] || fail "who holds it?"
+}
+
+begun
+kill -9 "$pid"
+wait "$pid" 2>/dev/null || true
+until_true 30 not threads_traced || fail "still traced after kill -9"
+until_true 30 grep -q '^left' report/runs/run-0001/bank/stdout.log || fail "who waited did not go on after kill -9"
+until_true 30 not test -e "/proc/$holder" || fail "rose-holder is left after kill -9"
+expect 0 "$rose" heal
+
+begun
+kill -INT "$pid"
+wait "$pid" 2>/dev/null || true
+[ ! -e "/proc/$holder" ] || fail "rose-holder is left after Ctrl-C"
+[ ! -e "/proc/$bank" ] || fail "the node is left after Ctrl-C"
+nothing_left "the runs"
