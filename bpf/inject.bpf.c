@@ -275,6 +275,14 @@ static __always_inline void complete(struct rose_chain *chain, __u32 index, stru
 		ring(index, 2, now);
 		return;
 	}
+	if ((chain->flags & ROSE_HOLDS) && ROSE_READ(chain->after_left)) {
+		chain->pid = bpf_get_current_pid_tgid() >> 32;
+		chain->tid = visit->tid;
+		rose_arm(chain, now);
+		hold_current(chain);
+		ring(index, 2, now);
+		return;
+	}
 	if (!fire(chain, index, now)) {
 		ring(index, 1, now);
 		return;

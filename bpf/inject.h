@@ -71,6 +71,7 @@ enum rose_chain_flags {
 	ROSE_AT_WORKLOAD = 4,		/* no conditions, no `after`: the workload's beginning opens it */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
 	ROSE_IN_TURN = 16,		/* an event: `after_left` counts what must come before it, and its conditions count all along */
+	ROSE_HOLDS = 32,		/* ... and the thread that meets the last of them too early waits there */
 };
 
 enum rose_condition_kind {

@@ -68,6 +68,8 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   } else if (auto why = why_not_override(plan)) {
     lacks = std::move(why);
     kind = ErrorKind::input;
+  } else if (wanted != config::Backend::override_return && plan.holds_calls()) {
+    lacks = "an event's call that comes before its turn waits in userspace";
   } else if (const auto found = kernel::probe("override_return"); !found.ok) {
     lacks = fmt::format("this machine has no bpf_override_return ({})", found.detail);
   }

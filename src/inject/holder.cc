@@ -137,7 +137,8 @@ class Tracer {
     for (const std::size_t& chain : which_) {
       const auto state = __atomic_load_n(&chains_[chain].state, __ATOMIC_ACQUIRE);
       const bool here = state == ROSE_FIRED || (chains_[chain].kind == ROSE_CHAIN_MARK && state == ROSE_ARMED);
-      if (here && static_cast<pid_t>(chains_[chain].tid) == thread && !seen_.at(chain)) return &chain;
+      const auto signalled = chains_[chain].signalled;
+      if (here && signalled != 0 && signalled != ROSE_NOT_HELD && static_cast<pid_t>(chains_[chain].tid) == thread && !seen_.at(chain)) return &chain;
     }
     return nullptr;
   }

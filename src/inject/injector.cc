@@ -111,6 +111,8 @@ struct Follow {
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
   std::atomic<bool> watched{false};  // a block: the node's threads can be held
+  std::atomic<std::uint64_t> turn_since_ns{0};  // an event that came too early: held since
+  std::atomic<std::uint64_t> turn_ended_ns{0};
   std::vector<pid_t> struck;         // signalled or stopped; these under mutex_
   std::string call;                  // where it fired
   std::string detail;
@@ -245,6 +247,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const std::size_t i = chain_named(name.name);
       schedule::OrderOutcome out{name.name, "fault", state_->state(i) == ROSE_FIRED, since_workload(state_->fired_ns(i)), {}};
       if (const Mark* mark = mark_named(name.name); mark != nullptr) out.kind = mark->step ? "step" : "event";
+      if (follow_[i].turn_since_ns != 0 && follow_[i].turn_ended_ns != 0) out.held_ns = static_cast<std::int64_t>(follow_[i].turn_ended_ns - follow_[i].turn_since_ns);
       if (out.came) came[name.name] = state_->fired_ns(i);
       if (!out.came) out.why_not = why_not(i, state_->progress(i), false);
       all.push_back(std::move(out));
@@ -546,6 +549,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
           continue;
         }
         if (now_state == ROSE_ARMED && chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) watch(i);
+        if ((chain.data.flags & ROSE_IN_TURN) != 0) again |= follow_turn(i, next);
         if (now_state != ROSE_WAITING) continue;
         const auto position = ROSE_POSITION(state_->progress(i));
         if (position == ROSE_CLOSED) continue;
@@ -773,7 +777,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   void trouble(std::size_t i, const Error& error) {
-    log::warning("fault '{}': {}", plan_->chains[i].fault->id, error.message);
+    log::warning("{} '{}': {}", plan_->chains[i].data.kind == ROSE_CHAIN_MARK ? "event" : "fault", plan_->chains[i].fault->id, error.message);
     const std::lock_guard lock(mutex_);
     follow_[i].trouble = error.message;
   }
@@ -909,7 +913,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   // Another start of a node, while somebody may still come there.
   void watch_start(std::size_t node, pid_t pid) {
     for (const std::size_t i : plan_->holders) {
-      if (!follow_[i].watched || follow_[i].ended_ns != 0 || node_of(i) != node) continue;
+      if (!follow_[i].watched || follow_[i].ended_ns != 0 || follow_[i].turn_ended_ns != 0 || node_of(i) != node) continue;
       holder_->watch(pid);
       return;
     }
@@ -929,6 +933,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (held) return;
     follow_[i].failed = true;
     trouble(i, held.error());
+    ring();
   }
 
   static std::string debugger_of(pid_t tid) {
@@ -947,6 +952,47 @@ class ScheduleInjector final : public Injector, private FaultActions {
       // It came at the very end, and nobody took it.
       if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none) ::kill(static_cast<pid_t>(signalled), SIGCONT);
     }
+  }
+
+  // Of an event that waits for its turn, or may have to. True when it has come.
+  bool follow_turn(std::size_t i, std::uint64_t& next) {
+    auto& follow = follow_[i];
+    const auto& chain = plan_->chains[i].data;
+    const bool threads = (chain.flags & ROSE_HOLDS) != 0;
+    const bool armed = state_->state(i) == ROSE_ARMED;
+    const bool turn = state_->turn_left(i) == 0;
+    if (threads && !armed) {
+      if (!turn && state_->node(i) != 0 && ROSE_POSITION(state_->progress(i)) + 1 == chain.conditions) watch(i);
+      return false;
+    }
+    if (threads && !follow.acted) {
+      if (__atomic_load_n(&state_->chain(i).signalled, __ATOMIC_ACQUIRE) == 0) {
+        next = std::min(next, now_ns() + kSignalPollNs);
+        return false;
+      }
+      follow.acted = true;
+      follow.turn_since_ns = state_->armed_ns(i);
+      workers_[node_of(i)]->add([this, i] { begin_hold(i); });
+    }
+    if (follow.turn_since_ns == 0 || follow.turn_ended_ns != 0) return false;
+    const auto due = follow.turn_since_ns + static_cast<std::uint64_t>(schedule::kMostBlockNs);
+    if (!turn && due > now_ns() && !follow.failed) {
+      next = std::min(next, due);
+      return false;
+    }
+    if (!turn) log::warning("event '{}' came before its turn, and {}", plan_->chains[i].fault->id,
+                            follow.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(schedule::kMostBlockNs)));
+    follow.turn_ended_ns = now_ns();
+    if (threads) {
+      const auto& shared = state_->chain(i);
+      const bool came = state_->fire(i, shared.pid, shared.tid, now_ns());
+      workers_[node_of(i)]->add([this, i] { holder_->release(i); });
+      return came;
+    }
+    for (const auto& supervisor : supervisors_) {
+      if (supervisor) supervisor->release(i);
+    }
+    return false;
   }
 
   // Of a thread that waits: it goes on.
@@ -989,6 +1035,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
     follow_[i].acted = true;
     state_->add_injected(i);
     ring();  // somebody has to look for its end
+  }
+
+  void turn_waits(std::size_t i) override {
+    std::uint64_t never = 0;
+    follow_[i].turn_since_ns.compare_exchange_strong(never, now_ns());
+    ring();
   }
 
   void fired_at(std::size_t i, const std::string& call) override {
@@ -1188,12 +1240,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (state_->state(i) == ROSE_FIRED && loses(i) && !follow_[i].lost) return "the run ended before the disk lost its power";
     if (follow_[i].failed) return fmt::format("its time came, but {}", follow_[i].trouble);
     const auto position = ROSE_POSITION(progress);
-    if (position == ROSE_CLOSED) {
+    const bool held = follow_[i].turn_since_ns != 0;
+    if (position == ROSE_CLOSED || held) {
       if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
       std::string missing;
       for (const auto& id : fault.after) {
         if (state_->fired_ns(chain_named(id)) == 0) missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
       }
+      if (held) return fmt::format("it was about to come, and waited for {}, which did not come", missing);
       return fmt::format("it comes after {}, which did not {}", missing, plan_->marks.empty() ? "fire" : "come");
     }
     if (position < chain.data.conditions) {

@@ -72,6 +72,8 @@ class Planner {
  private:
   Result<void> fault(std::size_t index);
   Result<void> mark(Mark& mark);
+  void in_turn(Mark& mark, rose_chain& chain);
+  [[nodiscard]] static bool holds_threads();
   Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
   Result<void> process_fault(const Fault& fault, PlannedChain& chain);
   Result<void> block(const Fault& fault, std::size_t index);
@@ -311,9 +313,31 @@ Result<void> Planner::mark(Mark& mark) {
     auto node = place(mark.carrier.node, false);
     if (!node) return within(mark.carrier, std::move(node).error());
     chain.data.node = *node;
+    in_turn(mark, chain.data);
   }
   plan_.chains.push_back(std::move(chain));
   return conditions(mark.chain, mark.carrier.when);
+}
+
+// An event that can be held waits for its turn: its thread does, in the place or ahead of the call that would make it come. A call
+// whose result counts can't be: it is known only when it has been made.
+void Planner::in_turn(Mark& mark, rose_chain& chain) {
+  const auto ordered = std::find_if(plan_.order.begin(), plan_.order.end(), [&](const auto& one) { return one.name == mark.name; });
+  if (ordered == plan_.order.end() || ordered->before.empty() || mark.carrier.when.empty()) return;
+  const auto& last = mark.carrier.when.back();
+  if (last.kind == ConditionKind::function && holds_threads()) {
+    chain.flags |= ROSE_IN_TURN | ROSE_HOLDS;
+    plan_.holders.push_back(mark.chain);
+  } else if (last.kind == ConditionKind::syscall && !last.result) {
+    chain.flags |= ROSE_IN_TURN;
+  } else {
+    return;
+  }
+  mark.carrier.after = ordered->before;
+}
+
+bool Planner::holds_threads() {
+  return kernel::probe("uprobe").ok && kernel::probe("send_signal").ok && kernel::probe("hold_thread").ok;
 }
 
 Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
@@ -839,7 +863,7 @@ Result<void> Planner::edges() {
     chain.after_left = static_cast<__u32>(after.size());
     // The workload's beginning is like one more fault to wait for.
     if (chain.flags & ROSE_AT_WORKLOAD) ++chain.after_left;
-    chain.progress = chain.after_left > 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0) : ROSE_PROGRESS(0, 0, 0);
+    chain.progress = chain.after_left > 0 && (chain.flags & ROSE_IN_TURN) == 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0) : ROSE_PROGRESS(0, 0, 0);
     if (chain.after_left == 0 && chain.conditions == 0 && chain.node < ROSE_ROLE_NODES) chain.state = ROSE_ARMED;
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -1006,6 +1030,10 @@ bool Plan::holds_packets() const {
 
 bool Plan::has_methods() const {
   return std::any_of(methods.begin(), methods.end(), [](const auto& list) { return !list.empty(); });
+}
+
+bool Plan::holds_calls() const {
+  return std::any_of(chains.begin(), chains.end(), [](const auto& chain) { return (chain.data.flags & (ROSE_IN_TURN | ROSE_HOLDS)) == ROSE_IN_TURN; });
 }
 
 bool Plan::needs_returns() const {

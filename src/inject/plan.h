@@ -104,6 +104,8 @@ struct Plan {
   // Some packets must wait, or be let through by turns.
   [[nodiscard]] bool holds_packets() const;
   [[nodiscard]] bool has_methods() const;
+  // Events' calls that come before their turn.
+  [[nodiscard]] bool holds_calls() const;
   // The returns of syscalls must be watched: for conditions, or because a signal can make a notified call happen twice.
   [[nodiscard]] bool needs_returns() const;
 };

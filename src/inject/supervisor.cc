@@ -39,6 +39,7 @@ void add_to(int eventfd) {
 struct Supervisor::Decision {
   const PlannedChain* fault = nullptr;  // null: go on
   std::size_t chain = 0;
+  std::optional<std::size_t> turn;  // the event whose turn it has to wait for
 };
 
 class Supervisor::Listener {
@@ -195,7 +196,10 @@ class Supervisor::Listener {
     const auto decision =
         owner_.decide(*call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_,
                        request.data.instruction_pointer);
-    if (decision.fault == nullptr) {
+    if (decision.fault == nullptr && decision.turn) {
+      owner_.actions_.turn_waits(*decision.turn);
+      hold(request.id, *decision.turn);
+    } else if (decision.fault == nullptr) {
       go_on_by_the_clock(*call, request);
     } else {
       owner_.actions_.hit(decision.chain, *call);
@@ -348,6 +352,10 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
 }
 
 void Supervisor::release(std::size_t chain) {
+  {
+    const std::lock_guard lock(counting_);
+    let_go_.insert(chain);
+  }
   const std::lock_guard lock(listeners_mutex_);
   for (auto& listener : listeners_) listener->release(chain);
 }
@@ -363,6 +371,15 @@ bool Supervisor::is_over(std::size_t chain) const {
   const auto& fault = *plan_.chains[chain].fault;
   if (fault.kind != schedule::FaultKind::syscall) return true;
   return fault.times >= 0 && state_.injected(chain) >= static_cast<std::uint64_t>(fault.times);
+}
+
+bool Supervisor::comes_too_early(std::uint32_t id, pid_t tid) {
+  const auto& condition = plan_.conditions[id].data;
+  const auto& chain = plan_.chains[condition.chain].data;
+  if ((chain.flags & (ROSE_IN_TURN | ROSE_HOLDS)) != ROSE_IN_TURN || condition.position + 1 != chain.conditions) return false;
+  if (!state_.is_there(condition.node, node_) || rose_is_current(&state_.chain(condition.chain), &condition, static_cast<__u32>(tid)) == 0) return false;
+  if (++begun_[id] < condition.count) return false;
+  return state_.turn_left(condition.chain) > 0 && let_go_.count(condition.chain) == 0;
 }
 
 Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,
@@ -400,6 +417,10 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   Decision decision;
   // A call that a signal interrupted and that is made again was counted, and let go, the first time.
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
+
+  for (const auto id : returning) {
+    if (comes_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
+  }
 
   // What is armed is decided for all before the first fires: one call never opens a fault and meets it too.
   std::vector<std::uint32_t> armed;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -40,6 +41,8 @@ class FaultActions {
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
   // The call's thread waits in it from now on, until Supervisor::release.
   virtual void block_now(std::size_t chain) = 0;
+  // A call that would make this event come waits in it: it is not its turn. Until Supervisor::release.
+  virtual void turn_waits(std::size_t chain) = 0;
   // A fault is about to be done to this call, in which its thread is held.
   virtual void hit(std::size_t chain, NotifiedCall& call) = 0;
   // Where a fault fired, in words.
@@ -58,7 +61,7 @@ class Supervisor {
 
   // `ledger`: who answers when rose is gone must know what waits; null: nobody will.
   void add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger = nullptr);
-  // Lets calls go that were held for this pause or block.
+  // Lets calls go that were held for this pause, block or event, now and from now on.
   void release(std::size_t chain);
   // From now on everything goes on untouched, also what is delayed or held.
   void disarm();
@@ -68,6 +71,8 @@ class Supervisor {
   struct Decision;
   friend class Listener;
 
+  // The call, once made, would be the one that makes its event come, and the event's turn has not come.
+  [[nodiscard]] bool comes_too_early(std::uint32_t condition, pid_t tid);
   // It has changed all the calls it was to change.
   [[nodiscard]] bool is_over(std::size_t chain) const;
   Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid,
@@ -83,6 +88,9 @@ class Supervisor {
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
   std::atomic<bool> disarmed_{false};
   std::mutex counting_;
+  // Under it, of events: calls that were begun while their condition was the current one, and who waits no longer.
+  std::map<std::uint32_t, std::uint64_t> begun_;
+  std::set<std::size_t> let_go_;
   std::mutex listeners_mutex_;
   std::list<std::unique_ptr<Listener>> listeners_;
 };

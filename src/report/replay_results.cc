@@ -115,6 +115,7 @@ namespace {
 struct NameCount {
   std::string name, kind;
   int runs = 0, came = 0;
+  int held = 0;         // runs in which it was held until it was its turn
   std::string why_not;  // of the last run in which it did not come
 };
 
@@ -124,8 +125,9 @@ std::vector<NameCount> names_of_order(const ReplayReport& report) {
     for (const schedule::OrderOutcome& one : run.order) {
       if (one.kind == "fault") continue;
       auto count = std::find_if(counts.begin(), counts.end(), [&](const NameCount& known) { return known.name == one.name; });
-      if (count == counts.end()) count = counts.insert(counts.end(), {one.name, one.kind, 0, 0, {}});
+      if (count == counts.end()) count = counts.insert(counts.end(), {one.name, one.kind, 0, 0, 0, {}});
       ++count->runs;
+      if (one.held_ns > 0) ++count->held;
       if (one.came)
         ++count->came;
       else
@@ -141,6 +143,7 @@ Json replay_object(const ReplayReport& report) {
   Json order = Json::array();
   for (const NameCount& name : names_of_order(report)) {
     Json entry = {{"name", name.name}, {"kind", name.kind}, {"runs", name.runs}, {"came", name.came}};
+    if (name.held > 0) entry["held"] = name.held;
     if (name.came < name.runs) entry["why_not"] = name.why_not;
     order.push_back(std::move(entry));
   }
@@ -206,6 +209,7 @@ std::string replay_text(const ReplayReport& report) {
   }
   for (const NameCount& name : names_of_order(report)) {
     out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came, plural(static_cast<std::uint64_t>(name.runs), "run"));
+    if (name.held > 0) out += fmt::format(", held until its turn in {}", name.held);
     if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
   }

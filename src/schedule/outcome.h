@@ -79,6 +79,7 @@ struct OrderOutcome {
   bool came = false;
   std::int64_t ns = 0;     // since the workload began
   std::string why_not;     // when it did not come: what it waited for
+  std::int64_t held_ns = 0;  // an event: how long what would have made it come was held until it was its turn
 };
 
 // What was asked for at a place of the code, as it was seen there.
