@@ -16,6 +16,7 @@
 #include "cli/page.h"
 #include "cli/replay_recording.h"
 #include "inject/injector.h"
+#include "replay/alone.h"
 #include "replay/cases.h"
 #include "replay/repeat.h"
 #include "report/suite.h"
@@ -161,6 +162,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   report.seconds = repeated.seconds;
   std::map<std::string, int> failed_workloads;
   for (replay::Run& made : repeated.runs) {
+    made.result.recordings = replay::recordings_of(test.config, made.result.directory);
     if (!made.backend.empty()) report.backend = made.backend;
     report.workloads.push_back(made.workload.note);
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];

@@ -23,6 +23,7 @@
 #include "kernel/privilege.h"
 #include "observe/binaries.h"
 #include "observe/tracer.h"
+#include "replay/alone.h"
 #include "replay/repeat.h"
 #include "trace/dump.h"
 #include "trace/limits.h"
@@ -277,7 +278,9 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     if (recording) recording->stop();
   };
 
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep));
+  // What nodes recorded lies in the run's directory: whoever asked for it wants to have it, whatever the oracle says.
+  const bool records = std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records));
   schedule::Schedule no_faults;
   no_faults.name = config.name;
   ROSE_TRY(replay::Run made, replay::run_in(store, config, no_faults, run_options));
@@ -307,7 +310,15 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
       {"workload", made.workload.note},
       {"incident", made.incident ? nlohmann::ordered_json(made.incident->note) : nlohmann::ordered_json(nullptr)}};
   add_recorded(result, files.written(), recording ? recording->tally() : observe::TriggerTally{});
-  print_result(common, std::move(result), fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason));
+  std::string text = fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason);
+  if (records) {
+    result["recordings"] = nlohmann::ordered_json::array();
+    for (const auto& path : replay::recordings_of(config, made.result.directory)) {
+      result["recordings"].push_back(path.string());
+      text += fmt::format("recording: {}\n", path.string());
+    }
+  }
+  print_result(common, std::move(result), text);
   switch (verdict) {
     case schedule::Verdict::reproduced: return 0;
     case schedule::Verdict::not_reproduced: return 1;

@@ -330,13 +330,15 @@ void Reader::read_node(toml::Table& table) {
     if (!shape) table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
   }
   if (has_attach)
-    for (const std::string_view key : {"env", "restart", "user"})
+    for (const std::string_view key : {"env", "restart", "user", "record"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
   read_logs(table, node);
+  if (table.boolean("record", node.record) && node.record && node.env.contains("ROSE_RR"))
+    table.wrong("record", "'record' sets ROSE_RR, which 'env' sets too: one of them is needed");
   table.finish();
   places_.push_back({table.place("name"), table.place("ip")});
   config_.nodes.push_back(std::move(node));

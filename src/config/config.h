@@ -55,6 +55,7 @@ struct Node {
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
+  bool record = false;                 // its program is linked with librose-rr, and records itself
   std::optional<Attach> attach;
   int line = 0;                // where [[node]] stands, for later messages
 };

@@ -156,6 +156,8 @@ Result<void> Cluster::make_nodes() {
     spec.argv = expand(state.config->command, facts_, infos_, &info);
     spec.env = inherited();
     add_rose_variables(spec.env, facts_, infos_, &info);
+    // Each life of the process has a recording of its own.
+    if (state.config->record) spec.env["ROSE_RR"] = fmt::format("record:{}/{}", info.dir.string(), kRecordingName);
     for (const auto& [name, value] : state.config->env) spec.env[name] = expand(value, facts_, infos_, &info);
     spec.directory = info.dir.string();
     spec.stdout_log = (info.dir / "stdout.log").string();

@@ -17,6 +17,9 @@ namespace rose::deploy {
 inline constexpr const char* kExecSocket = "rose.exec.sock";
 inline constexpr const char* kExecKeeper = "rose-exec";  // the process that keeps an entered command's filter
 
+// In the folder of a node with `record`: what librose-rr makes of it, n being 1, 2, ... from start to start.
+inline constexpr const char* kRecordingName = "recording.%n.rr";
+
 using Variables = std::map<std::string, std::string>;
 
 // What a run's commands are told.

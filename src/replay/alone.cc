@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -20,6 +22,7 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "deploy/environment.h"
 #include "rr/outcome.h"
 #include "rr/reading.h"
 
@@ -248,9 +251,32 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
   return read_recording(newest->path);
 }
 
+std::vector<fs::path> recordings_of(const config::Config& config, const fs::path& run_dir) {
+  std::vector<fs::path> all;
+  if (run_dir.empty()) return all;
+  const std::string_view name(deploy::kRecordingName);
+  const std::string before(name.substr(0, name.find("%n"))), behind(name.substr(name.find("%n") + 2));
+  for (const config::Node& node : config.nodes) {
+    if (!node.record) continue;
+    std::map<int, fs::path> lives;
+    std::error_code error;
+    for (auto at = fs::directory_iterator(run_dir / node.name, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+      const std::string file = at->path().filename().string();
+      int number = 0;
+      const char* first = file.data() + std::min(before.size(), file.size());
+      const auto read = std::from_chars(first, file.data() + file.size(), number);
+      if (file.starts_with(before) && read.ec == std::errc() && std::string_view(read.ptr) == behind) lives[number] = at->path();
+    }
+    for (const auto& [number, path] : lives) all.push_back(path);
+  }
+  return all;
+}
+
 Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command, std::optional<std::int64_t> patience_ns,
                                  bool output_to_stderr) {
   ROSE_TRY(const Page page, Page::make());
+  ROSE_TRY(const TemporaryFolder scratch, TemporaryFolder::make("rose-replay-"));
+  ::setenv("ROSE_RR_FOLDER", scratch.path().c_str(), 1);
   std::error_code error;
   const fs::path absolute = fs::absolute(recording.path, error);
   ::setenv("ROSE_RR", ("replay:" + absolute.string()).c_str(), 1);

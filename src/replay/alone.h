@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/config.h"
 
 namespace rose::replay {
 
@@ -27,6 +28,10 @@ struct RecordingFacts {
 // `path`: a recording, or a folder with recordings in it or in folders of it (a run's directory); of those the newest of `node`, or of the
 // only node there is. ErrorKind::input: none, damaged from the beginning, of another node, or it cannot be replayed.
 [[nodiscard]] Result<RecordingFacts> find_recording(const std::filesystem::path& path, const std::string& node);
+
+// Those that librose-rr made in a run's directory, of the nodes with `record`: in the order of the nodes, then of their starts. None when
+// there is no such directory (any more).
+[[nodiscard]] std::vector<std::filesystem::path> recordings_of(const config::Config& config, const std::filesystem::path& run_dir);
 
 struct Divergence {
   std::uint64_t record = 0;    // the one that was not met, from 1 on

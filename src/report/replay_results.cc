@@ -139,6 +139,12 @@ std::vector<NameCount> names_of_order(const ReplayReport& report) {
 
 }  // namespace
 
+Json recordings_json(const RunResult& run) {
+  Json list = Json::array();
+  for (const auto& path : run.recordings) list.push_back(path.string());
+  return list;
+}
+
 Json replay_object(const ReplayReport& report) {
   Json order = Json::array();
   for (const NameCount& name : names_of_order(report)) {
@@ -166,6 +172,7 @@ Json replay_object(const ReplayReport& report) {
                     {"reason", run.reason},
                     {"seconds", run.seconds},
                     {"directory", text_or_null(run.directory.string())},
+                    {"recordings", recordings_json(run)},
                     {"workload", text_or_null(i < report.workloads.size() ? report.workloads[i] : "")},
                     {"faults", schedule::outcomes_json(run.faults)}});
   }
@@ -222,6 +229,12 @@ std::string replay_text(const ReplayReport& report) {
   if (shown != nullptr && !report.schedule.faults.empty())
     out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict), printable(shown->reason),
                        fault_table(report.schedule, *shown));
+  // Of the last run that has some: what is to be replayed alone is a run that failed.
+  const auto recorded = std::find_if(report.runs.rbegin(), report.runs.rend(), [](const RunResult& run) { return !run.recordings.empty(); });
+  if (recorded != report.runs.rend()) {
+    out += fmt::format("\nrecorded in run {}, {} (rose replay --recording FILE -- CMD):\n", recorded->number, schedule::verdict_name(recorded->verdict));
+    for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
+  }
   return out;
 }
 

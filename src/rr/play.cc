@@ -384,7 +384,7 @@ void Play::reproducer(std::string_view key, rose_rr_function function, void* con
   dispatch();
 }
 
-void Play::dispatch() {
+void Play::dispatch(bool at_once) {
   const std::size_t next = next_;
   if (next >= count_ || dispatched_ == next || records_[next].kind != Kind::value) return;
   const Reproducer* reproducer = reproducers_;
@@ -393,7 +393,7 @@ void Play::dispatch() {
   Worker* free = nullptr;
   for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
     if (!worker->busy) free = worker;
-    else if (records_[worker->item].key == records_[next].key) return;  // in its turn, when that one returns
+    else if (records_[worker->item].key == records_[next].key && !at_once) return;  // in its turn, when that one returns
   }
   if (free == nullptr) {
     char got[200];
@@ -501,6 +501,9 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
+    // The function that was called with the key's last message may wait for a lock whose holder waits for this one's turn. It had
+    // made all of its records.
+    if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;
     if (stuck && play.next_ < play.count_) {

@@ -40,7 +40,7 @@ class Play {
   static void* work(void* worker);
   void wait_turn(Kind kind, std::string_view key);
   void advance();
-  void dispatch();
+  void dispatch(bool at_once = false);
   void finish();
   void note_state();
   [[noreturn]] void refuse(const char* path, const char* why);

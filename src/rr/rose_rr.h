@@ -38,7 +38,7 @@ size_t rose_rr_lock(const char *key);
 void rose_rr_locked(const char *key);
 
 /* Messages from outside do not come by themselves while replaying: `function` is then called with each recorded message of `key`, in its
- * turn, in a thread of the library (one call a key at a time). It gives the message to the program as if it had come, and there the
+ * turn, in a thread of the library (one call a key at a time, unless that one stays away). It gives the message to the program as if it had come, and there the
  * program's own rose_rr_record(key, ...) takes it. A `key` that ends in * stands for all that begin so. Call it when messages can come. */
 typedef void (*rose_rr_function)(void *context, const char *key, const void *data, size_t size);
 void rose_rr_reproducer(const char *key, rose_rr_function function, void *context);

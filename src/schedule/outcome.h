@@ -112,6 +112,7 @@ struct RunResult {
   double seconds = 0;
   int number = 0;
   std::filesystem::path directory;  // empty when it was not kept
+  std::vector<std::filesystem::path> recordings;  // of its nodes, as far as they were kept
   std::vector<std::string> shown;   // keys of the evidence's messages that the run's logs have, too
 };
 

@@ -221,7 +221,7 @@ command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, command, attach, ip, env, ready, restart, user, "
-     "binary, sources, functions, logs"},
+     "binary, sources, functions, logs, record"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -489,7 +489,7 @@ command = ["./kv"]
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
      "did you mean 'functions'? accepted here: name, command, attach, ip, env, ready, restart, "
-     "user, binary, sources, functions, logs"},
+     "user, binary, sources, functions, logs, record"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "rr/rose_rr.h"
+
 namespace kv {
 namespace {
 
@@ -57,7 +59,17 @@ void fatal(const char* format, ...) {
   va_start(args, format);
   log_line("fatal", format, args);
   va_end(args);
+  rose_rr_end();  // the place of this in the recorded order
   std::_Exit(1);
+}
+
+void broken(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  log_line("assertion failed", format, args);
+  va_end(args);
+  rose_rr_end();
+  std::abort();
 }
 
 std::uint32_t crc32(std::string_view bytes) {

@@ -26,7 +26,7 @@ const char* const kClientUsage =
     "  load                                         write until --count or --seconds is reached\n"
     "  settle                                       wait until all nodes have applied all that is committed\n"
     "  reach N FIELD VALUE                          wait until a number in the Nth node's status is VALUE or more\n"
-    "Options of load: --op put|add (put)  --prefix TEXT (put: keys begin so, key-)  --keys N (add: counters, 1)\n"
+    "Options of load: --op put|add|swap (put)  --prefix TEXT (put: keys begin so, key-)  --keys N (else: counters, 1)\n"
     "  --count N  --seconds N  --interval-ms N (10)  --acked FILE: a line for each acknowledged write\n"
     "Others: --timeout SECONDS (10; of settle and reach)\n"
     "Exit status: 0 done, 1 not done, 2 wrong usage.\n";
@@ -126,6 +126,19 @@ class Client {
   Stop stop_;
 };
 
+// One more by putting the next number in the place of the one that was read; tries again when others were quicker.
+std::optional<std::string> count_by_swap(Client& client, const std::string& key) {
+  for (int tries = 0; tries < 1000; ++tries) {
+    const std::optional<std::string> now = client.ask_leader("GET " + key, true, Millis(15000));
+    if (!now) return std::nullopt;
+    const std::string value = now->starts_with("VALUE ") ? now->substr(6) : "";
+    const std::string next = std::to_string(std::atol(value.c_str()) + 1);
+    const std::optional<std::string> answer = client.ask_leader("SWAP " + key + " " + (value.empty() ? "-" : value) + " " + next, false, Millis(15000));
+    if (!answer || !answer->starts_with("CONFLICT")) return answer;
+  }
+  return std::nullopt;
+}
+
 int load(Client& client, const Arguments& arguments) {
   Fd acked;
   if (!arguments.acked.empty()) {
@@ -136,6 +149,7 @@ int load(Client& client, const Arguments& arguments) {
     }
   }
   const bool put = arguments.op == "put";
+  const bool swap = arguments.op == "swap";
   const Clock::time_point begin = Clock::now();
   long done = 0;
   long sent = 0;
@@ -144,7 +158,7 @@ int load(Client& client, const Arguments& arguments) {
     const std::string number = std::to_string(++sent);
     const std::string key = put ? arguments.prefix + number : "counter-" + std::to_string(sent % arguments.keys);
     const std::string line = put ? "PUT " + key + " value-" + number : "ADD " + key + " 1";
-    const std::optional<std::string> answer = client.ask_leader(line, put, Millis(15000));
+    const std::optional<std::string> answer = swap ? count_by_swap(client, key) : client.ask_leader(line, put, Millis(15000));
     if (answer && answer->starts_with("OK")) {
       ++done;
       if (acked && !write_all(acked.get(), key + "\n")) return 1;
@@ -263,7 +277,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
         for (std::string part; std::getline(in, part, ',');) arguments.nodes.push_back(part);
         break;
       }
-      case 'o': arguments.op = optarg; good = arguments.op == "put" || arguments.op == "add"; break;
+      case 'o': arguments.op = optarg; good = arguments.op == "put" || arguments.op == "add" || arguments.op == "swap"; break;
       case 'a': arguments.acked = optarg; break;
       case 'p': arguments.prefix = optarg; break;
       case 'k': good = number(arguments.keys) && arguments.keys > 0; break;

@@ -28,6 +28,9 @@ class Log {
   // off: nobody was told that it is safe.
   void open(const std::filesystem::path& path);
 
+  // As if it had been opened with this in its file, which is written.
+  void restore(const std::filesystem::path& path, Index base, Term base_term, const std::vector<Entry>& entries);
+
   Index base() const { return base_; }
   Index last() const { return base_ + entries_.size(); }
   Term last_term() const { return term_at(last()); }

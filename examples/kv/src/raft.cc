@@ -17,7 +17,7 @@ constexpr Millis kDialTimeout{1000};
 constexpr Millis kRedial{200};
 constexpr std::size_t kBatchBytes = 64 * 1024;
 
-enum class Op : std::uint8_t { put = 1, add = 2 };
+enum class Op : std::uint8_t { put = 1, add = 2, swap = 3 };
 
 std::int64_t to_number(const std::string& text) {
   std::int64_t value = 0;
@@ -43,6 +43,15 @@ std::string encode_add(std::string_view key, std::int64_t amount) {
   return out.take();
 }
 
+std::string encode_swap(std::string_view key, std::string_view expected, std::string_view value) {
+  Writer out;
+  out.u8(static_cast<std::uint8_t>(Op::swap));
+  out.string(key);
+  out.string(expected);
+  out.string(value);
+  return out.take();
+}
+
 Raft::Raft(Options options) : options_(std::move(options)), random_(std::random_device{}()) {
   for (std::size_t i = 0; i < options_.cluster.size(); ++i) {
     const int id = static_cast<int>(i) + 1;
@@ -55,10 +64,18 @@ Raft::Raft(Options options) : options_(std::move(options)), random_(std::random_
 }
 
 void Raft::start() {
-  recover();
+  const void* bytes = nullptr;
+  std::size_t size = 0;
+  if (rose_rr_restore("raft", &bytes, &size) != 0) {
+    restore({static_cast<const char*>(bytes), size});
+  } else {
+    recover();
+    if (rr::on()) make_checkpoint();
+  }
   started_ = true;
   ticker_ = std::thread([this] { tick_loop(); });
   snapshotter_ = std::thread([this] { snapshot_loop(); });
+  if (rr::replaying()) return;  // what peers say is in the recording
   for (const auto& peer : peers_) peer->thread = std::thread([this, &peer = *peer] { peer_loop(peer); });
 }
 
@@ -106,16 +123,19 @@ void Raft::recover() {
 // ---- Elections ------------------------------------------------------------------------------------
 
 void Raft::tick_loop() {
-  while (!stop_.wait(kTick)) {
-    std::unique_lock lock(mutex_);
-    if (role_ == Role::leader) {
-      sync_log(lock);
-      advance_commit();
-      continue;
+  while (!stop_.wait(rr::replaying() ? Millis(0) : kTick)) {
+    {
+      std::unique_lock lock(mutex_, std::defer_lock);
+      enter(lock, "tick");
+      if (role_ == Role::leader) {
+        sync_log(lock, "tick");
+        advance_commit();
+      } else if (syncing_ == 0 && ++quiet_ticks_ >= timeout_ticks_) {
+        // While our disk is busy with the leader's entries, the leader is not silent: we are slow.
+        start_election();
+      }
     }
-    // While our disk is busy with the leader's entries, the leader is not silent: we are slow.
-    if (syncing_ > 0) continue;
-    if (++quiet_ticks_ >= timeout_ticks_) start_election();
+    if (rose_rr_checkpoint_due("raft") != 0) make_checkpoint();
   }
 }
 
@@ -163,8 +183,9 @@ void Raft::follow(Term term, int leader) {
   applied_signal_.notify_all();  // clients that wait for a commit we can't give any more
 }
 
-Reply Raft::serve_vote(const VoteRequest& request) {
-  const std::lock_guard lock(mutex_);
+Reply Raft::serve_vote(const VoteRequest& request, const std::string& caller) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  enter(lock, record_key("vote:", caller));
   if (request.term > ballot_.term) follow(request.term, 0);
   Reply reply{ballot_.term, false, false, 0};
   if (request.term < ballot_.term) return reply;
@@ -200,11 +221,7 @@ void Raft::peer_loop(Peer& peer) {
       frame = session.read_frame(kPeerTimeout, stop_);
     }
     const std::optional<Reply> reply = frame ? Reply::decode(frame->body) : std::nullopt;
-    {
-      const std::lock_guard lock(mutex_);
-      set_connected(peer, reply.has_value());
-      if (reply) handle_reply(peer, request, *reply);
-    }
+    take_reply(peer, request, reply);
     if (!reply) session.close();
     // A peer that could not keep the state won't at once.
     if (reply && !reply->ok && request.kind == Kind::snapshot) stop_.wait(kRedial);
@@ -233,6 +250,18 @@ Raft::Request Raft::next_request(Peer& peer) {
   AppendRequest append{ballot_.term, options_.id, peer.next - 1, log_.term_at(peer.next - 1), commit_, {}};
   append.entries = log_.read(peer.next, kBatchBytes);
   return {Kind::append, ballot_.term, append.encode()};
+}
+
+void Raft::take_reply(Peer& peer, const Request& request, const std::optional<Reply>& reply) {
+  const std::string key = record_key("reply/", rr::on() ? std::to_string(peer.id) : "");
+  rose_rr_lock(key.c_str());
+  const std::lock_guard lock(mutex_);
+  if (rr::on()) {
+    std::string bytes = encode_recorded_reply(request.kind, request.term, reply);
+    rr::record(key.c_str(), bytes);
+  }
+  set_connected(peer, reply.has_value());
+  if (reply) handle_reply(peer, request, *reply);
 }
 
 void Raft::handle_reply(Peer& peer, const Request& request, const Reply& reply) {
@@ -281,28 +310,29 @@ void Raft::advance_commit() {
 
 // ---- Replication: the follower's side -------------------------------------------------------------
 
-std::optional<std::string> Raft::serve(Kind kind, std::string_view body) {
+std::optional<std::string> Raft::serve(Kind kind, std::string_view body, const std::string& caller) {
   switch (kind) {
     case Kind::ping: {
       const std::lock_guard lock(mutex_);
       return Reply{ballot_.term, true, false, 0}.encode();
     }
     case Kind::vote:
-      if (const auto request = VoteRequest::decode(body)) return serve_vote(*request).encode();
+      if (const auto request = VoteRequest::decode(body)) return serve_vote(*request, caller).encode();
       break;
     case Kind::append:
-      if (const auto request = AppendRequest::decode(body)) return serve_append(*request).encode();
+      if (const auto request = AppendRequest::decode(body)) return serve_append(*request, caller).encode();
       break;
     case Kind::snapshot:
-      if (const auto request = SnapshotRequest::decode(body)) return serve_snapshot(*request).encode();
+      if (const auto request = SnapshotRequest::decode(body)) return serve_snapshot(*request, caller).encode();
       break;
   }
   warning("a peer sent a request that makes no sense");
   return std::nullopt;
 }
 
-Reply Raft::serve_append(const AppendRequest& request) {
-  std::unique_lock lock(mutex_);
+Reply Raft::serve_append(const AppendRequest& request, const std::string& caller) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  enter(lock, record_key("append:", caller));
   if (request.term < ballot_.term) return {ballot_.term, false, false, log_.last()};
   if (request.term > ballot_.term || role_ != Role::follower || leader_ != request.leader) {
     follow(request.term, request.leader);
@@ -334,7 +364,7 @@ Reply Raft::serve_append(const AppendRequest& request) {
   }
 
   const Index last = request.previous_index + request.entries.size();
-  sync_log(lock);
+  sync_log(lock, caller);
   if (ballot_.term != request.term) return {ballot_.term, false, false, log_.last()};
   reset_timer();
   commit_ = std::max(commit_, std::min(request.commit, last));
@@ -344,17 +374,22 @@ Reply Raft::serve_append(const AppendRequest& request) {
   return reply;
 }
 
-Reply Raft::serve_snapshot(const SnapshotRequest& request) {
+Reply Raft::serve_snapshot(const SnapshotRequest& request, const std::string& caller) {
   std::optional<Snapshot> snapshot = Snapshot::decode(request.snapshot);
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  enter(lock, record_key("install:", caller));
   if (request.term < ballot_.term || !snapshot) return {ballot_.term, false, false, log_.last()};
   follow(request.term, request.leader);
   reset_timer();
-  if (Status done = snapshots_.save(*snapshot); !done) {
+  const Status done = snapshots_.save(*snapshot);
+  bool saved = static_cast<bool>(done);
+  rr::record(record_key("installed:", caller).c_str(), saved);
+  if (!saved) {
     warning("the leader's snapshot of entry %lu was not saved: %s", snapshot->index, done.message().c_str());
     return {ballot_.term, false, true, log_.last()};
   }
   log_.reset(snapshot->index, snapshot->term);
+  if (rr::on()) history_ = crc32(request.snapshot);
   state_ = std::move(snapshot->state);
   durable_ = commit_ = applied_ = snapshot_index_ = snapshot->index;
   reset_timer();
@@ -365,14 +400,17 @@ Reply Raft::serve_snapshot(const SnapshotRequest& request) {
 // ---- Log, state and snapshots ---------------------------------------------------------------------
 
 // Waits for the disk without holding up the others.
-void Raft::sync_log(std::unique_lock<std::mutex>& lock) {
+void Raft::sync_log(std::unique_lock<std::mutex>& lock, const std::string& caller) {
   const Index last = log_.last();
   if (durable_ >= last) return;
   const Term term = ballot_.term;
   ++syncing_;
   lock.unlock();
-  const Index durable = log_.sync(last);
+  Index durable = log_.sync(last);
+  const std::string key = record_key("synced:", caller);
+  rose_rr_lock(key.c_str());
   lock.lock();
+  rr::record(key.c_str(), durable);
   --syncing_;
   // In another term those entries may have been replaced; then the one who did that syncs.
   if (ballot_.term == term) durable_ = std::max(durable_, std::min(durable, log_.last()));
@@ -394,12 +432,19 @@ void Raft::apply_committed() {
 }
 
 std::string Raft::apply(const Entry& entry) {
+  if (rr::on()) history_ = history_ * 1099511628211U + crc32(entry.command) + entry.term;
   if (entry.command.empty()) return {};
   Reader in(entry.command);
   const Op op = static_cast<Op>(in.u8());
   const std::string key = in.string();
   std::string& value = state_[key];
   if (op == Op::put) {
+    value = in.string();
+  } else if (op == Op::swap) {
+    const std::string expected = in.string();
+    if (value != expected) {
+      broken("entry %lu puts another value in the place of '%s' in '%s', which holds '%s'", entry.index, expected.c_str(), key.c_str(), value.c_str());
+    }
     value = in.string();
   } else {
     value = std::to_string(to_number(value) + static_cast<std::int64_t>(in.u64()));
@@ -410,33 +455,74 @@ std::string Raft::apply(const Entry& entry) {
 // Takes a snapshot every so many entries, and drops what it covers from the log.
 void Raft::snapshot_loop() {
   std::unique_lock lock(mutex_);
-  while (true) {
-    snapshot_signal_.wait(lock, [&] {
-      return stop_.requested() || applied_ >= snapshot_index_ + options_.snapshot_every;
-    });
-    if (stop_.requested()) return;
-
+  while (wait_for_snapshot(lock)) {
     const Snapshot snapshot{applied_, log_.term_at(applied_), state_};
     lock.unlock();
-    const Status saved = snapshots_.save(snapshot);
+    const Status done = snapshots_.save(snapshot);
+    bool saved = static_cast<bool>(done);
+    rose_rr_lock("snapshot saved");
     lock.lock();
+    rr::record("snapshot saved", saved);
     // Moves on after a failure too: a full disk must not make every further entry try again.
     snapshot_index_ = std::max(snapshot_index_, snapshot.index);
     if (saved) {
       info("snapshot of entry %lu saved", snapshot.index);
     } else {
-      warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, saved.message().c_str(),
+      warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, done.message().c_str(),
               options_.snapshot_every);
     }
     // Dropping entries rewrites the log's file, so it waits until it pays; the rest goes at the next stop.
     if (snapshot_index_ >= log_.base() + options_.compact_after) log_.compact(snapshot_index_);
+    gate_.leave();
+  }
+}
+
+// With the gate entered; false: it is time to stop.
+bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
+  while (true) {
+    if (rr::replaying()) {
+      // When it was, not as soon as it can be: which entries are in it depends on that.
+      lock.unlock();
+      enter(lock, "snapshot");
+      return true;
+    }
+    const auto due = [&] { return stop_.requested() || applied_ >= snapshot_index_ + options_.snapshot_every; };
+    snapshot_signal_.wait(lock, due);
+    if (stop_.requested()) return false;
+    if (!rr::on()) return true;
+    lock.unlock();
+    gate_.enter();
+    lock.lock();
+    if (!stop_.requested() && due()) {
+      rr::compare("snapshot", progress());
+      return true;
+    }
+    lock.unlock();
+    gate_.leave();
+    lock.lock();
   }
 }
 
 // ---- Clients --------------------------------------------------------------------------------------
 
-Outcome Raft::propose(const std::string& command, Millis timeout) {
-  std::unique_lock lock(mutex_);
+// An entry of this term is applied, so what earlier leaders left is too; what is under way stands in the log behind it.
+bool Raft::holds(const std::string& key, const std::string& value, const std::string& caller) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  enter(lock, record_key("holds:", caller));
+  if (role_ != Role::leader || log_.term_at(applied_) != ballot_.term) return false;
+  for (Index index = applied_ + 1; index <= log_.last(); ++index) {
+    Reader in(log_.at(index).command);
+    in.u8();
+    if (in.view() == key) return false;
+  }
+  const auto it = state_.find(key);
+  return (it == state_.end() ? "" : it->second) == value;
+}
+
+Outcome Raft::propose(const std::string& command, Millis timeout, const std::string& caller) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  const Gate::Pass pass(gate_);
+  enter(lock, record_key("propose:", caller));
   if (role_ != Role::leader) return {Outcome::Kind::not_leader, "", leader_};
   const Term term = ballot_.term;
   const Index index = log_.last() + 1;
@@ -444,8 +530,9 @@ Outcome Raft::propose(const std::string& command, Millis timeout) {
   Waiter waiter{term, false, ""};
   waiters_[index] = &waiter;
   work_.notify_all();
-  sync_log(lock);
+  sync_log(lock, caller);
   advance_commit();
+  gate_.leave();
   applied_signal_.wait_for(lock, timeout, [&] {
     return waiter.done || stop_.requested() || role_ != Role::leader || ballot_.term != term;
   });

@@ -16,6 +16,7 @@
 #include "base.h"
 #include "log.h"
 #include "net.h"
+#include "record.h"
 #include "snapshot.h"
 #include "storage.h"
 #include "wire.h"
@@ -60,15 +61,22 @@ class Raft {
   // Orderly: what is in memory is on disk afterwards, and the log is short for the next start.
   void stop();
 
-  // For clients. A command is agreed on, applied and its result returned.
-  Outcome propose(const std::string& command, Millis timeout);
+  // For clients. A command is agreed on, applied and its result returned. `caller` names who waits for it, see record.h.
+  Outcome propose(const std::string& command, Millis timeout, const std::string& caller = {});
+  // Whether `key` has this value as far as this leader knows, and nothing under way that would change it.
+  bool holds(const std::string& key, const std::string& value, const std::string& caller = {});
   // From this node's state, whatever its role.
   std::optional<std::string> read(const std::string& key) const;
   State scan() const;
   Report report() const;
 
   // For peers: the reply to one request; nothing when it makes no sense.
-  std::optional<std::string> serve(Kind kind, std::string_view body);
+  std::optional<std::string> serve(Kind kind, std::string_view body, const std::string& caller = {});
+
+  // Replaying: what peers answered, and the signal, as record.h has them.
+  void take_recorded_reply(std::string_view key, std::string_view bytes);
+  // Who takes a message up is inside until its last record is made.
+  Gate& gate() { return gate_; }
 
  private:
   struct Peer {
@@ -93,6 +101,13 @@ class Raft {
   };
 
   void recover();
+  // raft_record.cc: all that a replay needs to go on from here.
+  std::string recorded_state();
+  std::string progress() const;
+  // Locks in the recorded order; what the node has done until then is compared.
+  void enter(std::unique_lock<std::mutex>& lock, const std::string& key);
+  void restore(std::string_view bytes);
+  void make_checkpoint();
 
   // Elections.
   void tick_loop();
@@ -100,22 +115,25 @@ class Raft {
   void become_leader();
   void follow(Term term, int leader);
   void reset_timer();
-  Reply serve_vote(const VoteRequest& request);
+  Reply serve_vote(const VoteRequest& request, const std::string& caller);
 
   // Replication, leader's side: one thread a peer.
   void peer_loop(Peer& peer);
   Request next_request(Peer& peer);
+  // Nothing: none came.
+  void take_reply(Peer& peer, const Request& request, const std::optional<Reply>& reply);
   void handle_reply(Peer& peer, const Request& request, const Reply& reply);
   void set_connected(Peer& peer, bool connected);
   void advance_commit();
   // Follower's side.
-  Reply serve_append(const AppendRequest& request);
-  Reply serve_snapshot(const SnapshotRequest& request);
+  Reply serve_append(const AppendRequest& request, const std::string& caller);
+  Reply serve_snapshot(const SnapshotRequest& request, const std::string& caller);
 
-  void sync_log(std::unique_lock<std::mutex>& lock);
+  void sync_log(std::unique_lock<std::mutex>& lock, const std::string& caller);
   void apply_committed();
   std::string apply(const Entry& entry);
   void snapshot_loop();
+  bool wait_for_snapshot(std::unique_lock<std::mutex>& lock);
 
   const Options options_;
   Stop stop_;
@@ -144,13 +162,21 @@ class Raft {
   SnapshotStore snapshots_;
   Index snapshot_index_ = 0;
 
+  std::uint64_t history_ = 0;  // a hash of all that was applied; kept only while recording and replaying
+  Gate gate_;
+
   std::thread ticker_;
   std::thread snapshotter_;
   bool started_ = false;
 };
 
+// raft_record.cc: what came of a request to a peer, as "reply/N" has it.
+std::string encode_recorded_reply(Kind kind, Term term, const std::optional<Reply>& reply);
+
 // Commands as the log holds them.
 std::string encode_put(std::string_view key, std::string_view value);
 std::string encode_add(std::string_view key, std::int64_t amount);
+// `value` in the place of `expected`, which is there.
+std::string encode_swap(std::string_view key, std::string_view expected, std::string_view value);
 
 }  // namespace kv

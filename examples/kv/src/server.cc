@@ -1,6 +1,7 @@
 // kv-server: one node of the store. Clients speak lines, see handle_client().
 #include <getopt.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
@@ -52,7 +53,8 @@ std::string outcome_line(const Outcome& outcome) {
 // GET key (from the leader), LOCAL key (from this node): VALUE value | NONE | NOTLEADER id
 // SCAN (this node's state): lines "key value", then END
 // STATUS: STATUS id=... role=... ...
-std::string answer(Raft& raft, const std::string& line) {
+// SWAP key old new (new in the place of old): OK value | CONFLICT | NOTLEADER id | UNKNOWN ...
+std::string answer(Raft& raft, const std::string& line, const std::string& caller = {}) {
   std::istringstream in(line);
   std::string verb;
   std::string key;
@@ -63,16 +65,25 @@ std::string answer(Raft& raft, const std::string& line) {
     for (const auto& [name, value] : raft.scan()) result += name + " " + value + "\n";
     return result + "END\n";
   }
-  if (key.empty()) return "ERROR expected PUT, ADD, GET, LOCAL, SCAN or STATUS and a key\n";
+  if (key.empty()) return "ERROR expected PUT, ADD, SWAP, GET, LOCAL, SCAN or STATUS and a key\n";
   if (verb == "PUT") {
     std::string value;
     std::getline(in >> std::ws, value);
-    return outcome_line(raft.propose(encode_put(key, value), kCommitTimeout));
+    return outcome_line(raft.propose(encode_put(key, value), kCommitTimeout, caller));
   }
   if (verb == "ADD") {
     std::int64_t amount = 0;
     if (!(in >> amount)) return "ERROR expected a number\n";
-    return outcome_line(raft.propose(encode_add(key, amount), kCommitTimeout));
+    return outcome_line(raft.propose(encode_add(key, amount), kCommitTimeout, caller));
+  }
+  if (verb == "SWAP") {
+    std::string expected;
+    std::string value;
+    if (!(in >> expected >> value)) return "ERROR expected the old value and the new one\n";
+    const bool holds = raft.holds(key, expected == "-" ? "" : expected, caller);
+    if (const Report report = raft.report(); report.role != Role::leader) return "NOTLEADER " + std::to_string(report.leader) + "\n";
+    if (!holds) return "CONFLICT\n";
+    return outcome_line(raft.propose(encode_swap(key, expected == "-" ? "" : expected, value), kCommitTimeout, caller));
   }
   if (verb == "GET" || verb == "LOCAL") {
     const Report report = raft.report();
@@ -83,18 +94,83 @@ std::string answer(Raft& raft, const std::string& line) {
   return "ERROR unknown command '" + verb + "'\n";
 }
 
+// What changes nothing need not be recorded.
+bool changes(std::string_view line) { return line.starts_with("PUT ") || line.starts_with("ADD ") || line.starts_with("SWAP "); }
+
 void handle_client(Connection& connection, Raft& raft, const Stop& stop) {
-  while (const std::optional<std::string> line = connection.read_line(kClientIdle, stop)) {
-    if (!connection.send(answer(raft, *line), Millis(5000), stop)) return;
+  const std::string caller = numbered_caller("client/");
+  while (std::optional<std::string> line = connection.read_line(kClientIdle, stop)) {
+    std::string result;
+    if (rr::on() && changes(*line)) {
+      const Gate::Pass pass(raft.gate());
+      rr::record(caller.c_str(), *line);
+      result = answer(raft, *line, caller);
+    } else {
+      result = answer(raft, *line);
+    }
+    if (!connection.send(result, Millis(5000), stop)) return;
   }
 }
 
 void handle_peer(Connection& connection, Raft& raft, const Stop& stop) {
+  const std::string caller = numbered_caller("peer/");
   while (const std::optional<Connection::Frame> frame = connection.read_frame(kPeerIdle, stop)) {
-    const std::optional<std::string> reply = raft.serve(static_cast<Kind>(frame->type), frame->body);
+    const Kind kind = static_cast<Kind>(frame->type);
+    std::optional<std::string> reply;
+    {
+      const Gate::Pass pass(raft.gate());
+      if (rr::on() && kind != Kind::ping) {
+        std::string bytes(1, static_cast<char>(frame->type));
+        bytes += frame->body;
+        rr::record(caller.c_str(), bytes);
+      }
+      reply = raft.serve(kind, frame->body, caller);
+    }
     if (!reply || !connection.send_frame(frame->type, *reply, Millis(5000), stop)) return;
   }
 }
+
+// As SCAN has it.
+void print_state(const Raft& raft) {
+  std::string text;
+  for (const auto& [name, value] : raft.scan()) text += name + " " + value + "\n";
+  std::fputs((text + "END\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// This node alone, from its recording: nobody is listened to, nothing is sent. What it writes goes to the replay's folder.
+struct Replay {
+  Raft& raft;
+
+  void run(const sigset_t& signals) {
+    rr::reproducer("client/*", [this](std::string_view key, std::string_view bytes) {
+      std::string line(bytes);
+      const std::string caller(key);
+      rr::record(caller.c_str(), line);
+      (void)answer(raft, line, caller);
+    });
+    rr::reproducer("peer/*", [this](std::string_view key, std::string_view bytes) {
+      std::string request(bytes);
+      const std::string caller(key);
+      rr::record(caller.c_str(), request);
+      (void)raft.serve(static_cast<Kind>(request[0]), std::string_view(request).substr(1), caller);
+    });
+    rr::reproducer("reply/*", [this](std::string_view key, std::string_view bytes) { raft.take_recorded_reply(key, bytes); });
+    rr::reproducer("signal", [](std::string_view, std::string_view) {
+      int signal = 0;
+      rr::record("signal", signal);
+      ::kill(::getpid(), signal);
+    });
+    rose_rr_at_end([](void* replay) { static_cast<Replay*>(replay)->end(); }, this);
+    int signal = 0;
+    sigwait(&signals, &signal);
+    rose_rr_end();
+    end();
+    std::_Exit(0);
+  }
+
+  void end() { print_state(raft); }
+};
 
 bool parse_number(std::string_view text, Index& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -139,7 +215,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::optional<Options> options = parse_options(argc, argv);
+  std::optional<Options> options = parse_options(argc, argv);
   if (!options) {
     std::fputs(kServerUsage, stderr);
     return 2;
@@ -155,8 +231,14 @@ int main(int argc, char** argv) {
 
   const std::string& address = options->cluster[static_cast<std::size_t>(options->id) - 1];
   Stop stop;
+  if (rr::replaying()) {
+    const char* folder = std::getenv("ROSE_RR_FOLDER");
+    if (folder == nullptr) fatal("ROSE_RR_FOLDER is not set: 'rose replay --recording' sets it");
+    options->data = folder;
+  }
   Raft raft(*options);
   raft.start();
+  if (rr::replaying()) Replay{raft}.run(signals);
   Listener peers;
   Listener clients;
   Status ready = peers.start(address, kPeerPort, stop, [&](Connection& c) { handle_peer(c, raft, stop); });
@@ -166,6 +248,8 @@ int main(int argc, char** argv) {
 
   int signal = 0;
   sigwait(&signals, &signal);
+  rr::record("signal", signal);
+  rose_rr_end();
   info("stops on signal %d", signal);
   stop.request();
   raft.stop();

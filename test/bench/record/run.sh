@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# What recording costs a cluster: writes a second of the store in examples/kv with librose-rr recording all its nodes ÷ without, by
+# turns in one run. Usage: run.sh BUILD [ROUNDS]
+set -euo pipefail
+build=$(realpath "$1")
+rounds=${2:-10}
+here=$(cd "$(dirname "$0")" && pwd)
+exec unshare --net -- sh -c 'ip link set lo up && exec "$@"' sh "$here/measure.py" "$build/examples/kv" "$rounds"

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Nodes that record themselves with librose-rr, and are replayed alone: examples/record as it stands, then a run with a kill, a restart
+# and a cut, whose every life comes to the same state again.
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+command -v ip > /dev/null || skip "ip (iproute2) is missing"
+rose=$(realpath "$rose")
+build=$(realpath "$build")
+server=$build/examples/kv/kv-server
+export TMPDIR=$work
+
+cp -r "$here/../../examples/record" "$work/example"
+cd "$work/example"
+sed -i -e 's#${config_dir}/../../build/release#'"$build#" -e "s#\.\./\.\./build/release#$build#" rose.toml
+
+# alone NODE RECORDING [COMMAND...]: replayed alone; the command is what runs the server, such as gdb.
+alone() {
+  local node=$1 file=$2
+  shift 2
+  "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
+}
+
+# --- seen once, by chance
+expect 0 "$rose" trace -c rose.toml -o "$work/dump.bin" --json
+json_is 'j["verdict"]' reproduced
+json_is 'len(j["recordings"])' 3
+json 'chr(10).join(j["recordings"])' > "$work/recordings"
+line=$(grep -h 'assertion failed' $(sed 's/recording.1.rr/stderr.log/' "$work/recordings") | head -1)
+broken=$(sed 's/^[^ ]* \(n[123]\) .*/\1/' <<< "$line")
+what=${line#*assertion failed: }
+file=$(grep "/$broken/recording.1.rr" "$work/recordings")
+[ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
+
+# --- then each time: the same entry, at the same place of the order
+for _ in $(seq 20); do
+  expect 0 alone "$broken" "$file"
+  json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"
+  says err "assertion failed: $what"
+done
+for node in n1 n2 n3; do
+  if [ "$node" != "$broken" ]; then expect 0 alone "$node" "$(grep "/$node/" "$work/recordings")"; fi
+done
+# The folder of the run is good enough: it holds one recording of the node.
+expect 0 alone "$broken" "$(dirname "$(dirname "$file")")"
+if command -v gdb > /dev/null; then
+  expect 0 alone "$broken" "$file" gdb -q -batch -ex run -ex bt --args
+  says err 'SIGABRT'
+  says err 'kv::Raft::apply'
+else
+  echo "record: gdb is missing, so nothing was replayed under it"
+fi
+
+# --- what goes otherwise is said: a program that was started as another node
+expect 1 "$rose" replay --recording "$file" --patience 1s --json -- "$build/test/programs/rr_victim" differs
+json_is 'j["outcome"], j["divergence"]["record"], j["divergence"]["key"]' "('diverged', 1, 'raft')"
+says err "rose-rr: diverged at record 1 of [0-9]+: expected checkpoint 'raft' of [0-9]+ bytes, got only calls of 'one'"
+expect 1 "$rose" replay --recording "$file" --json -- true
+json_is 'j["divergence"]["got"]' "no call of it: 'true' exited with status 0"
+other=n1
+[ "$broken" != n1 ] || other=n2
+expect 2 "$rose" replay --recording "$file" --node $other -- true
+says err "it is of node $broken, not of $other"
+expect 2 "$rose" replay --recording "$work/dump.bin" -- true
+says err 'it is not a recording of librose-rr|it is too short to be a recording'
+expect 2 "$rose" replay --recording "$file" --runs 2 -- true
+expect 2 "$rose" replay --node n1 schedule.toml
+
+# --- a kill, a restart and a cut, in a small window: each life comes to where it was
+cat > busy.sh <<'END'
+#!/bin/sh
+set -u
+kv() { "$1" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$2" "$3" "$4" "$5" "$6" "$7" load; }
+kv "$1" --op add --keys 5 --seconds 6 & kv "$1" --prefix x- --interval-ms 2 --seconds 6 &
+wait
+"$1" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" --timeout 20 settle
+for node in 1 2 3; do "$1" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" scan $node > state-n$node.txt; done
+exit 0
+END
+chmod +x busy.sh
+sed -e 's#"./workload.sh"#"./busy.sh"#' -e 's#"--data", "${dir}/data"\]#"--data", "${dir}/data", "--snapshot-every", "100", "--compact-after", "300"]#' \
+  -e 's#^record .*#&\nrestart = { delay = "500ms" }\nenv     = { ROSE_RR_WINDOW = "256KiB" }#' -e 's#^command = \["grep".*#command = ["test", "-s", "state-n3.txt"]#' rose.toml > busy.toml
+cat > busy-schedule.toml <<'END'
+version = 1
+name    = "a kill and a cut"
+[[fault]]
+id   = "kill"
+kind = "crash"
+node = "n1"
+when = [ { elapsed = "1500ms" } ]
+[[fault]]
+id       = "cut"
+kind     = "partition"
+node     = "n2"
+duration = "1s"
+when     = [ { elapsed = "3500ms" } ]
+END
+expect 0 "$rose" replay busy-schedule.toml -c busy.toml --runs 1 --report "$work/report" --json
+json_is 'j["verdict"]' reproduced
+json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
+[ "$(wc -l < "$work/recordings")" = 4 ] || fail "not 4 lives were recorded: $(cat "$work/recordings")"
+run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
+while read -r file; do
+  node=$(basename "$(dirname "$file")")
+  # Not under --json: stdout is the server's, which prints its state in the end.
+  expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
+  says out '^replayed to its end: '
+  if [ "$file" != "$run/n1/recording.1.rr" ]; then
+    grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" || fail "$file: the replay comes to another state than the run"
+  fi
+done < "$work/recordings"
+[ -s "$run/state-n1.txt" ] || fail "no state to compare with"
+nothing_left "the runs"
+[ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
