@@ -53,6 +53,15 @@ bool fits(std::string_view pattern, std::string_view key) {
   return key.size() >= pattern.size() && std::memcmp(key.data(), pattern.data(), pattern.size()) == 0;
 }
 
+// What the program printed is to be seen. A stream that another thread holds, perhaps for good, is left alone.
+void flush_output() {
+  for (std::FILE* stream : {stdout, stderr}) {
+    if (::ftrylockfile(stream) != 0) continue;
+    ::fflush_unlocked(stream);
+    ::funlockfile(stream);
+  }
+}
+
 // Of all its threads.
 std::int64_t cpu_ms() {
   timespec used{};
@@ -89,7 +98,7 @@ void Play::refuse(const char* path, const char* why) {
     std::snprintf(outcome_->message, sizeof outcome_->message, "%s", why);
     outcome_->state.store(State::refused);
   }
-  std::fflush(nullptr);
+  flush_output();
   ::_exit(2);
 }
 
@@ -233,7 +242,7 @@ void Play::diverge(const char* expected, const char* got) {
   out.state.store(State::diverged);
   std::fprintf(stderr, "rose-rr: diverged at record %zu of %zu: expected %s, got %s\n", next + 1, count_, expected, got);
   rose_rr_diverged();  // for breakpoints
-  std::fflush(nullptr);
+  flush_output();
   ::_exit(1);
 }
 
@@ -528,7 +537,7 @@ void* Play::watch(void* argument) {
       play.gone_ = true;
       ::pthread_mutex_unlock(&play.lock_);
       if (hook != nullptr) hook(context);
-      std::fflush(nullptr);
+      flush_output();
       ::_exit(0);
     }
   }

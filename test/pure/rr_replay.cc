@@ -2,6 +2,9 @@
 #include <array>
 #include <set>
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "rr_support.h"
 
 using namespace rose;
@@ -118,6 +121,35 @@ TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
   const Output refused = without.replay({"window", "20000"}, {"VARIANT=bare"});
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
+}
+
+// Whatever it was doing: the threads that were between two calls, those in the middle of one, the one that held the mutex.
+TEST_CASE("what was killed is replayed up to where it was cut off") {
+  for (int round = 0; round < 20; ++round) {
+    const rose::test::Folder folder;
+    const std::string file = folder / "r";
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    const auto pid = spawn_process({"env", "ROSE_RR=record:" + file, ROSE_PROGRAMS_DIR "/rr_victim", "order", "4", "100000000"}, null, null, null);
+    ::close(null);
+    REQUIRE(pid.has_value());
+    std::uint64_t reserved = 0;
+    while (reserved < 20'000U + 5'000U * static_cast<unsigned>(round)) {
+      REQUIRE(::waitpid(*pid, nullptr, WNOHANG) == 0);
+      if (const Fd there = open_regular(file)) REQUIRE(::pread(there.get(), &reserved, sizeof reserved, offsetof(FileHead, reserved)) >= 0);
+      ::usleep(200);
+    }
+    ::kill(*pid, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(*pid, &status, 0) == *pid);
+    const Read read(file_of(file));
+    INFO("round " << round << ": " << read.records.size() << " records, " << read.reading.facts().unfinished << " unfinished");
+    CHECK_FALSE(read.reading.facts().damaged);
+    CHECK_FALSE(read.reading.facts().ended);
+    REQUIRE(!read.records.empty());
+    const Output again = victim({"ROSE_RR=replay:" + file}, {"order", "4", "100000000"});
+    CHECK(again.err.empty());
+    CHECK(again.exit_code == 0);
+  }
 }
 
 TEST_CASE("the child of a fork neither records nor replays") {
