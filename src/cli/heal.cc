@@ -35,7 +35,7 @@ Command heal_command() {
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
       .description =
           "rose cleans up after itself, also after Ctrl-C. When it was killed (SIGKILL, out of memory), the kernel detaches its programs, and "
-          "this command undoes the rest: network namespaces, links, cgroups with their processes, filters, paused "
+          "this command undoes the rest: network namespaces, links, cgroups with their processes, containers, filters, paused "
           "processes, limits of descriptors, file systems that were to be full (their files are put back).\n\n"
           "Only what the lock file of a rose that is gone notes is undone, and nothing of a rose that runs. What merely bears such a name is "
           "listed and left alone, until it is named.",

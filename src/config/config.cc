@@ -146,6 +146,32 @@ Subnet subnet_of(const Deployment& deployment) {
   return *subnet;
 }
 
+// --- volumes
+
+// Makes a relative source absolute. What is wrong with it otherwise.
+std::optional<std::string> resolve_volume(std::string& text, const std::filesystem::path& directory) {
+  const std::vector<std::string> parts = split(text, ':');
+  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty()) return "is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
+  if (!parts[1].starts_with('/')) return fmt::format("has '{}' for a place in the container, an absolute path is needed", parts[1]);
+  static const std::vector<std::string> known{"ro", "rw", "z", "Z", "nocopy"};
+  if (parts.size() == 3)
+    for (const std::string& option : split(parts[2], ','))
+      if (std::find(known.begin(), known.end(), option) == known.end())
+        return fmt::format("has the option '{}', accepted are ro, rw, z, Z and nocopy", option);
+  std::string source = parts[0];
+  if (source.starts_with("${")) {
+    if (!source.starts_with("${dir}") && !source.starts_with("${run_dir}") && !source.starts_with("${config_dir}"))
+      return "begins with a placeholder that is no folder: ${dir}, ${run_dir} and ${config_dir} are";
+    if (source.find("/..") != std::string::npos) return "leads out of the folder that it begins with";
+  } else if (source.starts_with('.') || source.find('/') != std::string::npos) {
+    source = (directory / source).lexically_normal().string();
+  } else if (!std::all_of(source.begin(), source.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; })) {
+    return fmt::format("has the source '{}': a path, or the name of a volume of letters, digits, '_', '.' and '-' is needed", source);
+  }
+  text = source + text.substr(parts[0].size());
+  return std::nullopt;
+}
+
 // --- the file
 
 class Reader {
@@ -192,10 +218,13 @@ class Reader {
   bool read_command(toml::Table& table, std::string_view key, Where where, Command& into);
   bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into);
   void read_deployment();
+  void read_engine(toml::Table& table);
   void read_nodes();
   void read_node(toml::Table& table);
   void read_ready(toml::Table& table, Node& node);
   void read_attach(toml::Table& table, Node& node);
+  void read_container(toml::Table& table, Node& node);
+  void read_user(toml::Table& table, Node& node);
   void read_binaries(toml::Table& table, Node& node);
   void read_logs(toml::Table& table, Node& node);
   void read_env(toml::Table& table, Node& node);
@@ -267,9 +296,29 @@ void Reader::read_deployment() {
                      subnet_place_.line, subnet_place_.column);
     }
   }
+  read_engine(*table);
   read_command(*table, "setup", Where::run, config_.deployment.setup);
   read_command(*table, "teardown", Where::run, config_.deployment.teardown);
   table->finish();
+}
+
+// "podman", or with options: ["podman", "--storage-driver=vfs"].
+void Reader::read_engine(toml::Table& table) {
+  const toml::Value* value = table.get("engine");
+  if (value == nullptr) return;
+  Command& engine = config_.deployment.engine;
+  if (value->type == toml::Type::array) {
+    table.command("engine", engine);
+  } else if (std::string name; table.string("engine", name)) {
+    engine = {name};
+  }
+  if (engine.empty()) return;
+  if (engine.front().empty())
+    table.wrong("engine", "an empty name was found, \"podman\", \"docker\" or the path of one is needed");
+  else if (std::any_of(engine.begin(), engine.end(), [](const std::string& word) { return word.find_first_of("\t\n") != std::string::npos; }))
+    table.wrong("engine", "a word with a tab or line break is not accepted");
+  else if (engine.front().find('/') != std::string::npos)
+    engine.front() = (config_.directory / engine.front()).lexically_normal().string();
 }
 
 void Reader::read_nodes() {
@@ -302,13 +351,15 @@ void Reader::read_node(toml::Table& table) {
 
   const bool has_command = table.has("command");
   const bool has_attach = table.has("attach");
+  const bool has_image = table.has("image");
   read_command(table, "command", Where::node, node.command);
   read_attach(table, node);
-  if (has_command && has_attach)
-    table.wrong("attach", "'command' and 'attach' were both found, exactly one is needed");
-  else if (!has_command && !has_attach)
+  read_container(table, node);
+  if ((has_command || has_image) && has_attach)
+    table.wrong("attach", fmt::format("'{}' and 'attach' were both found, exactly one is needed", has_command ? "command" : "image"));
+  else if (!has_command && !has_attach && !has_image)
     problems_.add_missing(table.place(), "node: 'command' is missing",
-                          "a node has a command, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
+                          "a node has a command, an image, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
                           "a system started by setup");
 
   if (table.string("ip", node.ip) && !parse_address(node.ip))
@@ -322,17 +373,14 @@ void Reader::read_node(toml::Table& table) {
     restart->finish();
     node.restart = policy;
   }
-  if (table.string("user", node.user)) {
-    const bool shape = node.user.size() <= 32 && (is_alpha(node.user[0]) || node.user[0] == '_') &&
-                       std::all_of(node.user.begin(), node.user.end(), [](char c) {
-                         return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
-                       });
-    if (!shape) table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
-  }
+  read_user(table, node);
   if (has_attach)
     for (const std::string_view key : {"env", "restart", "user", "record"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
+  if (has_image)
+    for (const std::string_view key : {"binary", "sources", "functions"})
+      if (table.has(key)) table.wrong(key, fmt::format("'{}' is not known of nodes with an 'image'", key));
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
@@ -342,6 +390,43 @@ void Reader::read_node(toml::Table& table) {
   table.finish();
   places_.push_back({table.place("name"), table.place("ip")});
   config_.nodes.push_back(std::move(node));
+}
+
+void Reader::read_user(toml::Table& table, Node& node) {
+  if (!table.string("user", node.user)) return;
+  const auto letters = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; });
+  };
+  if (node.container) {
+    const std::size_t colon = node.user.find(':');
+    const std::string_view user = std::string_view(node.user).substr(0, colon);
+    const std::string_view group = colon == std::string::npos ? std::string_view("x") : std::string_view(node.user).substr(colon + 1);
+    if (user.empty() || group.empty() || !letters(user) || !letters(group))
+      table.wrong("user", fmt::format("{} is not a user of a container such as \"redis\", \"999\" or \"999:999\"", toml::quoted(node.user)));
+  } else if (node.user.size() > 32 || !(is_alpha(node.user[0]) || node.user[0] == '_') || !letters(node.user)) {
+    table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
+  }
+}
+
+void Reader::read_container(toml::Table& table, Node& node) {
+  Container container;
+  if (table.string("image", container.image))
+    if (container.image.starts_with('-') || container.image.find_first_of(" \t\n") != std::string::npos)
+      table.wrong("image", fmt::format("{} is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"", toml::quoted(container.image)));
+  if (table.strings("volumes", container.volumes)) {
+    const toml::Value& list = *table.get("volumes");
+    for (std::size_t i = 0; i < container.volumes.size(); ++i) {
+      const std::string path = fmt::format("{}[{}]", table.path("volumes"), i);
+      if (!check_placeholders(container.volumes[i], list.items[i].place, path, Where::node)) continue;
+      if (auto problem = resolve_volume(container.volumes[i], config_.directory))
+        problems_.add(list.items[i].place, fmt::format("{}: {} {}", path, toml::quoted(container.volumes[i]), *problem),
+                      "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\"");
+    }
+  }
+  if (table.has("image"))
+    node.container = std::move(container);
+  else if (table.has("volumes"))
+    table.wrong("volumes", "'volumes' belongs to nodes with an 'image'");
 }
 
 void Reader::read_env(toml::Table& table, Node& node) {
@@ -437,7 +522,7 @@ void Reader::read_binaries(toml::Table& table, Node& node) {
   const toml::Value* value = table.get("binary");
   std::vector<std::string> names;
   if (value == nullptr) {
-    if (!node.command.empty()) names.push_back(node.command.front());
+    if (!node.command.empty() && !node.container) names.push_back(node.command.front());
   } else if (value->type == toml::Type::array) {
     table.strings("binary", names);
   } else {

@@ -43,20 +43,27 @@ struct Attach {
   bool exec = false;           // its processes come in through `rose exec`: syscalls can be watched and changed
 };
 
+// A node that runs in a container, which rose has an engine make.
+struct Container {
+  std::string image;
+  std::vector<std::string> volumes;    // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a named volume of the run
+};
+
 struct Node {
   std::string name;
   std::string ip;              // netns: assigned from the subnet when absent in the file; host: as given or ""
-  Command command;             // empty when attach is set
+  Command command;             // empty when attach is set; of a container: "" when it is the image's own
   std::map<std::string, std::string> env;
   std::optional<Ready> ready;
   std::optional<Restart> restart;
-  std::string user;            // "": as rose
+  std::string user;            // "": as rose; of a container as its engine takes it ("redis", "999:999"), "": the image's
   std::vector<std::string> binaries;   // resolved against the file; default command[0]
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
   bool record = false;                 // its program is linked with librose-rr, and records itself
   std::optional<Attach> attach;
+  std::optional<Container> container;
   int line = 0;                // where [[node]] stands, for later messages
 };
 
@@ -65,6 +72,7 @@ struct Deployment {
   std::string subnet = "10.77.0.0/24";
   std::optional<Command> setup;
   std::optional<Command> teardown;
+  Command engine;  // of containers: its command's first words; empty: podman or docker, whichever works
 };
 
 struct Workload {

@@ -1,5 +1,5 @@
-// Deployment's implementation, which three files share: deployment.cc makes, starts and ends it, monitor.cc follows its processes on
-// a thread of its own, node_control.cc acts on single nodes.
+// Deployment's implementation, which four files share: deployment.cc makes, starts and ends it, monitor.cc follows its processes on
+// a thread of its own, node_control.cc acts on single nodes, container_nodes.cc has the engine make containers.
 #pragma once
 
 #include <sys/epoll.h>
@@ -13,6 +13,7 @@
 
 #include "base/cancel.h"
 #include "deploy/command.h"
+#include "deploy/container_launch.h"
 #include "deploy/control.h"
 #include "deploy/deployment.h"
 #include "deploy/environment.h"
@@ -25,13 +26,25 @@
 namespace rose::deploy {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
+inline constexpr const char* kEnterFolders = ".rose-enter";    // in the run's folder: one a container
 constexpr std::int64_t kKillTimeout = 10 * kSecond;  // from SIGKILL to the end
+
+// Of a node in a container.
+struct ContainerState {
+  ContainerSpec spec;
+  std::vector<std::string> argv;       // image's entry point and command, or the configuration's
+  int stop_signal = 0;
+  std::vector<std::filesystem::path> folders;  // of the run's that are mounted: they become its user's
+  bool made = false;
+};
 
 struct NodeState {
   const config::Node* config = nullptr;
   std::optional<Credentials> user;
   LaunchSpec spec;  // all but file and notified_syscalls, which are looked up late
   Fd events;        // its cgroup.events; the monitor's
+  std::unique_ptr<ContainerState> container;  // null: it runs on this machine as it is
+  EngineChild engine;  // beside its container; the monitor's
 
   // One `rose node` request at a time.
   std::mutex operation;
@@ -39,6 +52,9 @@ struct NodeState {
   // Guarded by the deployment's mutex.
   pid_t pid = 0;                   // 0: down
   Fd pidfd;                        // invalid for an instant while it starts
+  bool ending = false;             // a container whose main process has ended, and how is not known yet
+  pid_t ended_pid = 0;             // that process
+  std::int64_t engine_due_ns = 0;  // when the engine should have told; 0: it is not asked
   bool adopted = false;            // main process is not rose's child (a daemon's, an attached one): no exit status
   int starts = 0;
   int restarts = 0;                // by the restart policy
@@ -102,13 +118,19 @@ class Cluster final : public Deployment {
 
  private:
   // Which descriptor an epoll event is about.
-  enum Source : std::uint64_t { kWake, kPidfd, kEvents };
+  enum Source : std::uint64_t { kWake, kPidfd, kEvents, kEngine };
   static std::uint64_t tag(Source source, std::size_t node) { return (std::uint64_t{source} << 32) | node; }
 
   Result<void> make_folders();
   Result<std::filesystem::path> volume_folder(std::size_t node, const std::filesystem::path& inside);
   Result<void> make_nodes();
   Result<void> check_commands();
+  Result<void> make_containers();
+  Result<void> make_container(std::size_t node);
+  Result<void> place_folders(std::size_t node);
+  void remove_containers();
+  [[nodiscard]] bool has_containers() const;
+  ContainerStart container_start(std::size_t node) const;
   Variables command_variables(const NodeInfo* node) const;
   Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
                                                    const CommandLimits& limits, const NodeInfo* node,
@@ -133,9 +155,12 @@ class Cluster final : public Deployment {
   int next_timeout_ms() const;
   void run_timers();
   Result<void> launch(std::size_t node);
+  template <typename Held>
+  Result<void> let_run(std::size_t node, Result<Held> prepared);
   Result<void> attach(std::size_t node);
   Result<void> check_apart(std::size_t node, const std::filesystem::path& folder) const;
   void main_ended(std::size_t node);
+  void engine_ended(std::size_t node, bool late);
   void cgroup_changed(std::size_t node);
   bool adopt_leader(std::size_t node);
   void finish_end(std::size_t node, EndInfo end);
@@ -155,6 +180,7 @@ class Cluster final : public Deployment {
   std::string status(std::size_t node) const;
   bool wait_down(std::size_t node, std::int64_t timeout_ns);
   void terminate(std::size_t node) const;
+  [[nodiscard]] bool heeds_its_end(std::size_t node) const;
   void end_nodes();
   void resume_attached();
 
@@ -171,6 +197,8 @@ class Cluster final : public Deployment {
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::filesystem::path> volumes_;  // outer ones first
   std::vector<std::unique_ptr<Disk>> disks_;    // on some of them
+  std::optional<Engine> engine_;                // of containers
+  std::vector<std::string> run_volumes_;        // of the engine's, the run's own
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;

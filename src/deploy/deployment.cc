@@ -101,7 +101,7 @@ Result<void> Cluster::make_folders() {
     if (netns && node.ip.empty())
       return fail(ErrorKind::input, fmt::format("node {} has no address", node.name),
                   fmt::format("give it an ip in {}", config_.deployment.subnet));
-    if (node.command.empty() && !node.attach)
+    if (node.command.empty() && !node.attach && !node.container)
       return fail(ErrorKind::input, fmt::format("node {} has neither command nor attach", node.name));
     if (node.attach && node.ready && node.ready->log)
       return fail(ErrorKind::input, fmt::format("node {}: ready.log needs a node that rose starts", node.name),
@@ -118,7 +118,7 @@ Result<void> Cluster::make_folders() {
     }
     auto state = std::make_unique<NodeState>();
     state->config = &node;
-    if (!node.user.empty()) {
+    if (!node.user.empty() && !node.container) {
       auto user = find_user(node.user);
       if (!user) return Unexpected(std::move(user).error().in("node " + node.name));
       state->user = std::move(*user);
@@ -154,7 +154,7 @@ Result<void> Cluster::make_nodes() {
     LaunchSpec& spec = state.spec;
     spec.what = "node " + info.name;
     spec.argv = expand(state.config->command, facts_, infos_, &info);
-    spec.env = inherited();
+    if (!state.config->container) spec.env = inherited();  // a container has its image's
     add_rose_variables(spec.env, facts_, infos_, &info);
     // Each life of the process has a recording of its own.
     if (state.config->record) spec.env["ROSE_RR"] = fmt::format("record:{}/{}", info.dir.string(), kRecordingName);
@@ -176,7 +176,7 @@ Result<void> Cluster::make_nodes() {
 Result<void> Cluster::check_commands() {
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
-    if (state.config->attach) continue;
+    if (state.config->attach || state.config->container) continue;
     ROSE_TRY(state.spec.file, find_program(state.spec.argv.front(), config_.directory, state.spec.env, state.spec.what));
     // Programs look for themselves by argv[0], and the node's folder is not where the path starts.
     if (state.spec.argv.front().find('/') != std::string::npos) state.spec.argv.front() = state.spec.file;
@@ -314,6 +314,7 @@ Result<void> Cluster::start() {
     ROSE_CHECK(run_setup());
     ROSE_CHECK(check_commands());
   }
+  ROSE_CHECK(make_containers());
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     ROSE_CHECK(cancel::check());
@@ -460,7 +461,9 @@ void Cluster::end_nodes() {
       tell_planned(i, true);
     }
   });
-  for (const std::size_t i : own) terminate(i);
+  for (const std::size_t i : own)
+    if (heeds_its_end(i)) terminate(i);
+    else if (auto killed = cgroup::kill(infos_[i].cgroup); !killed) log::warning(killed.error().message);
   const std::int64_t until = monotonic_ns() + (cancel::requested() ? kCancelledGrace : kStopGrace);
   for (const std::size_t i : own)
     (void)cgroup::wait_empty(infos_[i].cgroup, std::max<std::int64_t>(until - monotonic_ns(), 0));
@@ -473,8 +476,8 @@ void Cluster::end_nodes() {
   {
     // Until the monitor has seen and told all ends.
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(5), [&] {
-      return std::all_of(own.begin(), own.end(), [&](std::size_t i) { return states_[i]->pid == 0; });
+    changed_.wait_for(lock, std::chrono::seconds(has_containers() ? 15 : 5), [&] {
+      return std::all_of(own.begin(), own.end(), [&](std::size_t i) { return states_[i]->pid == 0 && !states_[i]->ending; });
     });
   }
   on_monitor([&] {
@@ -501,6 +504,7 @@ void Cluster::stop() {
     monitor_.join();
   }
   if (started_) run_teardown();
+  remove_containers();
   if (!cgroup_.empty())
     if (auto destroyed = cgroup::destroy(cgroup_); !destroyed) log::warning(destroyed.error().message);
   for (const auto& state : states_) state->events.reset();

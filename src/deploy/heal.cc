@@ -12,10 +12,12 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/cgroup.h"
 #include "deploy/control.h"
 #include "deploy/deployment.h"
 #include "deploy/descriptors.h"
+#include "deploy/engine.h"
 #include "deploy/identity.h"
 #include "deploy/loopback.h"
 #include "deploy/network.h"
@@ -29,6 +31,8 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::size_t kMostStrangers = 3;
+constexpr std::int64_t kEngineRemoval = 60 * kSecond;
+constexpr std::int64_t kEngineSettles = 5 * kSecond;
 
 // Names that look like rose's. Whose they are, only a lock file tells.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
@@ -93,6 +97,7 @@ class Healer {
       // A line that names another folder is not one that rose wrote.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
+    for (const std::string& line : dead.all("engine")) engine(undo_words(line, dead.id), dead.id);
     if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
       healed.undone.push_back(fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
     for (const std::string& folder : dead.all("controller")) {
@@ -136,6 +141,13 @@ class Healer {
       return;
     }
     const std::size_t count = cgroup::processes(folder).size();
+    // Containers first: the engine's processes beside them write down how they ended, and take away what they mounted.
+    if (const std::filesystem::path engine = folder / kEngineCgroup; cgroup::populated(engine)) {
+      std::error_code error;
+      for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+        if (entry.is_directory(error) && entry.path() != engine) (void)cgroup::kill(entry.path());
+      (void)cgroup::wait_empty(engine, kEngineSettles);
+    }
     if (auto destroyed = cgroup::destroy(folder); !destroyed)
       healed.failed.push_back(destroyed.error().message);
     else
@@ -150,6 +162,23 @@ class Healer {
       healed.failed.push_back(removed.error().message);
     else
       healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
+  }
+
+  // What it had an engine make. Its processes have been ended.
+  void engine(const std::vector<std::string>& words, const std::string& id) {
+    if (words.empty()) return;
+    std::string name = id;
+    for (const std::string& word : words)
+      if (word.starts_with(id + "-")) name = word;
+    const bool volume = std::find(words.begin(), words.end(), "volume") != words.end();
+    const std::string what = fmt::format("{} {}", volume ? "volume" : "container", name);
+    auto removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
+    // One whose end nobody wrote down is known to have ended only then.
+    if (!removed) removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
+    if (!removed)
+      healed.failed.push_back(removed.error().message);
+    else if (removed->find(name) != std::string::npos || removed->find_first_not_of(" \n") != std::string::npos)
+      healed.undone.push_back(fmt::format("{}: removed", what));
   }
 
   void volume(const std::filesystem::path& folder, const std::string& id) {

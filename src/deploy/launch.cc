@@ -182,6 +182,20 @@ Fd raise(Fd fd) {
 
 constexpr const char* kLogHint = "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
 
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+bool ended(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+}  // namespace
+
 // The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe, which would
 // hold rose up, or a link to a file that is not the user's.
 Result<Fd> open_log(const std::string& path, const Credentials* user) {
@@ -204,20 +218,6 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
   ::fcntl(fd.get(), F_SETFL, O_APPEND);  // what the node writes there need not know of our caution
   return raise(std::move(fd));
 }
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
-bool ended(int pidfd) {
-  pollfd p{pidfd, POLLIN, 0};
-  return ::poll(&p, 1, 0) > 0;
-}
-
-}  // namespace
 
 Result<Credentials> find_user(const std::string& name) {
   std::vector<char> buffer(16384);

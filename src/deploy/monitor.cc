@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -23,6 +24,7 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
+constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has said so
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
 
 std::string describe(const EndInfo& end) {
@@ -74,14 +76,20 @@ int Cluster::next_timeout_ms() const {
   std::lock_guard lock(mutex_);
   std::int64_t next = -1;
   for (const auto& state : states_)
-    for (const std::int64_t at : {state->restart_at_ns, state->attach_at_ns})
+    for (const std::int64_t at : {stopping_ ? 0 : state->restart_at_ns, stopping_ ? 0 : state->attach_at_ns, state->engine_due_ns})
       if (at != 0 && (next < 0 || at < next)) next = at;
-  if (next < 0 || stopping_) return -1;
+  if (next < 0) return -1;
   // Rounded up: woken early it would only spin.
   return static_cast<int>(std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
 }
 
 void Cluster::run_timers() {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    std::unique_lock lock(mutex_);
+    const std::int64_t due = states_[i]->engine_due_ns;
+    lock.unlock();
+    if (due != 0 && monotonic_ns() >= due) engine_ended(i, true);
+  }
   if (stopping_) return;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     NodeState& state = *states_[i];
@@ -132,6 +140,8 @@ void Cluster::monitor() {
         [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &value, sizeof value);
       } else if (source == kPidfd) {
         main_ended(node);
+      } else if (source == kEngine) {
+        engine_ended(node, false);
       } else {
         cgroup_changed(node);
       }
@@ -179,9 +189,24 @@ Result<void> Cluster::launch(std::size_t node) {
   }
   state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
   state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;
-  auto prepared = Launch::prepare(state.spec);
+  if (state.container) return let_run(node, ContainerLaunch::prepare(container_start(node)));
+  return let_run(node, Launch::prepare(state.spec));
+}
+
+// `prepared`: Launch or ContainerLaunch, whose process is held.
+template <typename Held>
+Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
+  NodeState& state = *states_[node];
+  const NodeInfo& info = infos_[node];
+  const auto failed = [&](Error error) -> Result<void> {
+    std::lock_guard lock(mutex_);
+    state.failure = error;
+    changed_.notify_all();
+    return Unexpected(std::move(error));
+  };
   if (!prepared) return failed(std::move(prepared).error());
   const pid_t pid = prepared->pid();
+  if constexpr (std::is_same_v<Held, ContainerLaunch>) state.engine = prepared->take_engine();
   {
     std::lock_guard lock(mutex_);
     state.pid = pid;
@@ -196,6 +221,7 @@ Result<void> Cluster::launch(std::size_t node) {
   auto running = prepared->release();
   if (!running) {
     Error error = std::move(running).error();
+    if constexpr (std::is_same_v<Held, ContainerLaunch>) state.engine.kill();
     finish_end(node, {pid, false, 127, false});
     {
       std::lock_guard lock(mutex_);
@@ -282,7 +308,7 @@ void Cluster::main_ended(std::size_t node) {
     std::lock_guard lock(mutex_);
     if (!state.pidfd) return;  // an event that was already on its way
     end.pid = state.pid;
-    child = !state.adopted;
+    child = !state.adopted && !state.container;
     if (child) {
       siginfo_t info{};
       if (::waitid(P_PIDFD, static_cast<id_t>(state.pidfd.get()), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
@@ -294,10 +320,44 @@ void Cluster::main_ended(std::size_t node) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, state.pidfd.get(), nullptr);
     state.pidfd.reset();
     state.pid = 0;
+    if (state.container) {
+      // It is the engine's child; how it ended the engine tells in a moment.
+      ::unlink(infos_[node].pid_file.c_str());
+      state.ending = true;
+      state.ended_pid = end.pid;
+      state.engine_due_ns = monotonic_ns() + kEngineTells;
+      watch(kEngine, node, state.engine.fd(), EPOLLIN);
+      return;
+    }
     orderly = !end.signalled && end.code == 0 && !state.planned && !stopping_;
   }
   // A main process that leaves others behind in good order was only the door of a daemon.
   if (orderly && adopt_leader(node)) return;
+  finish_end(node, end);
+}
+
+void Cluster::engine_ended(std::size_t node, bool late) {
+  NodeState& state = *states_[node];
+  {
+    std::lock_guard lock(mutex_);
+    if (!state.ending || state.engine_due_ns == 0) return;
+  }
+  const int fd = state.engine.fd();
+  int status = state.engine.reap();  // closes its descriptor, which leaves the epoll with it
+  if (status < 0 && !late) return;
+  if (status < 0) {
+    log::warning("node {}: its engine does not say how it ended; taken for killed", infos_[node].name);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    state.engine.kill();
+    status = 128 + SIGKILL;
+  }
+  // What was left in the container's namespaces died with its first process.
+  EndInfo end{0, status > 128 && status <= 128 + 64, status > 128 && status <= 128 + 64 ? status - 128 : status, false};
+  {
+    std::lock_guard lock(mutex_);
+    end.pid = state.ended_pid;
+    state.engine_due_ns = 0;
+  }
   finish_end(node, end);
 }
 
@@ -338,6 +398,7 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
     std::lock_guard lock(mutex_);
     end.planned = state.planned || stopping_;
     state.pid = 0;
+    state.ending = false;
     state.end_note = describe(end);
     const auto& policy = state.config->restart;
     if (!end.planned && policy && state.restarts < policy->max) state.restart_at_ns = monotonic_ns() + policy->delay_ns;

@@ -126,13 +126,33 @@ bool Cluster::wait_down(std::size_t node, std::int64_t timeout_ns) {
   const std::int64_t until = monotonic_ns() + timeout_ns;
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (states_[node]->pid == 0 && !cgroup::populated(infos_[node].cgroup)) return true;
+    if (states_[node]->pid == 0 && !states_[node]->ending && !cgroup::populated(infos_[node].cgroup)) return true;
     if (monotonic_ns() >= until || stopping_) return false;
     changed_.wait_for(lock, std::chrono::milliseconds(10));
   }
 }
 
+// The first process of a container ignores a signal that it has no handler for: no use to wait then.
+bool Cluster::heeds_its_end(std::size_t node) const {
+  std::unique_lock lock(mutex_);
+  const NodeState& state = *states_[node];
+  if (!state.container || state.pid == 0) return true;
+  const pid_t pid = state.pid;
+  const int signal = state.container->stop_signal;
+  lock.unlock();
+  return kernel::heeds(pid, signal);
+}
+
 void Cluster::terminate(std::size_t node) const {
+  if (const auto& container = states_[node]->container) {
+    // As engines do: it passes it on as it sees fit.
+    std::lock_guard lock(mutex_);
+    const NodeState& state = *states_[node];
+    if (!state.pidfd) return;
+    (void)kernel::pidfd_signal(state.pidfd.get(), container->stop_signal);
+    (void)kernel::pidfd_signal(state.pidfd.get(), SIGCONT);  // a stopped one acts on it only once it runs again
+    return;
+  }
   cgroup::signal(infos_[node].cgroup, SIGTERM);
   // A stopped process acts on SIGTERM only once it runs again.
   cgroup::signal(infos_[node].cgroup, SIGCONT);
@@ -153,10 +173,11 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
     if (number == SIGKILL)
       sent = cgroup::kill(infos_[node].cgroup);
     else
-      terminate(node);
+      terminate(node);  // no matter when it heeds no signal: it is killed below
   });
   ROSE_CHECK(sent);
-  if (wait_down(node, number == SIGKILL ? kKillTimeout : kPlannedStopGrace)) return {};
+  if (number == SIGKILL || heeds_its_end(node))
+    if (wait_down(node, number == SIGKILL ? kKillTimeout : kPlannedStopGrace)) return {};
   if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
   ROSE_CHECK(cgroup::kill(infos_[node].cgroup));
   if (wait_down(node, kKillTimeout)) return {};
@@ -169,7 +190,7 @@ Result<void> Cluster::start_node(std::size_t node) {
   on_monitor([&] {
     {
       std::lock_guard lock(mutex_);
-      if (state.pid != 0) return;  // the restart policy was faster
+      if (state.pid != 0 || state.ending) return;  // the restart policy was faster
     }
     launched = launch(node);
     bool tell = false;
@@ -216,7 +237,7 @@ Result<std::string> Cluster::request(const std::string& action, const std::strin
                 "use what its setup command used");
   std::lock_guard operation(state.operation);
   if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
-  if (state.spec.file.empty())
+  if (state.container ? !state.container->made : state.spec.file.empty())
     return fail(ErrorKind::inconclusive, fmt::format("node {} has not been started yet", name),
                 "nodes start after the setup command");
   if (action != "start") ROSE_CHECK(stop_node(node, action == "kill" ? SIGKILL : SIGTERM));

@@ -44,6 +44,9 @@ Result<void> check_power(const schedule::Schedule& schedule, const Fault& fault,
   if (node.attach)
     return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
                 "start it with `command`, or leave `lose` out");
+  if (!node.image.empty())
+    return fail(ErrorKind::environment, fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
+                "start it with `command` alone, or leave `lose` out");
   for (const Fault& other : schedule.faults) {
     if (&other == &fault || !may_meet(fault, other) || !overlap(fault.resource.folder, other.resource.folder)) continue;
     const bool full = other.kind == FaultKind::disk_full;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -60,6 +61,23 @@ std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots) {
       if (seen.insert(it->second).second) found.push_back(it->second);
   }
   return found;
+}
+
+bool heeds(pid_t pid, int signal) {
+  if (signal == SIGKILL || signal == SIGSTOP) return true;
+  const auto status = read_file(fmt::format("/proc/{}/status", pid), kMostStatBytes);
+  if (!status) return true;
+  bool first = false;
+  std::uint64_t caught = 0;
+  for (const std::string& line : split(*status, '\n')) {
+    // Its numbers in all namespaces, the innermost last.
+    if (line.starts_with("NSpid:")) {
+      const std::vector<std::string> numbers = split(line, '\t');
+      first = numbers.size() > 2 && numbers.back() == "1";
+    }
+    if (line.starts_with("SigCgt:")) caught = std::strtoull(line.c_str() + 7, nullptr, 16);
+  }
+  return !first || (caught >> (signal - 1) & 1) != 0;
 }
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }

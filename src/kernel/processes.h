@@ -24,6 +24,9 @@ struct ProcessStat {
 // `roots` and all that descend from them, alive now; parents first, nobody twice.
 [[nodiscard]] std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots);
 
+// False for the first process of a PID namespace that has no handler for the signal: the kernel drops it then (all but SIGKILL and SIGSTOP).
+[[nodiscard]] bool heeds(pid_t pid, int signal);
+
 // Invalid, with errno, when there is no such process.
 [[nodiscard]] Fd open_pidfd(pid_t pid);
 // False, with errno: it has ended, or may not be signalled.

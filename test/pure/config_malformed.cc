@@ -144,7 +144,7 @@ network = true
 netwrk = "host"
 )",
      "5:1: deployment: unknown key 'netwrk'",
-     "did you mean 'network'? accepted here: network, subnet, setup, teardown"},
+     "did you mean 'network'? accepted here: network, subnet, engine, setup, teardown"},
     {kNode + R"([deployment]
 subnet = "10.77.0"
 )",
@@ -220,7 +220,7 @@ nam = "n1"
 command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
-     "did you mean 'name'? accepted here: name, command, attach, ip, env, ready, restart, user, "
+     "did you mean 'name'? accepted here: name, command, attach, image, volumes, ip, env, ready, restart, user, "
      "binary, sources, functions, logs, record"},
     {R"([[node]]
 name = "../etc"
@@ -269,7 +269,7 @@ command = ["x"]
 name = "n1"
 )",
      "1:1: node: 'command' is missing",
-     "a node has a command, or attach = { pid_file | container | unit | cgroup = \"...\" } for a "
+     "a node has a command, an image, or attach = { pid_file | container | unit | cgroup = \"...\" } for a "
      "system started by setup"},
     {R"([[node]]
 name = "n1"
@@ -332,6 +332,24 @@ command = ["./kv", "a\u0000b"]
      ""},
     {kNode + "attach = { unit = \"kv\" }\n",
      "4:10: node.attach: 'command' and 'attach' were both found, exactly one is needed",
+     ""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a b\"\n",
+     "3:9: node.image: 'a b' is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"",
+     ""},
+    {kNode + "volumes = [\"/a:/b\"]\n",
+     "4:11: node.volumes: 'volumes' belongs to nodes with an 'image'",
+     ""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"/a\"]\n",
+     "4:12: node.volumes[0]: '/a' is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed",
+     "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"${dir}/../x:/data\"]\n",
+     "4:12: node.volumes[0]: '${dir}/../x:/data' leads out of the folder that it begins with",
+     "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"/x:/data:shared\"]\n",
+     "4:12: node.volumes[0]: '/x:/data:shared' has the option 'shared', accepted are ro, rw, z, Z and nocopy",
+     "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\nattach = { unit = \"kv\" }\n",
+     "4:10: node.attach: 'image' and 'attach' were both found, exactly one is needed",
      ""},
     {R"([[node]]
 name = "n1"
@@ -488,7 +506,7 @@ command = ["./kv"]
      ""},
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
-     "did you mean 'functions'? accepted here: name, command, attach, ip, env, ready, restart, "
+     "did you mean 'functions'? accepted here: name, command, attach, image, volumes, ip, env, ready, restart, "
      "user, binary, sources, functions, logs, record"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",

@@ -57,7 +57,7 @@ TEST_CASE("the reference file says everything") {
   CHECK(config.name == "kv-lost-write");
   CHECK(config.deployment.setup == config::Command{"./setup.sh"});
   CHECK(config.deployment.teardown == config::Command{"./teardown.sh"});
-  CHECK(config.node_names() == std::vector<std::string>{"n1", "n2", "n3", "db"});
+  CHECK(config.node_names() == std::vector<std::string>{"n1", "n2", "n3", "cache", "db"});
   const config::Node& n1 = *config.find("n1");
   CHECK(n1.command == config::Command{"./kv", "--id", "1", "--data", "${dir}"});
   CHECK(n1.env == std::map<std::string, std::string>{{"KV_PEERS", "${ips}"}, {"KV_LOG", "${dir}/kv.log"}});
@@ -223,4 +223,18 @@ TEST_CASE("a program named without a slash is looked into where PATH has it") {
   const config::Config config = parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
   CHECK(config.nodes[0].binaries == std::vector<std::string>{"/bin/sh"});
   CHECK(parse(kNode + "binary = \"no-such-program\"\n").nodes[0].binaries == std::vector<std::string>{"no-such-program"});
+}
+
+TEST_CASE("a node with an image is a container, its command being optional") {
+  const config::Config config = parse(
+      "[deployment]\nengine = [\"./podman\", \"--root=/x\"]\n[[node]]\nname = \"n1\"\nimage = \"localhost/kv:1\"\nuser = \"999:999\"\n"
+      "volumes = [\"${dir}/data:/data\", \"./kv.conf:/etc/kv.conf:ro\", \"cache:/var/cache\"]\n");
+  CHECK(config.deployment.engine == config::Command{"/srv/kv/podman", "--root=/x"});
+  const config::Node& node = config.nodes[0];
+  REQUIRE(node.container.has_value());
+  CHECK(node.container->image == "localhost/kv:1");
+  CHECK(node.command.empty());
+  CHECK(node.user == "999:999");
+  CHECK(node.ip == "10.77.0.1");
+  CHECK(node.container->volumes == std::vector<std::string>{"${dir}/data:/data", "/srv/kv/kv.conf:/etc/kv.conf:ro", "cache:/var/cache"});
 }

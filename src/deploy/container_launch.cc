@@ -1,0 +1,272 @@
+#include "deploy/container_launch.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/unix_socket.h"
+#include "base/units.h"
+#include "deploy/cgroup.h"
+#include "deploy/enter/enter.h"
+#include "deploy/enter_file.h"
+#include "deploy/environment.h"
+#include "deploy/launch.h"
+#include "deploy/processes.h"
+#include "deploy/ready.h"
+#include "kernel/cgroup2.h"
+#include "kernel/processes.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kContainerStart = 120 * kSecond;
+constexpr std::int64_t kEnterNap = 1'000'000;
+
+bool over(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+std::uint32_t load(const std::uint32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
+int load(const std::int32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
+
+// One message with the page's size and three descriptors.
+bool send_descriptors(int socket, std::uint32_t size, const int (&fds)[ROSE_ENTER_DESCRIPTORS]) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
+  iovec piece{&size, sizeof size};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fds);
+  std::memcpy(CMSG_DATA(header), fds, sizeof fds);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof size);
+}
+
+}  // namespace
+
+EngineChild& EngineChild::operator=(EngineChild&& other) noexcept {
+  if (this == &other) return *this;
+  kill();
+  pidfd_ = std::move(other.pidfd_);
+  return *this;
+}
+
+int EngineChild::reap() {
+  if (!pidfd_) return -1;
+  siginfo_t info{};
+  if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return -1;
+  pidfd_.reset();
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+void EngineChild::kill() {
+  if (!pidfd_) return;
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+  pidfd_.reset();
+}
+
+Result<void> place_entry(const std::filesystem::path& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0 || ::chmod(folder.c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+  return write_file(folder / ROSE_ENTER_PROGRAM, enter_program(), 0755);
+}
+
+Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
+  ContainerLaunch launch;
+  launch.what_ = start.what;
+  const std::filesystem::path path = start.enter / ROSE_ENTER_SOCKET;
+  ROSE_TRY(const UnixAddress address, unix_address(path));
+  ::unlink(path.c_str());
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // Whatever user the image has; the folder that leads here is closed to everybody else.
+  if (!socket || ::bind(socket.get(), address.get(), UnixAddress::size()) != 0 || ::chmod(path.c_str(), 0666) != 0 || ::listen(socket.get(), 1) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot listen at {}", start.what, path.string()), errno);
+
+  LaunchSpec engine;
+  engine.what = "engine of " + start.what;
+  engine.file = start.engine.front();
+  engine.argv = start.engine;
+  engine.env = inherited();
+  engine.directory = "/";
+  engine.stdout_log = engine.stderr_log = start.engine_log;
+  engine.cgroup = start.engine_cgroup.string();
+  {
+    ROSE_TRY(Launch running, Launch::prepare(engine));
+    ROSE_TRY(Fd pidfd, running.release());
+    launch.engine_ = EngineChild(std::move(pidfd));
+  }
+  Result<void> met = launch.meet(start, socket);
+  // Nobody else comes in by it: what runs in the container sees it too.
+  socket.reset();
+  ::unlink(path.c_str());
+  if (!met) return Unexpected(std::move(met).error());
+  return launch;
+}
+
+Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket) {
+  const std::int64_t until = monotonic_ns() + kContainerStart;
+  for (;;) {
+    visitor_ = Fd(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (visitor_) break;
+    if (const int status = engine_.reap(); status >= 0)
+      return fail(ErrorKind::inconclusive, fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),
+                  fmt::format("it said: {}", tail(start.engine_log, 3)));
+    if (monotonic_ns() >= until)
+      return fail(ErrorKind::inconclusive, fmt::format("{}: its container did not start within {}", what_, format_duration(kContainerStart)));
+    ROSE_CHECK(cancel::check());
+    pollfd waits[2] = {{socket.get(), POLLIN, 0}, {engine_.fd(), POLLIN, 0}};
+    (void)::poll(waits, 2, 200);
+  }
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(visitor_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
+    return fail(ErrorKind::inconclusive, fmt::format("{}: who runs in its container cannot be told", what_));
+  pid_ = peer.pid;
+  uid_ = peer.uid;
+  gid_ = peer.gid;
+  pidfd_ = kernel::open_pidfd(pid_);
+  if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_));
+  // Where the engine has put it below the node's folder its own limits are in force; from elsewhere it comes here.
+  if (!is_within(kernel::cgroup_folder_of(pid_), start.cgroup)) ROSE_CHECK(write_control(start.cgroup / "cgroup.procs", std::to_string(pid_)));
+  for (const std::filesystem::path& folder : start.folders)
+    if (::chown(folder.c_str(), uid_, gid_) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()), errno);
+  // What the node opens by name (/dev/stdout) must be its user's.
+  ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
+  ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
+  for (const Fd* fd : {&out, &err})
+    if (::fchown(fd->get(), uid_, gid_) != 0) return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give its log to its user", what_), errno);
+  return hand_over(start, out, err);
+}
+
+Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& out, const Fd& err) {
+  program_ = start.argv.front();
+  std::string block(sizeof(rose_enter_page), '\0');
+  rose_enter_page head{};
+  head.magic = ROSE_ENTER_MAGIC;
+  head.version = ROSE_ENTER_VERSION;
+  head.state = ROSE_ENTER_PREPARING;
+  head.listener = -1;
+  const auto notified = [&start](long number) {
+    return std::find(start.notified_syscalls.begin(), start.notified_syscalls.end(), number) != start.notified_syscalls.end();
+  };
+  head.may_call = !notified(SYS_futex) && !notified(SYS_recvfrom) && start.notified_clocks == ClockCalls::none ? 1 : 0;
+  head.filter_at = static_cast<std::uint32_t>(block.size());
+  if (!start.notified_syscalls.empty() || start.notified_clocks != ClockCalls::none) {
+    const std::vector<sock_filter> program = notify_filter(start.notified_syscalls, start.notified_clocks);
+    head.filter_count = static_cast<std::uint32_t>(program.size());
+    block.append(reinterpret_cast<const char*>(program.data()), program.size() * sizeof(sock_filter));
+  }
+  head.argv_at = static_cast<std::uint32_t>(block.size());
+  head.argc = static_cast<std::uint32_t>(start.argv.size());
+  for (const std::string& word : start.argv) block.append(word.c_str(), word.size() + 1);
+  head.env_at = static_cast<std::uint32_t>(block.size());
+  head.envc = static_cast<std::uint32_t>(start.env.size());
+  for (const auto& [name, value] : start.env) {
+    const std::string variable = fmt::format("{}={}", name, value);
+    block.append(variable.c_str(), variable.size() + 1);
+  }
+  std::memcpy(block.data(), &head, sizeof head);
+
+  const Fd memory(::memfd_create("rose-enter", MFD_CLOEXEC));
+  if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(block.size())) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot make shared memory", what_), errno);
+  void* mapped = ::mmap(nullptr, block.size(), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (mapped == MAP_FAILED) return fail_errno(ErrorKind::environment, fmt::format("{}: cannot map memory", what_), errno);
+  std::memcpy(mapped, block.data(), block.size());
+  page_ = static_cast<rose_enter_page*>(mapped);
+  page_size_ = block.size();
+  if (!send_descriptors(visitor_.get(), static_cast<std::uint32_t>(block.size()), {memory.get(), out.get(), err.get()}))
+    return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_), errno);
+
+  // A frozen one is waited for until somebody thaws or kills it.
+  while (load(page_->state) == ROSE_ENTER_PREPARING && load(page_->error) == 0 && !over(pidfd_.get())) {
+    const timespec nap{0, kEnterNap};
+    ::syscall(SYS_futex, &page_->state, FUTEX_WAIT, ROSE_ENTER_PREPARING, &nap, nullptr, 0);
+  }
+  ROSE_CHECK(failure());
+  if (const int number = load(page_->listener); number >= 0) {
+    listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
+    // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
+    if (!listener_ && errno != ESRCH && errno != EBADF)
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot take over its seccomp listener", what_), errno);
+  }
+  return {};
+}
+
+Result<void> ContainerLaunch::failure() const {
+  const int err = load(page_->error);
+  if (err == 0) return {};
+  switch (page_->stage) {
+    case ROSE_ENTER_FIND:
+      return fail(ErrorKind::input, fmt::format("{}: the image has no command '{}': {}", what_, program_, std::strerror(err)),
+                  program_.find('/') == std::string::npos ? "without a slash it is looked for in the container's PATH" : "the path is one in the container");
+    case ROSE_ENTER_FILTER:
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot install a seccomp filter in its container", what_), err);
+    case ROSE_ENTER_EXEC:
+      return fail(ErrorKind::input, fmt::format("{}: cannot execute {} in its container: {}", what_, program_, std::strerror(err)),
+                  err == ENOENT ? "the interpreter that its first line names, or its dynamic loader, is not in the image" : "");
+    default:
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot prepare its container", what_), err);
+  }
+}
+
+Result<Fd> ContainerLaunch::release() {
+  __atomic_store_n(&page_->state, ROSE_ENTER_RELEASED, __ATOMIC_RELEASE);
+  ::syscall(SYS_futex, &page_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  // Its end of the socket closes at the execve, or when it ends. Not waited for beyond this, as in Launch::release().
+  pollfd p{visitor_.get(), POLLIN | POLLRDHUP, 0};
+  const std::int64_t until = monotonic_ns() + 10 * kSecond;
+  while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {
+  }
+  ROSE_CHECK(failure());
+  ::munmap(std::exchange(page_, nullptr), page_size_);
+  visitor_.reset();
+  return std::move(pidfd_);
+}
+
+ContainerLaunch::ContainerLaunch(ContainerLaunch&& other) noexcept
+    : what_(std::move(other.what_)),
+      program_(std::move(other.program_)),
+      pid_(std::exchange(other.pid_, 0)),
+      uid_(other.uid_),
+      gid_(other.gid_),
+      pidfd_(std::move(other.pidfd_)),
+      visitor_(std::move(other.visitor_)),
+      listener_(std::move(other.listener_)),
+      engine_(std::move(other.engine_)),
+      page_(std::exchange(other.page_, nullptr)),
+      page_size_(other.page_size_) {}
+
+ContainerLaunch::~ContainerLaunch() {
+  listener_.reset();
+  if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  if (page_ != nullptr) ::munmap(page_, page_size_);
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,90 @@
+// Starting a container that the engine has made: its entry point (deploy/enter) meets rose at a socket, and is held before its execve
+// until the caller has made its arrangements, as Launch holds a process of this machine.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "deploy/clock_calls.h"
+#include "deploy/engine.h"
+
+struct rose_enter_page;
+
+namespace rose::deploy {
+
+// The engine's own command beside a running container, a child of ours: its end tells how the container's main process ended.
+class EngineChild {
+ public:
+  EngineChild() = default;
+  explicit EngineChild(Fd pidfd) : pidfd_(std::move(pidfd)) {}
+  EngineChild(EngineChild&& other) noexcept = default;
+  EngineChild& operator=(EngineChild&& other) noexcept;
+  ~EngineChild() { kill(); }
+  [[nodiscard]] int fd() const { return pidfd_.get(); }  // readable when it has ended; -1: none
+  // Its exit status, 128 + signal where the container was killed; reaps it. -1 when it runs still.
+  int reap();
+  void kill();
+
+ private:
+  Fd pidfd_;
+};
+
+struct ContainerStart {
+  std::string what;                 // for messages: "node n1"
+  std::vector<std::string> engine;  // start_words()
+  std::filesystem::path enter;      // the folder with the entry point; the socket is made in it
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;     // beside the container's own
+  std::string stdout_log, stderr_log;
+  std::string engine_log;           // what the engine says
+  std::filesystem::path cgroup;     // the node's
+  std::filesystem::path engine_cgroup;
+  std::vector<std::filesystem::path> folders;  // are given to the container's user
+  std::vector<int> notified_syscalls;
+  ClockCalls notified_clocks = ClockCalls::none;
+};
+
+// The entry point into a folder that is made.
+[[nodiscard]] Result<void> place_entry(const std::filesystem::path& folder);
+
+class ContainerLaunch {
+ public:
+  // Returns when the entry point waits. It is killed when this is destroyed before release() has said that it runs. Errors are
+  // `input` (the engine refuses, or the command is not in the image), `inconclusive` or `environment`.
+  [[nodiscard]] static Result<ContainerLaunch> prepare(const ContainerStart& start);
+  ContainerLaunch(ContainerLaunch&& other) noexcept;
+  ContainerLaunch& operator=(ContainerLaunch&&) = delete;
+  ~ContainerLaunch();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }  // as this machine counts
+  [[nodiscard]] Fd take_listener() { return std::move(listener_); }
+  [[nodiscard]] EngineChild take_engine() { return std::move(engine_); }
+  // As Launch::release().
+  [[nodiscard]] Result<Fd> release();
+
+ private:
+  ContainerLaunch() = default;
+  Result<void> meet(const ContainerStart& start, const Fd& socket);
+  Result<void> hand_over(const ContainerStart& start, const Fd& out, const Fd& err);
+  Result<void> failure() const;
+  std::string what_;
+  std::string program_;
+  pid_t pid_ = 0;
+  uid_t uid_ = 0;
+  gid_t gid_ = 0;
+  Fd pidfd_;
+  Fd visitor_;
+  Fd listener_;
+  EngineChild engine_;
+  rose_enter_page* page_ = nullptr;
+  std::size_t page_size_ = 0;
+};
+
+}  // namespace rose::deploy

@@ -1,0 +1,191 @@
+// Nodes in containers: what the engine is asked to make of them, and to take away.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "deploy/cgroup.h"
+#include "deploy/cluster.h"
+#include "deploy/processes.h"
+#include "kernel/syscalls.h"
+
+namespace rose::deploy {
+namespace {
+
+constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
+constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
+constexpr std::int64_t kSettleTimeout = 5 * kSecond;  // from the last container's end until the engine's helpers have gone
+
+// What tells of this machine's folders and files means nothing in a container.
+bool means_something_inside(const std::string& variable) {
+  return variable == "ROSE_NODE" || variable == "ROSE_NODES" || variable == "ROSE_IP" || variable == "ROSE_RUN" || variable.starts_with("ROSE_IP_");
+}
+
+bool mentions(const config::Node& node, std::string_view placeholder) {
+  return std::any_of(node.command.begin(), node.command.end(), [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
+         std::any_of(node.env.begin(), node.env.end(), [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
+}
+
+Result<int> stop_signal(const std::string& text) {
+  if (text.empty()) return SIGTERM;
+  const std::string name = text.starts_with("SIG") || (text.front() >= '0' && text.front() <= '9') ? text : "SIG" + text;
+  if (const auto number = kernel::signal_number(name)) return *number;
+  int number = 0;
+  for (const char c : name) number = c >= '0' && c <= '9' && number < 1000 ? number * 10 + (c - '0') : -1000;
+  if (number > 0 && number <= 64) return number;
+  return fail(ErrorKind::input, fmt::format("its stop signal '{}' is unknown", printable(text)));
+}
+
+}  // namespace
+
+bool Cluster::has_containers() const {
+  return std::any_of(config_.nodes.begin(), config_.nodes.end(), [](const config::Node& node) { return node.container.has_value(); });
+}
+
+Result<void> Cluster::make_containers() {
+  if (!has_containers()) return {};
+  ROSE_TRY(engine_, find_engine(config_.deployment.engine));
+  ROSE_CHECK(cgroup::make(cgroup_ / kEngineCgroup));
+  const std::filesystem::path folders = run_dir_ / kEnterFolders;
+  if (::mkdir(folders.c_str(), 0700) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  for (const NodeInfo& info : infos_) {
+    ROSE_CHECK(cancel::check());
+    if (!config_.nodes[info.index].container) continue;
+    if (auto made = make_container(info.index); !made) return Unexpected(std::move(made).error().in("node " + info.name));
+  }
+  return {};
+}
+
+Result<void> Cluster::make_container(std::size_t node) {
+  const NodeInfo& info = infos_[node];
+  NodeState& state = *states_[node];
+  const config::Node& config = config_.nodes[node];
+  ROSE_TRY(const Image image, look_at_image(*engine_, config.container->image));
+  state.container = std::make_unique<ContainerState>();
+  ContainerState& container = *state.container;
+  ROSE_TRY(container.stop_signal, stop_signal(image.stop_signal));
+  container.argv = image.entrypoint;
+  const std::vector<std::string>& further = config.command.empty() ? image.command : state.spec.argv;
+  container.argv.insert(container.argv.end(), further.begin(), further.end());
+  if (container.argv.empty())
+    return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image), "say what it runs: command = [...]");
+
+  ContainerSpec& spec = container.spec;
+  spec.name = fmt::format("{}-{}", identity_.id(), info.name);
+  spec.run = identity_.id();
+  spec.image = config.container->image;
+  if (!facts_.host_network) {
+    spec.hostname = info.name;
+    spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
+  }
+  for (const NodeInfo& each : infos_) spec.hosts.emplace_back(each.name, reachable_ip(each));
+  for (const auto& [name, value] : state.spec.env)
+    if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
+  spec.user = config.user;
+  spec.limits = inherited_limits();
+  spec.enter = run_dir_ / kEnterFolders / info.name;
+  ROSE_CHECK(place_entry(spec.enter));
+  ROSE_CHECK(place_folders(node));
+
+  ROSE_TRY(const std::vector<std::string> words, create_words(*engine_, spec));
+  ROSE_CHECK(identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}))));
+  container.made = true;
+  ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(words, "make its container", kMakeTimeout));
+  return {};
+}
+
+// Volumes that are asked for, and the folders that the command speaks of at the places where it expects them.
+Result<void> Cluster::place_folders(std::size_t node) {
+  const NodeInfo& info = infos_[node];
+  ContainerState& container = *states_[node]->container;
+  const config::Node& config = config_.nodes[node];
+  std::vector<std::string> volumes;
+  for (const std::string& volume : config.container->volumes) volumes.push_back(expand(volume, facts_, infos_, &info));
+  if (mentions(config, "${dir}")) volumes.push_back(fmt::format("{0}:{0}", info.dir.string()));
+  if (mentions(config, "${run_dir}")) volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
+  if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
+  // What observers set there: the agent in a JVM has its files in the run's folder.
+  for (const auto& [name, value] : states_[node]->spec.env)
+    if (!name.starts_with("ROSE_") && !config.env.contains(name) && value.find(run_dir_.string()) != std::string::npos) {
+      volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
+      break;
+    }
+  for (std::string& volume : volumes) {
+    const std::vector<std::string> parts = split(volume, ':');
+    const std::filesystem::path source = parts.front();
+    if (!source.is_absolute()) {
+      // A name: a volume of the run's own.
+      const std::string own = fmt::format("{}-{}", identity_.id(), parts.front());
+      if (std::find(run_volumes_.begin(), run_volumes_.end(), own) == run_volumes_.end()) {
+        ROSE_CHECK(identity_.note("engine", undo_line(remove_volume_words(*engine_, own))));
+        run_volumes_.push_back(own);
+      }
+      volume = own + volume.substr(parts.front().size());
+    } else if (source == info.dir || is_within(source, info.dir)) {
+      std::filesystem::path folder = info.dir;
+      container.folders.push_back(folder);
+      for (const auto& part : source.lexically_relative(info.dir)) {
+        if (part == ".") continue;
+        folder /= part;
+        if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+          return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+        container.folders.push_back(folder);
+      }
+    } else if (std::error_code error; !std::filesystem::exists(source, error)) {
+      return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()), "relative paths start at the folder of the configuration file");
+    }
+  }
+  std::sort(volumes.begin(), volumes.end());
+  volumes.erase(std::unique(volumes.begin(), volumes.end()), volumes.end());
+  container.spec.volumes = std::move(volumes);
+  return {};
+}
+
+ContainerStart Cluster::container_start(std::size_t node) const {
+  const NodeState& state = *states_[node];
+  const ContainerState& container = *state.container;
+  ContainerStart start;
+  start.what = state.spec.what;
+  start.engine = start_words(*engine_, container.spec.name);
+  start.enter = container.spec.enter;
+  start.argv = container.argv;
+  for (const auto& [name, value] : state.spec.env)
+    if (!name.starts_with("ROSE_") || means_something_inside(name)) start.env[name] = value;
+  start.stdout_log = state.spec.stdout_log;
+  start.stderr_log = state.spec.stderr_log;
+  start.engine_log = (run_dir_ / fmt::format("engine-{}.log", infos_[node].name)).string();
+  start.cgroup = infos_[node].cgroup;
+  start.engine_cgroup = cgroup_ / kEngineCgroup;
+  if (state.starts == 0) start.folders = container.folders;
+  start.notified_syscalls = state.spec.notified_syscalls;
+  start.notified_clocks = state.spec.notified_clocks;
+  return start;
+}
+
+void Cluster::remove_containers() {
+  if (!engine_) return;
+  // They write down how their containers ended.
+  (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
+  std::vector<std::string> names;
+  for (const auto& state : states_) {
+    state->engine.kill();
+    if (state->container && state->container->made) names.push_back(state->container->spec.name);
+  }
+  if (!names.empty())
+    if (auto removed = ask_engine(remove_words(*engine_, names), "remove the run's containers", kRemoveTimeout); !removed)
+      log::warning("{}", removed.error().message);
+  for (const std::string& volume : run_volumes_)
+    if (auto removed = ask_engine(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume), kRemoveTimeout); !removed)
+      log::warning("{}", removed.error().message);
+  std::error_code ignored;
+  std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
+}
+
+}  // namespace rose::deploy

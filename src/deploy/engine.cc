@@ -1,0 +1,213 @@
+#include "deploy/engine.h"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "deploy/enter/enter.h"
+#include "deploy/environment.h"
+
+namespace rose::deploy {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kEngineAnswer = 20 * kSecond;
+constexpr std::int64_t kPull = 600 * kSecond;
+
+// Variables by which engines find their storage, settings and daemon.
+bool is_engines(std::string_view variable) {
+  for (const std::string_view beginning : {"CONTAINERS_", "DOCKER_", "STORAGE_", "XDG_RUNTIME_DIR="})
+    if (variable.starts_with(beginning)) return true;
+  return variable.starts_with("CONTAINER_HOST=");
+}
+
+// Engines say warnings first, and the error last.
+std::string last_words(const std::string& text) {
+  std::string last;
+  for (const std::string& line : split(text, '\n'))
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  return printable(last.substr(0, 600));
+}
+
+std::vector<std::string> joined(std::vector<std::string> words, std::initializer_list<std::string> further) {
+  words.insert(words.end(), further);
+  return words;
+}
+
+Result<Engine> try_engine(const config::Command& words) {
+  Engine engine;
+  engine.command = words;
+  ROSE_TRY(engine.command.front(), find_program(words.front(), "/", inherited(), "engine"));
+  ROSE_TRY(const std::string answer, ask_engine(joined(engine.command, {"--version"}), "ask it for its version", kEngineAnswer));
+  engine.version = answer.substr(0, answer.find('\n'));
+  std::string lower = engine.version;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  engine.podman = lower.find("podman") != std::string::npos;
+  if (!engine.podman && lower.find("docker") == std::string::npos)
+    return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it says '{}'", words.front(), printable(engine.version.substr(0, 80))));
+  // The client alone is of no use.
+  if (!engine.podman) {
+    auto server = ask_engine(joined(engine.command, {"version", "--format", "{{.Server.Version}}"}), "reach docker's daemon", kEngineAnswer);
+    if (!server) return Unexpected(std::move(server).error());
+  }
+  return engine;
+}
+
+std::vector<std::string> strings_of(const Json& value) {
+  std::vector<std::string> words;
+  if (value.is_string()) words.push_back(value.get<std::string>());
+  if (value.is_array())
+    for (const Json& item : value)
+      if (item.is_string()) words.push_back(item.get<std::string>());
+  return words;
+}
+
+std::string string_of(const Json& map, const char* key) {
+  const auto found = map.find(key);
+  return found != map.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Result<std::string> ask_engine(const std::vector<std::string>& words, std::string_view what, std::int64_t timeout_ns) {
+  auto output = run_command(words, {}, timeout_ns);
+  if (!output) return Unexpected(std::move(output).error().in(fmt::format("cannot {}", what)));
+  if (output->exit_code == 0) return std::move(output->out);
+  const std::string why = last_words(output->err);
+  return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
+}
+
+Result<Engine> find_engine(const config::Command& wanted) {
+  if (!wanted.empty()) return try_engine(wanted);
+  std::string why;
+  for (const char* name : {"podman", "docker"}) {
+    auto found = try_engine({name});
+    if (found) return found;
+    why += fmt::format("{}{}", why.empty() ? "" : "; ", found.error().message);
+  }
+  return fail(ErrorKind::environment, fmt::format("no container engine works here: {}", why),
+              "install podman (apt install podman), or name one with [deployment] engine = \"...\"");
+}
+
+Result<Image> parse_image(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  const Json* image = json.is_array() && !json.empty() ? &json.front() : nullptr;
+  if (image == nullptr || !image->is_object() || !image->contains("Config") || !(*image)["Config"].is_object())
+    return fail(ErrorKind::inconclusive, "what the engine says of the image is of a form that rose does not know");
+  const Json& config = (*image)["Config"];
+  Image found;
+  if (config.contains("Entrypoint")) found.entrypoint = strings_of(config["Entrypoint"]);
+  if (config.contains("Cmd")) found.command = strings_of(config["Cmd"]);
+  found.user = string_of(config, "User");
+  found.stop_signal = string_of(config, "StopSignal");
+  return found;
+}
+
+Result<Image> look_at_image(const Engine& engine, const std::string& image) {
+  const std::vector<std::string> look = joined(engine.command, {"image", "inspect", image});
+  auto known = ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer);
+  if (!known) {
+    log::info("image '{}' is not here: it is pulled", image);
+    auto pulled = ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
+    if (!pulled)
+      return fail(ErrorKind::input, pulled.error().message, fmt::format("'{} images' names those that are here", engine.command.front()));
+    ROSE_TRY(known, ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer));
+  }
+  return parse_image(*known);
+}
+
+Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec) {
+  std::vector<std::string> words = engine.command;
+  const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+  // Its output goes straight to the node's files.
+  add({"create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
+  if (spec.netns.empty()) {
+    add({"--network", "host"});
+  } else {
+    if (!engine.podman)
+      return fail(ErrorKind::input, "docker cannot start a container in a network namespace of rose's", "use podman (engine = \"podman\"), or network = \"host\"");
+    add({"--network", "ns:" + spec.netns});
+  }
+  if (!spec.hostname.empty()) add({"--hostname", spec.hostname});
+  for (const auto& [name, address] : spec.hosts) add({"--add-host", fmt::format("{}:{}", name, address)});
+  for (const auto& [name, value] : spec.env) add({"--env", fmt::format("{}={}", name, value)});
+  for (const std::string& volume : spec.volumes) add({"--volume", volume});
+  add({"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER), "--security-opt", "label=disable"});
+  for (const std::string& limit : spec.limits) add({"--ulimit", limit});
+  if (!spec.user.empty()) add({"--user", spec.user});
+  words.insert(words.end(), spec.options.begin(), spec.options.end());
+  // A health check of the image's would run beside the node, unasked.
+  add({"--no-healthcheck", "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), spec.image});
+  return words;
+}
+
+std::vector<std::string> start_words(const Engine& engine, const std::string& name) {
+  return joined(engine.command, {"start", "--attach", name});
+}
+
+std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names) {
+  std::vector<std::string> words = joined(engine.command, {"rm", "--force", "--volumes"});
+  if (engine.podman) words.insert(words.end(), {"--time", "0", "--ignore"});
+  words.insert(words.end(), names.begin(), names.end());
+  return words;
+}
+
+std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name) {
+  return joined(engine.command, {"volume", "rm", "--force", name});
+}
+
+std::vector<std::string> inherited_limits() {
+  const auto status = read_file("/proc/self/status", 65536);
+  const std::size_t at = status ? status->find("CapEff:") : std::string::npos;
+  const bool may = at != std::string::npos && (std::strtoull(status->c_str() + at + 7, nullptr, 16) >> CAP_SYS_RESOURCE & 1) != 0;
+  if (may) return {};
+  std::vector<std::string> limits;
+  const auto add = [&limits](const char* name, auto resource) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) return;
+    // Podman lowers its own to 32768 processes before it starts anything.
+    const auto text = [](rlim_t value) { return std::to_string(std::min<rlim_t>(value, 32767)); };
+    limits.push_back(fmt::format("{}={}:{}", name, text(limit.rlim_cur), text(limit.rlim_max)));
+  };
+  add("nofile", RLIMIT_NOFILE);
+  add("nproc", RLIMIT_NPROC);
+  return limits;
+}
+
+std::string undo_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable = *entry;
+    if (is_engines(variable) && variable.find_first_of("\t\n") == std::string::npos) line += variable + "\t";
+  }
+  for (const std::string& word : words) line += word + "\t";
+  line.pop_back();
+  return line;
+}
+
+std::vector<std::string> undo_words(const std::string& line, const std::string& id) {
+  std::vector<std::string> words{"/usr/bin/env"};
+  bool names = false;
+  bool removes = false;
+  for (const std::string& word : split(line, '\t')) {
+    words.push_back(word);
+    names = names || word.starts_with(id + "-");
+    removes = removes || word == "rm";
+  }
+  if (!names || !removes) return {};
+  return words;
+}
+
+}  // namespace rose::deploy

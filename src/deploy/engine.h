@@ -1,0 +1,74 @@
+// Container engines, by their own command lines: podman and docker. What is asked of them both understand.
+//
+// A container is made once a run (`create`) and started for each start of its node, so that what it wrote is there again after a
+// restart. Its entry point is rose's (deploy/enter), which becomes the image's command once rose has made its arrangements.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace rose::deploy {
+
+inline constexpr const char* kEngineCgroup = "rose.engine";  // below the run's: the engine's own processes
+
+struct Engine {
+  std::vector<std::string> command;  // its first words, the program as an absolute path
+  bool podman = true;                // else docker
+  std::string version;               // as it says: "podman version 4.3.1"
+};
+// `wanted` empty: podman, then docker, the first that answers. ErrorKind::environment with the remedy when there is none, or docker's
+// daemon does not answer; ErrorKind::input when it is no engine.
+[[nodiscard]] Result<Engine> find_engine(const config::Command& wanted);
+
+// What an image says of itself.
+struct Image {
+  std::vector<std::string> entrypoint;
+  std::vector<std::string> command;
+  std::string user;         // "": root
+  std::string stop_signal;  // "": SIGTERM
+};
+// Pulls it when it is not here. ErrorKind::input when it cannot be had.
+[[nodiscard]] Result<Image> look_at_image(const Engine& engine, const std::string& image);
+// Of `image inspect`'s answer. ErrorKind::inconclusive: it is of a form that rose does not know.
+[[nodiscard]] Result<Image> parse_image(const std::string& json);
+
+struct ContainerSpec {
+  std::string name;                 // "rose-1f3a9c-n1"
+  std::string run;                  // "rose-1f3a9c": its label
+  std::string image;
+  std::string hostname;
+  std::string netns;                // a file; "": the host's
+  std::filesystem::path enter;      // the folder with the entry point and the socket
+  std::vector<std::pair<std::string, std::string>> hosts;  // names and addresses
+  std::map<std::string, std::string> env;
+  std::vector<std::string> volumes; // SOURCE:TARGET[:OPTIONS]
+  std::string user;
+  std::vector<std::string> limits;  // "nofile=1024:1024"
+  std::vector<std::string> options; // further words
+};
+// The whole command that makes the container. ErrorKind::input when this engine cannot do it.
+[[nodiscard]] Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec);
+[[nodiscard]] std::vector<std::string> start_words(const Engine& engine, const std::string& name);
+// Ends and removes containers with their anonymous volumes; fine when there are none.
+[[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names);
+[[nodiscard]] std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name);
+
+// Limits that a container is given because rose may not raise its own (no CAP_SYS_RESOURCE): those of this process, as engines'
+// defaults would be refused. Empty where it may.
+[[nodiscard]] std::vector<std::string> inherited_limits();
+
+// Runs the words to their end. The error holds the last line of what the engine said, and `what` could not be done.
+[[nodiscard]] Result<std::string> ask_engine(const std::vector<std::string>& words, std::string_view what, std::int64_t timeout_ns);
+
+// A line of the lock file, for heal(): the words that remove something, with the variables that tell the engine where it is.
+[[nodiscard]] std::string undo_line(const std::vector<std::string>& words);
+// The words of such a line; none when it is not one that removes what `id` made.
+[[nodiscard]] std::vector<std::string> undo_words(const std::string& line, const std::string& id);
+
+}  // namespace rose::deploy

@@ -1,0 +1,10 @@
+// The entry point of containers (deploy/enter), carried inside of rose.
+#pragma once
+
+#include <string_view>
+
+namespace rose::deploy {
+
+[[nodiscard]] std::string_view enter_program();  // the bytes of an executable file
+
+}  // namespace rose::deploy

@@ -1,0 +1,86 @@
+// What container engines are asked, word for word, and what is understood of their answers.
+#include "deploy/engine.h"
+
+#include <catch2/catch.hpp>
+
+using namespace rose;
+using namespace rose::deploy;
+using Words = std::vector<std::string>;
+
+namespace {
+
+ContainerSpec spec() {
+  ContainerSpec spec;
+  spec.name = "rose-abcdef-n1";
+  spec.run = "rose-abcdef";
+  spec.image = "localhost/kv:1";
+  spec.enter = "/run-dir/.rose-enter/n1";
+  return spec;
+}
+
+bool has(const Words& words, const std::string& option, const std::string& value) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == option && words[i + 1] == value) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a container is made by words that podman and docker both understand") {
+  ContainerSpec one = spec();
+  one.hosts = {{"n2", "10.77.0.2"}};
+  one.env = {{"A", "b c"}};
+  one.volumes = {"/x:/y:ro"};
+  one.user = "999";
+  one.limits = {"nofile=1024:1024"};
+  one.options = {"--cap-add", "NET_ADMIN"};
+  const Engine docker{{"/usr/bin/docker"}, false, ""};
+  const auto words = create_words(docker, one);
+  REQUIRE(words.has_value());
+  CHECK(*words == Words{"/usr/bin/docker", "create", "--name", "rose-abcdef-n1", "--label", "rose=rose-abcdef", "--log-driver", "none", "--network", "host",
+                        "--add-host", "n2:10.77.0.2", "--env", "A=b c", "--volume", "/x:/y:ro", "--volume", "/run-dir/.rose-enter/n1:/.rose:ro",
+                        "--security-opt", "label=disable", "--ulimit", "nofile=1024:1024", "--user", "999", "--cap-add", "NET_ADMIN", "--no-healthcheck",
+                        "--entrypoint", "/.rose/enter", "localhost/kv:1"});
+  CHECK(start_words(docker, "rose-abcdef-n1") == Words{"/usr/bin/docker", "start", "--attach", "rose-abcdef-n1"});
+  CHECK(remove_words(docker, {"a", "b"}) == Words{"/usr/bin/docker", "rm", "--force", "--volumes", "a", "b"});
+}
+
+TEST_CASE("only podman enters a network namespace that is there already") {
+  ContainerSpec one = spec();
+  one.netns = "/run/netns/rose-abcdef-n1";
+  const auto words = create_words({{"podman", "--root=/x"}, true, ""}, one);
+  REQUIRE(words.has_value());
+  CHECK((*words)[1] == "--root=/x");
+  CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
+  const auto refused = create_words({{"docker"}, false, ""}, one);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::input);
+}
+
+TEST_CASE("an image's own command is read as either engine tells it") {
+  const auto docker = parse_image(R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
+  REQUIRE(docker.has_value());
+  CHECK(docker->entrypoint == Words{"/entry"});
+  CHECK(docker->command == Words{"a", "b c"});
+  CHECK(docker->user == "redis");
+  CHECK(docker->stop_signal == "SIGQUIT");
+  const auto bare = parse_image(R"([{"Config": {"Entrypoint": null, "Cmd": null}}])");
+  REQUIRE(bare.has_value());
+  CHECK((bare->entrypoint.empty() && bare->command.empty() && bare->user.empty()));
+  for (const char* other : {"", "[]", "{}", "[1]", "[{}]", R"([{"Config": 7}])", "[{"})
+    CHECK_FALSE(parse_image(other).has_value());
+}
+
+TEST_CASE("heal carries out only lines that remove what that run made") {
+  ::setenv("CONTAINERS_CONF", "/x y/containers.conf", 1);
+  const std::string line = undo_line(remove_words({{"/usr/bin/podman"}, true, ""}, {"rose-abcdef-n1"}));
+  ::unsetenv("CONTAINERS_CONF");
+  const Words words = undo_words(line, "rose-abcdef");
+  REQUIRE_FALSE(words.empty());
+  CHECK(words.front() == "/usr/bin/env");
+  CHECK(std::find(words.begin(), words.end(), "CONTAINERS_CONF=/x y/containers.conf") != words.end());
+  CHECK(words.back() == "rose-abcdef-n1");
+  CHECK(undo_words(line, "rose-123456").empty());
+  CHECK(undo_words("/usr/bin/podman\trun\trose-abcdef-n1", "rose-abcdef").empty());
+  CHECK(undo_words("", "rose-abcdef").empty());
+}
