@@ -211,7 +211,7 @@ class Rare {
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
-    if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all || node == nodes.end() || node->attach) return;
+    if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all || node == nodes.end() || node->attach || node->container) return;
     Fault fault = c.fault;
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;

@@ -44,7 +44,7 @@ Result<void> check_power(const schedule::Schedule& schedule, const Fault& fault,
   if (node.attach)
     return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
                 "start it with `command`, or leave `lose` out");
-  if (!node.image.empty())
+  if (node.container)
     return fail(ErrorKind::environment, fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
                 "start it with `command` alone, or leave `lose` out");
   for (const Fault& other : schedule.faults) {
