@@ -10,7 +10,7 @@ begin() {
   cp -r "$here/../../examples/$1" "$work/example"
   cd "$work/example"
   # shellcheck disable=SC2016
-  sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#../../../build/release#$build#" rose.toml
+  sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#\.\./\.\./\.\./build/release#$build#" rose.toml
   if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml; fi
 }
 
