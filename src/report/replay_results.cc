@@ -172,9 +172,9 @@ Json replay_object(const ReplayReport& report) {
                     {"reason", run.reason},
                     {"seconds", run.seconds},
                     {"directory", text_or_null(run.directory.string())},
-                    {"recordings", recordings_json(run)},
                     {"workload", text_or_null(i < report.workloads.size() ? report.workloads[i] : "")},
                     {"faults", schedule::outcomes_json(run.faults)}});
+    if (!run.recordings.empty()) runs.back()["recordings"] = recordings_json(run);
   }
   Json json = {{"verdict", schedule::verdict_name(report.verdict)},
                {"rate", report.tally.rate()},
