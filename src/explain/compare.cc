@@ -209,14 +209,15 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
 
-  // Values apart: many that vary must not make what the program does look like chance.
-  Noise steps, successions, values;
+  // Values apart, each question's by itself: those that vary must not make what the program does, or another answer, look like chance.
+  Noise steps, successions;
+  std::map<std::uint32_t, Noise> values;
   for (const Key key : keys) {
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
     if (d.noise > 0) {
       const bool value = kinds[d.kind].what == StepKind::value;
-      (succession ? successions : value ? values : steps).add(groups, key);
+      (succession ? successions : value ? values[kinds[d.kind].question] : steps).add(groups, key);
       if (!succession && !value) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
@@ -228,18 +229,24 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
-  const double of_values = values.chance(groups.failing.size(), groups.sound.size());
   const auto is_value = [&](const Difference& d) { return kinds[d.kind].what == StepKind::value; };
-  const auto has_clean = [&](bool succession, bool value) {
+  const auto has_clean = [&](bool succession) {
     return std::any_of(out.differences.begin(), out.differences.end(),
-                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && is_value(d) == value; });
+                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && !is_value(d); });
   };
-  const bool believed = out.chance <= kMostChance && has_clean(false, false);
-  const bool believed_values = of_values <= kMostChance && has_clean(false, true);
-  const bool believed_successions = of_successions <= kMostChance && has_clean(true, false);
+  const bool believed = out.chance <= kMostChance && has_clean(false);
+  const auto believed_value = [&](const Difference& d) {
+    const std::uint32_t question = kinds[d.kind].question;
+    return values[question].chance(groups.failing.size(), groups.sound.size()) <= kMostChance &&
+           std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& other) { return other.clean && is_value(other) && kinds[other.kind].question == question; });
+  };
+  std::vector<std::uint32_t> unbelieved;  // kinds
+  for (const Difference& d : out.differences)
+    if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
+  const bool believed_successions = of_successions <= kMostChance && has_clean(true);
   std::erase_if(out.differences, [&](const Difference& d) {
     if (d.next != kNoKind) return !believed_successions || !d.clean;
-    return is_value(d) ? !believed_values : !believed;
+    return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
     if (a.weight != b.weight) return a.weight > b.weight;

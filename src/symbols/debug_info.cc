@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "symbols/names.h"
 #include "symbols/symbols.h"
@@ -235,8 +236,10 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     int line;
     std::uint64_t address;
     Dwarf_Die unit;
+    std::size_t stretch;  // of code without another line between
   };
   std::vector<Row> rows;
+  std::size_t stretches = 0;
   LineFound found;
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
@@ -255,9 +258,11 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     Dwarf_Lines* lines = nullptr;
     std::size_t count = 0;
     if (dwarf_getsrclines(&die, &lines, &count) != 0) continue;
+    int before = 0;
     for (std::size_t i = 0; i < count; ++i) {
       Dwarf_Line* one = dwarf_onesrcline(lines, i);
-      int number = 0;
+      int number = 0, now = 0;
+      if (dwarf_lineno(one, &now) != 0 || std::exchange(before, now) != now) ++stretches;
       bool statement = false, end = false;
       Dwarf_Addr address = 0;
       const char* path = dwarf_linesrc(one, nullptr, nullptr);
@@ -265,7 +270,7 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
       found.file_known = true;
       if (dwarf_lineno(one, &number) != 0 || number < wanted || number > wanted + kNextLines) continue;
       if (dwarf_linebeginstatement(one, &statement) != 0 || !statement || dwarf_lineendsequence(one, &end) != 0 || end || dwarf_lineaddr(one, &address) != 0) continue;
-      if (rows.size() < 100'000) rows.push_back({number, address, die});
+      if (rows.size() < 100'000) rows.push_back({number, address, die, stretches});
     }
   }
   if (rows.empty()) return found;
@@ -283,7 +288,7 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     for (int i = 0; i < count && function == nullptr; ++i)
       if (is_function(dwarf_tag(&scopes.get()[i]))) function = &scopes.get()[i];
     if (function == nullptr) continue;
-    LineCode& code = by_scope[{dwarf_dieoffset(function), 0}];
+    LineCode& code = by_scope[{dwarf_dieoffset(function), row.stretch}];
     code.function = full_name(function);
     code.addresses.push_back(row.address);
     if (!code.variable) code.variable = in_scopes(scopes.get(), count, variable, names);

@@ -28,7 +28,7 @@ struct Parameter {
   std::string name;  // "" none
 };
 
-// A line's code, once a function (or inlined copy) that it is in.
+// A line's code: each stretch of it in each function (or inlined copy). Optimised code may have several, one for each way to the line.
 struct LineCode {
   std::vector<std::uint64_t> addresses;  // lowest first
   std::string function;

@@ -306,6 +306,8 @@ class ValueFile::Reader {
       }
       ROSE_CHECK(put(query, *code.variable, stand, at, code.function, answer));
     }
+    if (answer.sites.size() > 1)
+      answer.remarks.push_back(fmt::format("the line's code is in {} places: where one leads into another, it is told more than once", answer.sites.size()));
     if (!any) {
       std::string names;
       for (const std::string& name : found.in_scope) names += (names.empty() ? "" : ", ") + name;

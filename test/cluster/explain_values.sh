@@ -11,13 +11,13 @@ rm -rf -- build
 
 # `bad` holds the error of the write that failed; where it is taken for good, only failing runs call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
 cp "$work/out" "$work/all.json"
 json_is 'j["verdict"]' explained
 bad='next(v for v in j["values"] if v["query"].endswith(":bad"))'
 json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
-json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 4)]"
-json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"sound\"]]" "[('0', 4)]"
+json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 5)]"
+json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"sound\"]]" "[('0', 5)]"
 json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
 # Every request is told, and tells nothing.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0

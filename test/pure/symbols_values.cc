@@ -171,7 +171,8 @@ TEST_CASE("results have types, variables are told at lines") {
 }
 
 TEST_CASE("the calls of a function are told by whom and where; what may be asked of it is known") {
-  const Answer calls = ask("value_fast", "negated:calls");
+  const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
+  CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
   REQUIRE(!calls.sites.empty());
   REQUIRE(calls.sites[0].form.names);
   for (const Site& site : calls.sites) {
