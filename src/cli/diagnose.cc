@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -355,6 +356,14 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
 
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
+  std::unique_ptr<deploy::ImageFiles> image_files;
+  if (options.plan) {
+    // Nothing is run, and so nothing taken out of images.
+    for (config::Node& node : config.nodes)
+      if (node.container) node.binaries.clear();
+  } else {
+    ROSE_TRY(image_files, deploy::take_programs_out(config));
+  }
   if (options.jobs) config.diagnose.jobs = *options.jobs;
   diagnose::Inputs inputs;
   inputs.config = &config;

@@ -1,5 +1,6 @@
 // rose doctor: what this machine can do, each capability tried for real.
 #include "cli/command.h"
+#include "deploy/engine.h"
 #include "kernel/probe.h"
 
 #include <algorithm>
@@ -8,8 +9,23 @@
 namespace rose::cli {
 namespace {
 
+// Of nodes with an image; asked of the engine itself.
+kernel::Capability containers() {
+  kernel::Capability engine;
+  engine.name = "container_engine";
+  if (const auto found = deploy::find_engine({})) {
+    engine.ok = true;
+    engine.detail = fmt::format("{} runs nodes that have an image{}", found->version, found->podman ? "" : ", with network = \"host\" only");
+  } else {
+    engine.detail = found.error().message;
+    engine.remedy = found.error().hint;
+  }
+  return engine;
+}
+
 Result<int> run_doctor(const Common& common) {
-  const std::vector<kernel::Capability> capabilities = kernel::probe_all();
+  std::vector<kernel::Capability> capabilities = kernel::probe_all();
+  capabilities.push_back(containers());
   std::string missing;
   for (const kernel::Capability& c : capabilities)
     if (c.required && !c.ok) missing += (missing.empty() ? "" : ", ") + c.name;

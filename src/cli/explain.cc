@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -150,7 +151,8 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
-  ROSE_TRY(const config::Config config, config::read_config(options.config));
+  ROSE_TRY(config::Config config, config::read_config(options.config));
+  ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_TRY(report.schedule, schedule::read_schedule(options.schedule));
   ROSE_CHECK(schedule::check_nodes(report.schedule, config.node_names(), options.schedule));
   ROSE_CHECK(replay::need_workload_and_oracle(config));

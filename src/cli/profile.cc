@@ -1,4 +1,5 @@
 // rose profile: fault-free runs of the test deployment, learnt into a profile.
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "cli/command.h"
@@ -19,7 +20,8 @@ struct ProfileOptions {
 };
 
 Result<int> run_profile(const ProfileOptions& options, const Common& common) {
-  ROSE_TRY(const config::Config config, config::read_config(options.config));
+  ROSE_TRY(config::Config config, config::read_config(options.config));
+  ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   if (!config.workload)
     return fail(ErrorKind::input, fmt::format("{}: there is no [workload]", options.config),
                 "add [workload] with the command that drives the system");

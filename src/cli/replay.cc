@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <thread>
 
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -105,11 +106,13 @@ struct Test {
   replay::Case what;
   config::Config config;
   schedule::Schedule schedule;
+  std::unique_ptr<deploy::ImageFiles> image_files;
 };
 
 Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
-  Test test{what, {}, {}};
+  Test test{what, {}, {}, {}};
   ROSE_TRY(test.config, config::read_config(what.config));
+  ROSE_TRY(test.image_files, deploy::take_programs_out(test.config));
   ROSE_TRY(test.schedule, schedule::read_schedule(what.schedule));
   ROSE_CHECK(schedule::check_nodes(test.schedule, test.config.node_names(), what.schedule.string()));
   ROSE_CHECK(replay::need_workload_and_oracle(test.config));

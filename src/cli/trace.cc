@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/held_child.h"
@@ -243,7 +244,8 @@ Result<void> check_incident(const std::string& incident) {
 }
 
 Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
-  ROSE_TRY(const config::Config config, config::read_config(options.config));
+  ROSE_TRY(config::Config config, config::read_config(options.config));
+  ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_CHECK(check_incident(options.incident));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "base/ascii.h"
 #include "base/address.h"
@@ -14,6 +15,7 @@
 #include "base/regex.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "config/compose.h"
 #include "kernel/noise.h"
 #include "logs/clock.h"
 
@@ -197,6 +199,7 @@ class Reader {
     if (!config_.nodes.empty()) check_named_nodes();
     root_.finish();
     ROSE_CHECK(problems_.result());
+    if (compose_problem_) return Unexpected(std::move(*compose_problem_));
     return std::move(config_);
   }
 
@@ -219,6 +222,8 @@ class Reader {
   bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into);
   void read_deployment();
   void read_engine(toml::Table& table);
+  void read_services(toml::Table& table);
+  void add_to_service(toml::Table& table, Node& node, NodePlaces& places);
   void read_nodes();
   void read_node(toml::Table& table);
   void read_ready(toml::Table& table, Node& node);
@@ -242,6 +247,8 @@ class Reader {
   std::vector<NodePlaces> places_;
   std::vector<NamedNode> named_nodes_;
   toml::Place subnet_place_;
+  std::set<std::string> named_services_;  // in tables of their own
+  std::optional<Error> compose_problem_;  // of the file that it names
 };
 
 bool Reader::check_placeholders(const std::string& text, toml::Place place, const std::string& key, Where where) {
@@ -297,6 +304,7 @@ void Reader::read_deployment() {
     }
   }
   read_engine(*table);
+  read_services(*table);
   read_command(*table, "setup", Where::run, config_.deployment.setup);
   read_command(*table, "teardown", Where::run, config_.deployment.teardown);
   table->finish();
@@ -321,11 +329,58 @@ void Reader::read_engine(toml::Table& table) {
     engine.front() = (config_.directory / engine.front()).lexically_normal().string();
 }
 
+void Reader::read_services(toml::Table& table) {
+  std::string name;
+  if (!table.string("compose", name)) return;
+  const std::filesystem::path file = (config_.directory / name).lexically_normal();
+  config_.deployment.compose = file;
+  std::vector<std::string> words;
+  auto services = read_compose_file(file, words);
+  if (!services) {
+    compose_problem_ = std::move(services).error();
+    return;
+  }
+  for (const std::string& word : words) log::info("{}: {}", file.string(), word);
+  for (Node& node : *services) {
+    if (const std::string problem = name_problem(node.name); !problem.empty()) table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
+    if (node.container->health) {
+      const Health& health = *node.container->health;
+      node.ready = Ready();
+      node.ready->health = true;
+      node.ready->timeout_ns = health.start_period_ns + health.retries * (health.interval_ns + health.timeout_ns);
+    }
+    places_.push_back({table.place("compose"), table.place("compose")});
+    config_.nodes.push_back(std::move(node));
+  }
+}
+
+// What Compose does not know of.
+void Reader::add_to_service(toml::Table& table, Node& node, NodePlaces& places) {
+  std::string name;
+  table.string("name", name);
+  if (table.string("ip", node.ip)) {
+    places.ip = table.place("ip");
+    if (!parse_address(node.ip)) table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
+  }
+  read_ready(table, node);
+  read_binaries(table, node);
+  table.strings("sources", node.sources);
+  table.strings("functions", node.functions);
+  read_logs(table, node);
+  table.finish();
+}
+
 void Reader::read_nodes() {
   std::vector<toml::Table> tables = root_.tables("node", "a list of tables ([[node]])");
   if (tables.size() > kMostNodes) {
     problems_.add(tables[kMostNodes].place(),
                   fmt::format("node: {} nodes are configured, up to {} are accepted", tables.size(), kMostNodes));
+    return;
+  }
+  if (!root_.has("node") && config_.deployment.compose) {
+    if (problems_.any() || compose_problem_) return;
+    check_names();
+    if (config_.deployment.network == Network::netns && !problems_.any()) assign_addresses();
     return;
   }
   if (!root_.has("node")) {
@@ -336,6 +391,7 @@ void Reader::read_nodes() {
     if (!problems_.any()) problems_.add(root_.place("node"), "node: the list is empty, one node or more is needed");
     return;
   }
+  if (compose_problem_) return;
   for (toml::Table& table : tables) read_node(table);
   if (problems_.any()) return;
   check_names();
@@ -343,6 +399,18 @@ void Reader::read_nodes() {
 }
 
 void Reader::read_node(toml::Table& table) {
+  if (const toml::Value* name = table.get("name"); name != nullptr && name->type == toml::Type::string) {
+    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+      Node& service = config_.nodes[i];
+      if (service.name != name->text || !service.container || !service.container->service) continue;
+      if (!named_services_.insert(service.name).second) {
+        table.wrong("name", fmt::format("'{}' is there twice", service.name));
+        return;
+      }
+      add_to_service(table, service, places_[i]);
+      return;
+    }
+  }
   Node node;
   node.line = table.place().line;
   table.require("name");
@@ -378,9 +446,6 @@ void Reader::read_node(toml::Table& table) {
     for (const std::string_view key : {"env", "restart", "user", "record"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
-  if (has_image)
-    for (const std::string_view key : {"binary", "sources", "functions"})
-      if (table.has(key)) table.wrong(key, fmt::format("'{}' is not known of nodes with an 'image'", key));
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
@@ -528,6 +593,11 @@ void Reader::read_binaries(toml::Table& table, Node& node) {
   } else {
     std::string name;
     if (table.string("binary", name)) names.push_back(std::move(name));
+  }
+  if (node.container) {
+    // Paths in the image, where deploy/image_files looks.
+    node.binaries = std::move(names);
+    return;
   }
   for (std::string& name : names) {
     constexpr std::string_view kConfigDir = "${config_dir}";

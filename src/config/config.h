@@ -26,12 +26,14 @@ struct Ready {
   std::optional<std::uint16_t> tcp;      // the node's own address accepts a connection
   std::optional<std::string> log;        // RE2, searched in stdout.log and stderr.log
   std::optional<Command> command;        // exit 0 means ready
+  bool health = false;                   // its container's health check passes
   std::int64_t timeout_ns = 30 * kSecond;
 };
 
 struct Restart {
   std::int64_t delay_ns = kSecond;
   int max = 5;  // restarts a run; 0 means none
+  bool only_failures = false;  // not after an exit with status 0
 };
 
 // A system started by `setup`; exactly one is set.
@@ -43,9 +45,36 @@ struct Attach {
   bool exec = false;           // its processes come in through `rose exec`: syscalls can be watched and changed
 };
 
+// What a Compose file says of a service beside its command.
+struct Health {
+  Command test;  // in the container
+  std::int64_t interval_ns = 30 * kSecond;
+  std::int64_t timeout_ns = 30 * kSecond;
+  std::int64_t start_period_ns = 0;
+  int retries = 3;
+};
+struct Dependency {
+  enum class When { started, healthy, completed };
+  std::string node;
+  When when = When::started;
+  int line = 0;  // of the Compose file
+};
+
 // A node that runs in a container, which rose has an engine make.
 struct Container {
   std::string image;
+  std::map<std::string, std::string> programs;  // place in the container -> file here: what was taken out of the image to be looked into
+  // Of Compose alone:
+  bool service = false;
+  Command build;                       // further words of the engine's `build`; empty: the image is there, or pulled
+  std::optional<Command> entrypoint;   // instead of the image's, whose command then does not count either
+  std::vector<std::string> options;    // further words of the engine's `create`
+  std::vector<std::string> limits;     // "nofile=1024:1024"
+  std::vector<std::string> aliases;    // further names by which others know it
+  std::string hostname, stop_signal;   // "": the node's name, the image's
+  std::int64_t stop_grace_ns = 0;      // 0: the usual
+  std::optional<Health> health;
+  std::vector<Dependency> after;       // it is started once these are
   std::vector<std::string> volumes;    // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a named volume of the run
 };
 
@@ -72,6 +101,7 @@ struct Deployment {
   std::string subnet = "10.77.0.0/24";
   std::optional<Command> setup;
   std::optional<Command> teardown;
+  std::optional<std::filesystem::path> compose;  // a Compose file, whose services are nodes
   Command engine;  // of containers: its command's first words; empty: podman or docker, whichever works
 };
 

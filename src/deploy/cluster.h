@@ -65,6 +65,7 @@ struct NodeState {
   std::int64_t attach_at_ns = 0;   // when to look for an attached one again
   std::optional<Error> failure;    // it could not be started
   std::optional<Error> unattached; // why it was not attached to, the last time it was looked for
+  int end_status = 0;              // its exit status then, 128 + signal where it was killed
   std::string end_note;            // how it ended last; "" while it runs or is about to
   std::vector<LogStart> logs;      // of the current incarnation
 };
@@ -131,6 +132,10 @@ class Cluster final : public Deployment {
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
   ContainerStart container_start(std::size_t node) const;
+  Result<void> await_dependencies(std::size_t node);
+  Result<void> await_completed(std::size_t node);
+  [[nodiscard]] std::vector<std::size_t> start_order() const;
+  [[nodiscard]] config::Command health_command(std::size_t node) const;
   Variables command_variables(const NodeInfo* node) const;
   Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
                                                    const CommandLimits& limits, const NodeInfo* node,

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
 #include "deploy/processes.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
+constexpr std::int64_t kCompletes = 600 * kSecond;     // a service that others wait for
 constexpr std::int64_t kSettleTimeout = 5 * kSecond;  // from the last container's end until the engine's helpers have gone
 
 // What tells of this machine's folders and files means nothing in a container.
@@ -67,12 +69,13 @@ Result<void> Cluster::make_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
   const config::Node& config = config_.nodes[node];
-  ROSE_TRY(const Image image, look_at_image(*engine_, config.container->image));
+  ROSE_TRY(const Image image, have_image(*engine_, *config.container));
   state.container = std::make_unique<ContainerState>();
   ContainerState& container = *state.container;
-  ROSE_TRY(container.stop_signal, stop_signal(image.stop_signal));
-  container.argv = image.entrypoint;
-  const std::vector<std::string>& further = config.command.empty() ? image.command : state.spec.argv;
+  ROSE_TRY(container.stop_signal, stop_signal(config.container->stop_signal.empty() ? image.stop_signal : config.container->stop_signal));
+  const auto& entrypoint = config.container->entrypoint;
+  container.argv = entrypoint ? expand(*entrypoint, facts_, infos_, &info) : image.entrypoint;
+  const std::vector<std::string> further = !config.command.empty() ? state.spec.argv : entrypoint ? std::vector<std::string>{} : image.command;
   container.argv.insert(container.argv.end(), further.begin(), further.end());
   if (container.argv.empty())
     return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image), "say what it runs: command = [...]");
@@ -82,14 +85,22 @@ Result<void> Cluster::make_container(std::size_t node) {
   spec.run = identity_.id();
   spec.image = config.container->image;
   if (!facts_.host_network) {
-    spec.hostname = info.name;
+    spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
   }
-  for (const NodeInfo& each : infos_) spec.hosts.emplace_back(each.name, reachable_ip(each));
+  for (const NodeInfo& each : infos_) {
+    spec.hosts.emplace_back(each.name, reachable_ip(each));
+    if (const auto& other = config_.nodes[each.index].container)
+      for (const std::string& alias : other->aliases) spec.hosts.emplace_back(alias, reachable_ip(each));
+  }
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
   spec.user = config.user;
-  spec.limits = inherited_limits();
+  spec.options = config.container->options;
+  spec.limits = config.container->limits;
+  for (const std::string& limit : inherited_limits())
+    if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) { return own.substr(0, own.find('=')) == limit.substr(0, limit.find('=')); }))
+      spec.limits.push_back(limit);
   spec.enter = run_dir_ / kEnterFolders / info.name;
   ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_folders(node));
@@ -142,6 +153,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
       return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()), "relative paths start at the folder of the configuration file");
     }
   }
+  for (const auto& [place, file] : config.container->programs) volumes.push_back(fmt::format("{}:{}:ro", file, place));
   std::sort(volumes.begin(), volumes.end());
   volumes.erase(std::unique(volumes.begin(), volumes.end()), volumes.end());
   container.spec.volumes = std::move(volumes);
@@ -186,6 +198,67 @@ void Cluster::remove_containers() {
       log::warning("{}", removed.error().message);
   std::error_code ignored;
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
+}
+
+// Those a service waits for, as Compose means it.
+Result<void> Cluster::await_dependencies(std::size_t node) {
+  if (!config_.nodes[node].container) return {};
+  const std::vector<std::string> names = config_.node_names();
+  for (const config::Dependency& one : config_.nodes[node].container->after) {
+    const auto other = static_cast<std::size_t>(std::find(names.begin(), names.end(), one.node) - names.begin());
+    if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}));
+    if (one.when == config::Dependency::When::completed) ROSE_CHECK(await_completed(other));
+  }
+  return {};
+}
+
+Result<void> Cluster::await_completed(std::size_t node) {
+  const std::int64_t until = monotonic_ns() + kCompletes;
+  const NodeState& state = *states_[node];
+  for (;;) {
+    {
+      std::lock_guard lock(mutex_);
+      if (state.failure) return Unexpected(*state.failure);
+      if (state.starts > 0 && state.pid == 0 && !state.ending && state.restart_at_ns == 0 && !state.end_note.empty()) {
+        if (state.end_status == 0) return {};
+        break;
+      }
+    }
+    if (monotonic_ns() >= until) return Unexpected(not_ready(node, fmt::format("did not complete within {}", format_duration(kCompletes))));
+    if (!cancel::sleep(20 * kMillisecond)) return cancel::check();
+  }
+  std::unique_lock lock(mutex_);
+  const std::string note = state.end_note;
+  lock.unlock();
+  return Unexpected(not_ready(node, note + ", and others wait for it to complete"));
+}
+
+// In the file's order, but each behind those that it waits for.
+std::vector<std::size_t> Cluster::start_order() const {
+  const std::vector<std::string> names = config_.node_names();
+  std::vector<std::size_t> order;
+  const auto stands = [&](const std::string& name) {
+    return std::any_of(order.begin(), order.end(), [&](std::size_t i) { return names[i] == name; });
+  };
+  while (order.size() < names.size()) {
+    const std::size_t before = order.size();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (stands(names[i])) continue;
+      const auto& container = config_.nodes[i].container;
+      if (container && !std::all_of(container->after.begin(), container->after.end(), [&](const auto& one) { return stands(one.node); })) continue;
+      order.push_back(i);
+      break;
+    }
+    ROSE_ASSERT(order.size() > before);  // the configuration has no circles
+  }
+  return order;
+}
+
+config::Command Cluster::health_command(std::size_t node) const {
+  config::Command words = engine_->command;
+  words.insert(words.end(), {"exec", states_[node]->container->spec.name});
+  for (const std::string& word : config_.nodes[node].container->health->test) words.push_back(replaced(word, "${", "$${"));
+  return words;
 }
 
 }  // namespace rose::deploy

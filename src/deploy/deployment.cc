@@ -316,8 +316,9 @@ Result<void> Cluster::start() {
   }
   ROSE_CHECK(make_containers());
   std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
+  for (const std::size_t i : start_order()) {
     ROSE_CHECK(cancel::check());
+    ROSE_CHECK(await_dependencies(i));
     all.push_back(i);
     if (states_[i]->config->attach) {
       std::lock_guard lock(mutex_);
@@ -335,6 +336,11 @@ Result<void> Cluster::start() {
 Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
   const NodeInfo& info = infos_[node];
   const config::Ready& ready = *states_[node]->config->ready;
+  if (ready.health) {
+    const config::Command command = health_command(node);
+    const std::int64_t timeout_ns = config_.nodes[node].container->health->timeout_ns;
+    return command_probe(command, [this, command, timeout_ns, &info] { return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr); });
+  }
   if (ready.tcp) return tcp_probe(client_netns_fd(), reachable_ip(info), *ready.tcp);
   if (ready.log) {
     std::unique_lock lock(mutex_);

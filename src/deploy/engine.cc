@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -112,6 +114,11 @@ Result<Image> parse_image(const std::string& text) {
   if (config.contains("Cmd")) found.command = strings_of(config["Cmd"]);
   found.user = string_of(config, "User");
   found.stop_signal = string_of(config, "StopSignal");
+  found.working_dir = string_of(config, "WorkingDir");
+  found.path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  if (config.contains("Env"))
+    for (const std::string& variable : strings_of(config["Env"]))
+      if (variable.starts_with("PATH=")) found.path = variable.substr(5);
   return found;
 }
 
@@ -126,6 +133,21 @@ Result<Image> look_at_image(const Engine& engine, const std::string& image) {
     ROSE_TRY(known, ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer));
   }
   return parse_image(*known);
+}
+
+Result<Image> have_image(const Engine& engine, const config::Container& container) {
+  static std::mutex mutex;
+  static std::set<std::string> built;
+  const std::lock_guard lock(mutex);
+  if (!container.build.empty() && !built.contains(container.image)) {
+    log::info("image '{}' is built", container.image);
+    std::vector<std::string> words = joined(engine.command, {"build", "--tag", container.image});
+    words.insert(words.end(), container.build.begin(), container.build.end());
+    auto made = ask_engine(words, fmt::format("build image '{}'", container.image), kPull);
+    if (!made) return fail(ErrorKind::input, made.error().message, fmt::format("'{}' tells more", fmt::join(words, " ")));
+    built.insert(container.image);
+  }
+  return look_at_image(engine, container.image);
 }
 
 Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec) {

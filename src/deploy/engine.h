@@ -32,9 +32,13 @@ struct Image {
   std::vector<std::string> command;
   std::string user;         // "": root
   std::string stop_signal;  // "": SIGTERM
+  std::string working_dir;  // "": "/"
+  std::string path;         // where its commands are looked for
 };
 // Pulls it when it is not here. ErrorKind::input when it cannot be had.
 [[nodiscard]] Result<Image> look_at_image(const Engine& engine, const std::string& image);
+// Builds it first, once a process, where `container` says how.
+[[nodiscard]] Result<Image> have_image(const Engine& engine, const config::Container& container);
 // Of `image inspect`'s answer. ErrorKind::inconclusive: it is of a form that rose does not know.
 [[nodiscard]] Result<Image> parse_image(const std::string& json);
 

@@ -107,6 +107,11 @@ class Healer {
     for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
+    for (const std::string& folder : dead.all("images")) {
+      std::error_code error;
+      if (std::filesystem::path(folder).filename() == dead.id + "-images" && std::filesystem::is_directory(std::filesystem::symlink_status(folder, error)))
+        if (std::filesystem::remove_all(folder, error); !error) healed.undone.push_back(fmt::format("folder {}: removed", folder));
+    }
     for (const std::string& folder : dead.all("run_dir")) {
       const std::filesystem::path socket = std::filesystem::path(folder) / kControlSocket;
       if (::unlink(socket.c_str()) == 0) healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));

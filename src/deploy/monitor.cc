@@ -400,8 +400,9 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
     state.pid = 0;
     state.ending = false;
     state.end_note = describe(end);
+    state.end_status = end.signalled ? 128 + end.code : end.code;
     const auto& policy = state.config->restart;
-    if (!end.planned && policy && state.restarts < policy->max) state.restart_at_ns = monotonic_ns() + policy->delay_ns;
+    if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0)) state.restart_at_ns = monotonic_ns() + policy->delay_ns;
     if (state.config->attach && !stopping_) state.attach_at_ns = monotonic_ns() + kAttachPoll;
     // Zero means none.
     if (state.restart_at_ns != 0) state.restart_at_ns = std::max<std::int64_t>(state.restart_at_ns, 1);

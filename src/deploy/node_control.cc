@@ -177,7 +177,7 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
   });
   ROSE_CHECK(sent);
   if (number == SIGKILL || heeds_its_end(node))
-    if (wait_down(node, number == SIGKILL ? kKillTimeout : kPlannedStopGrace)) return {};
+    if (wait_down(node, number == SIGKILL ? kKillTimeout : state.config->container && state.config->container->stop_grace_ns > 0 ? state.config->container->stop_grace_ns : kPlannedStopGrace)) return {};
   if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
   ROSE_CHECK(cgroup::kill(infos_[node].cgroup));
   if (wait_down(node, kKillTimeout)) return {};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/compose_words.h"
 #include "draft/container.h"
 #include "draft/facts.h"
 
@@ -50,17 +51,12 @@ struct ComposeFile {
   std::vector<std::string> unresolved;      // variables without a value
 };
 
-// A variable's value; nothing when it has none.
-using Lookup = std::function<std::optional<std::string>(const std::string&)>;
-
-// "${TAG:-7}", "$TAG", "$$"; names without a value go to `unresolved`.
-[[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved);
+using compose::interpolated;
+using compose::Lookup;
+using compose::read_dot_env;
 
 // ErrorKind::input with "file:line: ..." for what is no Compose file.
 [[nodiscard]] Result<ComposeFile> parse_compose(std::string_view text, std::string_view file, const Lookup& lookup);
-
-// KEY=VALUE lines, as Compose reads .env.
-[[nodiscard]] Variables read_dot_env(std::string_view text);
 
 // The words before "up", and how containers are named.
 struct ComposeTool {

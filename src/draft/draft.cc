@@ -19,7 +19,7 @@
 #include "draft/text.h"
 #include "draft/unit.h"
 #include "draft/words.h"
-#include "draft/yaml.h"
+#include "base/yaml.h"
 #include "kernel/cgroup2.h"
 #include "kernel/processes.h"
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -264,6 +265,7 @@ class Worker {
   Result<void> ready() {
     ROSE_CHECK(builder_->finish());
     ROSE_TRY(config_, config::read_config(folder_ / "configuration" / config_name_));
+    ROSE_TRY(image_files_, deploy::take_programs_out(*config_));
     ROSE_CHECK(replay::need_workload_and_oracle(*config_));
     // Programs outside of the folder are those of this host: what is another one here may do another thing.
     std::vector<std::string> others;
@@ -342,6 +344,7 @@ class Worker {
   std::string config_name_;
   std::optional<TreeBuilder> builder_;
   std::optional<config::Config> config_;
+  std::unique_ptr<deploy::ImageFiles> image_files_;  // outlives runs
   std::optional<profile::Profile> profile_;
   Json elsewhere_ = Json::object();
   bool allow_attached_ = false, logs_ = false, keep_ = false;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/compose.h"
 #include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/draft.h"
@@ -32,6 +33,8 @@ void check(const Draft& draft) {
 }
 
 void compose(std::string_view text) {
+  std::vector<std::string> words;
+  (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; }, words);
   const auto lookup = [](const std::string& name) { return name.size() > 3 ? std::nullopt : std::optional<std::string>("value"); };
   const auto file = parse_compose(text, "compose.yaml", lookup);
   if (!file) {

@@ -144,7 +144,7 @@ network = true
 netwrk = "host"
 )",
      "5:1: deployment: unknown key 'netwrk'",
-     "did you mean 'network'? accepted here: network, subnet, engine, setup, teardown"},
+     "did you mean 'network'? accepted here: network, subnet, engine, compose, setup, teardown"},
     {kNode + R"([deployment]
 subnet = "10.77.0"
 )",

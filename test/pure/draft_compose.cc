@@ -5,7 +5,7 @@
 #include "draft/container.h"
 #include "draft/draft.h"
 #include "draft/text.h"
-#include "draft/yaml.h"
+#include "base/yaml.h"
 
 using namespace rose;
 using namespace rose::draft;

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace rose::draft {
+namespace rose {
 
 inline constexpr std::size_t kMostYamlBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostYamlValues = 100'000;
@@ -35,4 +35,4 @@ struct Yaml {
 // The first document. ErrorKind::input with "file:line:column: ...".
 [[nodiscard]] Result<Yaml> parse_yaml(std::string_view text, std::string_view file);
 
-}  // namespace rose::draft
+}  // namespace rose

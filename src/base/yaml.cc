@@ -1,4 +1,4 @@
-#include "draft/yaml.h"
+#include "base/yaml.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-namespace rose::draft {
+namespace rose {
 namespace {
 
 struct Refused {
@@ -189,4 +189,4 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
   return builder.take();
 }
 
-}  // namespace rose::draft
+}  // namespace rose

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# A Compose file as it stands, by a real engine: order, health, one-shots, names, volumes; rose's own keys beside it; functions of
+# programs that are in images alone; and a schedule that reproduces a bug of a cluster in containers as surely as outside of them.
+. "$(dirname "$0")/common.bash"
+. "$here/engine.bash"
+command -v busybox >/dev/null || skip "no busybox"
+cd "$work"
+export TMPDIR=$work
+cat > victim.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void beat(int n) { printf("beat %d\n", n); }
+int main(void) {
+  setvbuf(stdout, 0, _IONBF, 0);
+  printf("began with %s\n", getenv("GREETING"));
+  for (int n = 1;; n++) { beat(n); usleep(20000); }
+}
+C
+gcc -static -g -O1 -o victim victim.c
+mkdir -p root/bin
+cp victim root/bin/
+cp "$(command -v busybox)" root/bin/busybox
+for tool in sh cat sleep test grep; do ln -s busybox root/bin/$tool; done
+import_image root localhost/rosecompose:1 --change 'CMD ["/bin/victim"]'
+cat > compose.yaml <<'YAML'
+services:
+  app:
+    image: localhost/rosecompose:${TAG:-1}
+    environment:
+      - GREETING
+    env_file: app.env
+    restart: unless-stopped
+    volumes:
+      - shared:/shared
+    ports: ["8080:80"]
+    depends_on:
+      db: { condition: service_healthy }
+      setup: { condition: service_completed_successfully }
+  setup:
+    image: localhost/rosecompose:1
+    command: sh -c 'cat /shared/db >/shared/setup && grep -w database /etc/hosts >>/shared/setup'
+    volumes: ["shared:/shared"]
+    depends_on:
+      db: { condition: service_healthy }
+  db:
+    image: localhost/rosecompose:1
+    entrypoint: [sh, -c]
+    command: ["sleep 0.3; echo up >/shared/db; exec sleep 1000"]
+    healthcheck: { test: ["CMD", "test", "-s", "/shared/db"], interval: 1s }
+    networks: { default: { aliases: [database] } }
+    volumes: ["shared:/shared"]
+volumes:
+  shared:
+YAML
+echo 'GREETING="good morning"' > app.env
+cat > rose.toml <<TOML
+[deployment]
+compose = "compose.yaml"
+engine = $engine_toml
+[[node]]
+name = "app"
+functions = ["beat"]
+ready = { log = "beat 1" }
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["sh", "-c", "test \$(grep -c began app/stdout.log) = 2"]
+TOML
+cat > workload.sh <<'SH'
+#!/bin/sh
+set -e
+until [ "$(grep -c began app/stdout.log)" = 2 ] && grep -q "beat 5" app/stdout.log; do sleep 0.05; done
+podman exec "$(podman ps -q --filter name=-app)" cat /shared/setup
+SH
+chmod +x workload.sh
+cat > die.toml <<'TOML'
+version = 1
+[[fault]]
+id = "die"
+kind = "crash"
+node = "app"
+when = [ { function = "beat", count = 30 } ]
+TOML
+expect 0 "$rose" replay die.toml -c rose.toml --runs 1 --keep --json
+json_is 'j["faults"][0]["fired"]' 1
+run=$(json 'j["run_results"][0]["directory"]')
+grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$run/app/stdout.log")"
+grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"
+# It dies at its 30th beat, neither before nor after; what it had said by then stands in its log.
+last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log"; awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
+[ "$last" = "beat 29" ] || fail "it died after '$last'"
+nothing_left "after a replay"
+no_containers "after a replay"
+[ -z "$(podman volume ls -q)" ] || fail "volumes left: $(podman volume ls -q)"
+ls -d "$work"/rose-*-images >/dev/null 2>&1 && fail "files of images left"
+
+# What is not known is refused, with the Compose file's own line.
+sed 's|^    ports:.*|    mem_limit: 1g|' compose.yaml > other.yaml
+sed 's|compose.yaml|other.yaml|' rose.toml > wrong.toml
+expect 2 "$rose" replay die.toml -c wrong.toml --runs 1
+says err "other.yaml:10: service 'app': rose does not know 'mem_limit'"
+# A one-shot that fails ends the run, and says why.
+sed 's|sh -c .cat.*|sh -c "echo no way; exit 3"|' compose.yaml > other.yaml
+expect 4 "$rose" replay die.toml -c wrong.toml --runs 1
+says err 'no way'
+nothing_left "after refusals"
+no_containers "after refusals"
+
+# The embedded cluster, as processes and in containers: the same schedule shows its bug at the same rate.
+kv=$here/../../examples/kv/split-lost-writes
+[ -x "$build/examples/kv/kv-server" ] || { [ $failures -eq 0 ]; exit; }
+mkdir kv kv/root kv/root/tmp
+cp "$kv"/*.sh kv/
+cp "$build/examples/kv/kv-server" kv/root/kv-server
+ldd kv/root/kv-server | grep -o '/[^ ]*' | while read -r library; do install -D "$library" "kv/root$library"; done
+import_image kv/root localhost/rosekv:1
+python3 - "$kv/rose.toml" "$build" "$engine_toml" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read().replace("${config_dir}/../../../build/release", sys.argv[2]).replace("../../../build/release", sys.argv[2])
+text = re.sub(r'^functions = \[.*?\]\n', '', text, flags=re.M | re.S)
+open("kv/processes.toml", "w").write(text)
+text = re.sub(r'command   = \["[^"]*kv-server"', 'image = "localhost/rosekv:1"\ncommand   = ["/kv-server"', text)
+open("kv/containers.toml", "w").write(text.replace("[deployment]\n", f"[deployment]\nengine = {sys.argv[3]}\n"))
+PY
+cat > kv/cut.toml <<'TOML'
+version = 1
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "n1"
+peers = ["n2", "n3"]
+duration = "3s"
+when = [ { elapsed = "1s" } ]
+TOML
+for how in processes containers; do
+  expect 0 "$rose" replay kv/cut.toml -c kv/$how.toml --runs 3 --jobs 3 --json
+  json_is 'j["rate"]' 1.0
+  json_is 'j["inconclusive"]' 0
+done
+nothing_left "after the cluster"
+no_containers "after the cluster"
