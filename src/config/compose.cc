@@ -146,6 +146,7 @@ class ComposeNodes {
   void read_health(const Yaml& value, Container& container);
   void read_restart(const Yaml& value, Node& node);
   void read_build(const Yaml& value, Container& container);
+  void read_network_settings(const Yaml& value);
   void read_networks(const Yaml& value, Node& node);
   void read_limits(const Yaml& value, Container& container);
   void check_dependencies();
@@ -167,10 +168,8 @@ void ComposeNodes::read_root(const Yaml& root) {
   for (const auto& [key, value] : root.members) {
     if (key == "services" || key == "version" || key == "name" || key.starts_with("x-")) continue;
     if (key == "volumes") read_volumes(value);
-    else if (key == "networks") {
-      for (const auto& [name, network] : value.members)
-        if (network.is_map() && network.find("external") != nullptr) refuse(network, fmt::format("network '{}' is external: a run has a network of its own", name));
-    } else {
+    else if (key == "networks") read_network_settings(value);
+    else {
       refuse(value, fmt::format("rose does not know '{}' of a Compose file", key), "known are services, volumes and networks");
     }
   }
@@ -187,6 +186,21 @@ void ComposeNodes::read_root(const Yaml& root) {
   check_dependencies();
   for (std::size_t i = 1; i < networks_.size(); ++i)
     if (networks_[i] != networks_[0]) say("services have networks of their own: here all nodes are in one, and reach each other");
+}
+
+void ComposeNodes::read_network_settings(const Yaml& value) {
+  for (const auto& [name, network] : value.members) {
+    if (network.kind != Yaml::Kind::null && !network.is_map()) refuse(network, fmt::format("network '{}' is no map", name));
+    for (const auto& [key, member] : network.members) {
+      if (key == "name" || key == "labels" || key == "attachable" || (key == "driver" && (member.text == "bridge" || member.text == "default"))) continue;
+      if (key == "ipam" || key == "internal" || key == "enable_ipv6")
+        say(fmt::format("network '{}' has '{}': here all nodes are in the run's own network, at addresses of its subnet", name, key));
+      else if (key == "external")
+        refuse(member, fmt::format("network '{}' is external: a run has a network of its own", name));
+      else
+        refuse(member, fmt::format("network '{}' has '{}': a run has a network of its own", name, key), "known are name, labels, attachable, ipam, internal, enable_ipv6 and driver: bridge");
+    }
+  }
 }
 
 void ComposeNodes::read_volumes(const Yaml& value) {
@@ -459,7 +473,7 @@ void ComposeNodes::read_service(const std::string& name, const Yaml& value) {
        }},
       {"ports", left_out("ports are not published: nodes are reached at their addresses (ROSE_IP_<node>)")},
       {"expose", [](const Yaml&, const std::string&) {}},
-      {"annotations", [](const Yaml&, const std::string&) {}},
+      {"annotations", pair_option("--annotation", '=')},
       {"logging", left_out("'logging' is rose's: output goes to the nodes' stdout.log and stderr.log")},
       {"profiles", [](const Yaml&, const std::string&) {}},
       {"pull_policy", [&](const Yaml& member, const std::string& key) {
