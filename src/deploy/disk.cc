@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned long kMountFlags = MS_NOSUID | MS_NODEV;
+constexpr unsigned long kDiskFlags = MS_NOSUID | MS_NODEV;
 // What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody syncs, and a
 // rename syncs nothing. (Other file systems promise no more.) Dirty pages older than vm.dirty_expire_centisecs are still written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
@@ -32,8 +32,8 @@ constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
 constexpr std::size_t kSector = 512;
 constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
 constexpr int kLoopAttempts = 64;
-constexpr std::int64_t kMakeTimeout = 60 * kSecond;
-constexpr std::int64_t kCopyTimeout = 600 * kSecond;
+constexpr std::int64_t kFormatTimeout = 60 * kSecond;
+constexpr std::int64_t kWholeTimeout = 600 * kSecond;
 
 // EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
@@ -126,7 +126,7 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
 Result<void> Disk::check() {
   const std::string hint = "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package e2fsprogs), are needed";
   if (::access("/dev/loop-control", R_OK | W_OK) != 0) return fail(ErrorKind::environment, fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
-  if (const auto made = run_command({mke2fs(), "-V"}, {}, kMakeTimeout); !made || made->exit_code != 0)
+  if (const auto made = run_command({mke2fs(), "-V"}, {}, kFormatTimeout); !made || made->exit_code != 0)
     return fail(ErrorKind::environment, "mke2fs cannot be run", hint);
   return {};
 }
@@ -148,7 +148,7 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   } else {
     const auto output = run_command({mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
                                      fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid), file.string()},
-                                    {}, kMakeTimeout);
+                                    {}, kFormatTimeout);
     if (!output) formatted = Unexpected(output.error());
     else if (output->exit_code != 0)
       formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}", output->err.substr(0, output->err.find('\n'))));
@@ -173,7 +173,7 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
 
 Result<void> Disk::mount() const {
   ROSE_TRY(const LoopDevice device, attach_loop(image_.get(), id_));
-  if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kMountFlags, kMountOptions) != 0)
+  if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kDiskFlags, kMountOptions) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()), errno);
   for (const Outside& one : outside_) {
     const fs::path at = folder_ / one.name;
@@ -193,7 +193,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
   std::error_code ignored;
   fs::remove_all(whole, ignored);
   if (torn.share > 0) {
-    const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder_.string(), whole.string()}, {}, kCopyTimeout);
+    const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder_.string(), whole.string()}, {}, kWholeTimeout);
     if (!output || output->exit_code != 0) {
       fs::remove_all(whole, ignored);
       return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", folder_.string(),
