@@ -32,7 +32,7 @@ void check(const Draft& draft) {
   }
 }
 
-void compose(std::string_view text) {
+void compose_file(std::string_view text) {
   std::vector<std::string> words;
   (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; }, words);
   const auto lookup = [](const std::string& name) { return name.size() > 3 ? std::nullopt : std::optional<std::string>("value"); };
@@ -122,7 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0 || size > 64 * 1024) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0]) {
-    case 'y': compose(text); break;
+    case 'y': compose_file(text); break;
     case 'c': command(text); break;
     case 'j': container(text); break;
     case 'u': unit(text); break;
