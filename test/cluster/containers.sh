@@ -89,7 +89,7 @@ id = "stall"
 kind = "pause"
 node = "n2"
 duration = "300ms"
-when = [ { syscall = "mkdir", path = "*/made.22", node = "n1" } ]
+when = [ { log = "mkdir 1 ", node = "n2" }, { syscall = "mkdir", path = "*/made.*", count = 5, node = "n1" } ]
 [[fault]]
 id = "die"
 kind = "crash"
@@ -183,7 +183,7 @@ no_containers "after refusals"
 # Rose is killed, and heal undoes it all; Ctrl-C undoes it at once.
 BEATS=1000000 "$rose" replay faults.toml -c rose.toml --runs 1 --report report >out2 2>err2 &
 pid=$!
-until_true 30 grep -q 'mkdir 20 = ' report/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
+until_true 60 grep -q 'mkdir 20 = ' report/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
 kill -9 $pid
 wait $pid 2>/dev/null || true
 expect 0 "$rose" heal
@@ -192,7 +192,7 @@ nothing_left "after heal"
 no_containers "after heal"
 BEATS=1000000 "$rose" replay faults.toml -c rose.toml --runs 1 --report report2 >out2 2>err2 &
 pid=$!
-until_true 30 grep -q 'mkdir 20 = ' report2/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
+until_true 60 grep -q 'mkdir 20 = ' report2/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
 kill -INT $pid
 wait $pid 2>/dev/null || true
 nothing_left "after Ctrl-C"
