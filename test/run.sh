@@ -55,6 +55,9 @@ if [ -n "$failed" ]; then
 fi
 
 step "the readers' tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+# Now it is what is waited for.
+renice -n 0 -g $sanitized >/dev/null 2>&1 || true
+{ echo 0 > /proc/$sanitized/autogroup; } 2>/dev/null || true
 if ! wait $sanitized; then
   cat "$logs/sanitized.build"
   echo "test/run.sh: the sanitized readers cannot be built" >&2
