@@ -186,7 +186,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(held.injected == 1);
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
-  CHECK(state_of(held.tid) == 't');
+  CHECK(eventually([&] { return state_of(held.tid) == 't'; }));
   // Nothing of the function was done: it writes at its beginning.
   CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 8);

@@ -141,6 +141,7 @@ when = [ { syscall = "openat", path = "*/log.1", count = 2 } ]
   rig.begin();
   rig.wait_said("first");
   rig.wait_said("second", 1);
+  REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to come"); }));
   CHECK_FALSE(rig.said("second"));
   CHECK_FALSE(came(*rig.injector, "written").came);
   CHECK(rig.injector->step("looked", Part::begin).has_value());
@@ -175,6 +176,8 @@ when = [ { function = "step_function", node = "n2", count = 3 } ]
 )" + kDie + "when = [ { log = \"all\", node = \"n2\" } ]\n");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("called") == 2 && rig.lines("called", 1) == 2; }));
+  for (const char* name : {"second", "third"})
+    REQUIRE(eventually([&] { return came(*rig.injector, name).why_not.starts_with("it was about to come"); }));
   CHECK_FALSE(came(*rig.injector, "second").came);
   CHECK_FALSE(came(*rig.injector, "third").came);
   CHECK(rig.injector->step("looked", Part::begin).has_value());
