@@ -20,7 +20,7 @@ TEST_CASE("a reader whose byte another reader took is carried out on, and held u
   if (Rig::overriding()) return;
   Rig rig;
   const std::string fifo = rig.path("fifo");
-  rig.add({"threads", "8", "1", "openr", "../fifo", "repeat", "1000000", "read", "1", ";", ";"});
+  rig.add({"gate", "../made", "threads", "8", "1", "openr", "../fifo", "repeat", "1000000", "read", "1", ";", ";"});
   rig.prepare(R"(
 [[fault]]
 id = "late"
@@ -36,6 +36,7 @@ times = "forever"
   REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
   const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   REQUIRE(writer);
+  rig.touch("made");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
   // All look when a byte is there, and one gets it: until another is seen waiting inside its read.
