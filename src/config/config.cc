@@ -16,6 +16,8 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "config/compose.h"
+#include "config/placeholders.h"
+#include "config/subnet.h"
 #include "kernel/noise.h"
 #include "logs/clock.h"
 
@@ -27,7 +29,6 @@ constexpr std::int64_t kHour = 3600 * kSecond;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::size_t kMostNodes = 1024;
 constexpr std::size_t kMostName = 32;
-
 
 // Folders, variables, namespaces and cgroups carry it.
 std::string name_problem(const std::string& name) {
@@ -41,111 +42,6 @@ std::string name_problem(const std::string& name) {
                        toml::quoted(name), kMostName);
   if (name == "client") return "'client' is the name of rose's own namespace, another one is needed";
   return {};
-}
-
-// --- placeholders
-
-enum class Where { node, run };  // a node's own command and env, or what runs beside the nodes
-
-const std::vector<std::string>& placeholders(Where where) {
-  static const std::vector<std::string> node{"node", "ip", "ips", "dir", "run_dir", "config_dir"};
-  static const std::vector<std::string> run{"ips", "run_dir", "config_dir"};
-  return where == Where::node ? node : run;
-}
-
-constexpr std::string_view kIpOf = "ip_";  // ${ip_n1}: the address of node n1
-
-struct PlaceholderProblem {
-  std::string what;
-  std::string hint;
-};
-
-// What is wrong with the ${...} in `text`. The nodes that ${ip_...} names go to `named`: not all may be known yet.
-std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where, std::vector<std::string>& named) {
-  const std::vector<std::string>& known = placeholders(where);
-  for (std::size_t i = text.find("${"); i != std::string_view::npos; i = text.find("${", i + 2)) {
-    if (i > 0 && text[i - 1] == '$') continue;  // "$${" stands for "${"
-    const std::size_t end = text.find('}', i);
-    const std::string name(text.substr(i + 2, end == std::string_view::npos ? 0 : end - i - 2));
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (name.starts_with(kIpOf) && name.size() > kIpOf.size()) {
-      named.push_back(name.substr(kIpOf.size()));
-      continue;
-    }
-    std::string accepted;
-    for (const std::string& one : known) accepted += fmt::format("${{{}}}, ", one);
-    accepted += "${ip_NODE}";
-    if (end == std::string_view::npos)
-      return PlaceholderProblem{fmt::format("{} has a '${{' without '}}', accepted placeholders are {}",
-                                            toml::quoted(text), accepted),
-                                "for a shell's variable write $NAME or $${NAME}"};
-    const std::vector<std::string>& all = placeholders(Where::node);
-    if (std::find(all.begin(), all.end(), name) != all.end())
-      return PlaceholderProblem{
-          fmt::format("'${{{}}}' has a value only in a node's command, ready command and env, accepted here are {}",
-                      name, accepted),
-          {}};
-    const std::string near = closest(name, known);
-    return PlaceholderProblem{
-        fmt::format("{} is an unknown placeholder, accepted are {}", toml::quoted("${" + name + "}"), accepted),
-        near.empty() ? "for a shell's variable write $NAME or $${NAME}" : fmt::format("did you mean '${{{}}}'?", near)};
-  }
-  return std::nullopt;
-}
-
-// --- addresses
-
-// Of a large IPv6 network, the first 65,536 addresses are given out.
-struct Subnet {
-  AddressRange range;
-
-  [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
-  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }  // as people write it
-  [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
-  [[nodiscard]] std::uint32_t last() const {
-    const int bits = 128 - range.prefix;
-    return network() | ((1U << (is_ipv4() ? bits : std::min(bits, 16))) - 1);
-  }
-  [[nodiscard]] std::uint32_t client() const { return last() - 1; }
-  [[nodiscard]] bool contains(const Address& other) const {
-    return range.contains({other}) && other == range.address.with_tail(other.tail()) && other.tail() <= last();
-  }
-  [[nodiscard]] std::string text(std::uint32_t tail) const { return range.address.with_tail(tail).text(); }
-};
-
-constexpr int kLeastPrefix = 8;
-constexpr int kMostPrefix = 29;
-constexpr int kLeastPrefixV6 = 16;
-constexpr int kMostPrefixV6 = 125;
-
-// What is wrong with it, or the subnet.
-tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto address = parse_address(std::string_view(text).substr(0, slash));
-  const bool v6 = address && !address->is_ipv4();
-  const int least = v6 ? kLeastPrefixV6 : kLeastPrefix;
-  const int most = v6 ? kMostPrefixV6 : kMostPrefix;
-  const std::string accepted =
-      address ? fmt::format("an {} network with a prefix of {} to {} such as \"{}\"", v6 ? "IPv6" : "IPv4", least, most,
-                            v6 ? "fd00:77::/64" : "10.77.0.0/24")
-              : std::string("a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"");
-  const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
-  if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit))
-    return tl::unexpected(fmt::format("{} is not {}", toml::quoted(text), accepted));
-  const int prefix = std::stoi(digits);
-  if (prefix < least || prefix > most)
-    return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), prefix, accepted));
-  const AddressRange range{*address, v6 ? prefix : 96 + prefix};
-  if (range.network() != *address)
-    return tl::unexpected(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
-                                      range.network().text(), prefix));
-  return Subnet{range};
-}
-
-Subnet subnet_of(const Deployment& deployment) {
-  const auto subnet = parse_subnet(deployment.subnet);
-  ROSE_ASSERT(subnet.has_value());
-  return *subnet;
 }
 
 // --- volumes
