@@ -262,7 +262,7 @@ enum rose_call_flags {
 	ROSE_SPARED_ANYWAY = 4,		/* crash: a caller that is not meant goes on with its call */
 };
 
-struct rose_call {
+struct rose_wanted_call {
 	__u32 kind;
 	__u32 index;			/* of the condition or chain */
 	__u32 action;
@@ -469,7 +469,7 @@ ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_bell, 24);
 ROSE_SIZE(rose_settings, 64);
 ROSE_SIZE(rose_glob, 256);
-ROSE_SIZE(rose_call, 152);
+ROSE_SIZE(rose_wanted_call, 152);
 ROSE_SIZE(rose_call_arguments, 8);
 ROSE_SIZE(rose_firing, 512);
 ROSE_SIZE(rose_stack_map, 552);

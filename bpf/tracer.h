@@ -392,12 +392,12 @@ struct rose_hosts {
 	rose_u8 local[16];
 };
 ROSE_SIZE(struct rose_hosts, 32);
-struct rose_pending {
+struct rose_syn {
 	rose_u64 syn_ns;
 	rose_u32 isn;
 	rose_u32 pad;
 };
-ROSE_SIZE(struct rose_pending, 16);
+ROSE_SIZE(struct rose_syn, 16);
 
 /* Value of rose_attached: the node + 1, or 0 for none, and how to know better. */
 #define ROSE_ATTACHED_NODE 0xffffull

@@ -18,7 +18,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct rose_call);
+	__type(value, struct rose_wanted_call);
 } rose_calls SEC(".maps");
 
 /* By node << 16 | syscall: a part of rose_call_items, which are indices of rose_calls. */
@@ -164,7 +164,7 @@ __noinline int rose_address_matches(struct look *look, __u32 at, __u32 length, _
 
 __noinline int rose_call_matches(struct look *look, __u32 index)
 {
-	struct rose_call *call = bpf_map_lookup_elem(&rose_calls, &index);
+	struct rose_wanted_call *call = bpf_map_lookup_elem(&rose_calls, &index);
 
 	if (!look || !call)
 		return 0;
@@ -216,7 +216,7 @@ struct deciding {
 	__u32 node;
 };
 
-static __always_inline struct rose_call *item(struct deciding *d, __u32 i, __u32 *index)
+static __always_inline struct rose_wanted_call *item(struct deciding *d, __u32 i, __u32 *index)
 {
 	__u32 key = d->first + i;
 	struct rose_word *word = bpf_map_lookup_elem(&rose_call_items, &key);
@@ -232,7 +232,7 @@ static __always_inline bool was_matched(struct look *look, __u32 i)
 	return look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] & (1ULL << (i & 63));
 }
 
-static __always_inline bool is_over(const struct rose_chain *chain, const struct rose_call *call)
+static __always_inline bool is_over(const struct rose_chain *chain, const struct rose_wanted_call *call)
 {
 	if (ROSE_READ(chain->state) != ROSE_FIRED)
 		return false;
@@ -246,7 +246,7 @@ static long look_item(__u32 i, struct deciding *d)
 {
 	struct look *look = d->look;
 	struct rose_chain *chain;
-	struct rose_call *call;
+	struct rose_wanted_call *call;
 	__u32 index, key;
 
 	call = item(d, i, &index);
@@ -303,7 +303,7 @@ static __always_inline void store_pending(struct deciding *d, __u32 element)
 static long tag_item(__u32 i, struct deciding *d)
 {
 	struct look *look = d->look;
-	struct rose_call *call;
+	struct rose_wanted_call *call;
 	__u32 index;
 
 	if (!was_matched(look, i))
@@ -322,7 +322,7 @@ static long tag_item(__u32 i, struct deciding *d)
 static long armed_item(__u32 i, struct deciding *d)
 {
 	struct rose_chain *chain;
-	struct rose_call *call;
+	struct rose_wanted_call *call;
 	__u32 index, key, state;
 
 	if (!was_matched(d->look, i))
@@ -341,7 +341,7 @@ static long armed_item(__u32 i, struct deciding *d)
 static long count_item(__u32 i, struct deciding *d)
 {
 	struct rose_chain *chain;
-	struct rose_call *call;
+	struct rose_wanted_call *call;
 	struct rose_word *group;
 	__u32 index, key;
 	__u64 seen;
@@ -543,7 +543,7 @@ int rose_call(struct pt_regs *ctx)
 	struct rose_node_state *state;
 	struct rose_chain *chain;
 	struct rose_site *list;
-	struct rose_call *call;
+	struct rose_wanted_call *call;
 	struct look *look;
 	__u32 key, number, count;
 	__u64 ip;

@@ -215,8 +215,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, struct rose_connection);
-	__type(value, struct rose_pending);
-} rose_pending SEC(".maps");
+	__type(value, struct rose_syn);
+} rose_syns SEC(".maps");
 
 /* Addresses and ports that accept connections, learnt from handshakes: needed where both ports of a
  * connection look like a client's. */

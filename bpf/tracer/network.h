@@ -161,7 +161,7 @@ static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bo
 
 static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pair, __u64 now)
 {
-	struct rose_pending *pending;
+	struct rose_syn *pending;
 
 	/* Within a host there is nothing to tie. */
 	if (same_address(p->conn.remote, p->conn.local))
@@ -170,22 +170,22 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 		if (p->tcp_flags & TCP_ACK) {
 			keep_handshake(p, p->ack - 1, true, now, 0);
 		} else {
-			struct rose_pending fresh = {.syn_ns = now, .isn = p->seq};
+			struct rose_syn fresh = {.syn_ns = now, .isn = p->seq};
 
 			/* The first of equal ones may have been lost on the way to the listener: the last was answered
 			 * too, or is answered by what was sent for the first; only the first is surely earlier. */
-			pending = bpf_map_lookup_elem(&rose_pending, &p->conn);
+			pending = bpf_map_lookup_elem(&rose_syns, &p->conn);
 			if (!pending || pending->isn != p->seq)
-				bpf_map_update_elem(&rose_pending, &p->conn, &fresh, BPF_ANY);
+				bpf_map_update_elem(&rose_syns, &p->conn, &fresh, BPF_ANY);
 			pair->handshake_ns = now;
 		}
 		return 0;
 	}
-	pending = bpf_map_lookup_elem(&rose_pending, &p->conn);
+	pending = bpf_map_lookup_elem(&rose_syns, &p->conn);
 	if (pending) {
 		if (p->seq == pending->isn + 1 && !(p->tcp_flags & TCP_RST))
 			keep_handshake(p, pending->isn, false, pending->syn_ns, now);
-		bpf_map_delete_elem(&rose_pending, &p->conn);
+		bpf_map_delete_elem(&rose_syns, &p->conn);
 	} else if (now - pair->handshake_ns > 3000000000ull) {
 		pair->handshake_ns = 0; /* it never came */
 	}

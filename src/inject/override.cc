@@ -45,7 +45,7 @@ class Compiler {
   CallTables compile() {
     std::map<std::uint32_t, std::vector<std::uint32_t>> lists;
     std::set<int> numbers;
-    const auto add = [&](const CallMatcher& matcher, std::uint32_t where, rose_call call) {
+    const auto add = [&](const CallMatcher& matcher, std::uint32_t where, rose_wanted_call call) {
       match(matcher, call);
       const auto index = static_cast<std::uint32_t>(tables_.calls.size());
       tables_.calls.push_back(call);
@@ -59,7 +59,7 @@ class Compiler {
     };
     for (std::size_t i = 0; i < plan_.conditions.size(); ++i) {
       if (!plan_.conditions[i].call) continue;
-      rose_call call{};
+      rose_wanted_call call{};
       call.kind = ROSE_CALL_CONDITION;
       call.index = static_cast<__u32>(i);
       add(*plan_.conditions[i].call, plan_.conditions[i].data.node, call);
@@ -76,10 +76,10 @@ class Compiler {
   }
 
  private:
-  [[nodiscard]] rose_call fault(std::size_t chain) const {
+  [[nodiscard]] rose_wanted_call fault(std::size_t chain) const {
     const auto& planned = plan_.chains[chain];
     const auto& fault = *planned.fault;
-    rose_call call{};
+    rose_wanted_call call{};
     call.kind = ROSE_CALL_FAULT;
     call.index = static_cast<__u32>(chain);
     call.count = planned.call_count;
@@ -109,7 +109,7 @@ class Compiler {
     return call;
   }
 
-  void match(const CallMatcher& matcher, rose_call& call) {
+  void match(const CallMatcher& matcher, rose_wanted_call& call) {
     for (const auto& argument : matcher.arguments()) {
       const auto at = static_cast<std::size_t>(argument.index);
       call.arguments |= 1U << at;

@@ -21,7 +21,7 @@ namespace rose::inject {
 
 struct CallTables {
   std::vector<rose_glob> globs;
-  std::vector<rose_call> calls;
+  std::vector<rose_wanted_call> calls;
   std::vector<std::uint32_t> items;           // indices of `calls`
   std::map<std::uint32_t, rose_site> lists;   // by node << 16 | syscall: a part of `items`
   std::vector<int> numbers;                   // the syscalls, of all nodes

@@ -164,7 +164,7 @@ Result<void> KernelTracer::load() {
   bpf_map__set_max_entries(maps.rose_fetches, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.fetches())));
   bpf_map__set_max_entries(maps.rose_comings, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.counters())));
   // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
-  for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_pending, maps.rose_services})
+  for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
   bpf_map__set_max_entries(maps.rose_doomed, kernel::lru_entries(512));
   kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 4 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
