@@ -18,6 +18,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "deploy/volumes.h"
 
 namespace rose::deploy {
 namespace {
@@ -33,7 +34,6 @@ constexpr std::size_t kSector = 512;
 constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
 constexpr int kLoopAttempts = 64;
 constexpr std::int64_t kFormatTimeout = 60 * kSecond;
-constexpr std::int64_t kWholeTimeout = 600 * kSecond;
 
 // EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
@@ -193,11 +193,9 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
   std::error_code ignored;
   fs::remove_all(whole, ignored);
   if (torn.share > 0) {
-    const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder_.string(), whole.string()}, {}, kWholeTimeout);
-    if (!output || output->exit_code != 0) {
+    if (auto copied = volume::copy_files(folder_, whole); !copied) {
       fs::remove_all(whole, ignored);
-      return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", folder_.string(),
-                                                      output ? output->err.substr(0, output->err.find('\n')) : output.error().message));
+      return Unexpected(std::move(copied).error());
     }
   }
   std::uint32_t how = kNoFlush;

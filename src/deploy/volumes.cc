@@ -105,18 +105,20 @@ Result<void> resize(const std::filesystem::path& folder, const std::string& id, 
   return {};
 }
 
+Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
+  auto output = run_command({"cp", "-a", "--sparse=auto", "--", from.string(), to.string()}, {}, kCopyTimeout);
+  if (!output) return Unexpected(std::move(output).error().in(fmt::format("the files at {} cannot be copied", from.string())));
+  if (output->exit_code == 0) return {};
+  return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", from.string(), output->err.substr(0, output->err.find('\n'))));
+}
+
 Result<void> dissolve(const std::filesystem::path& folder, const std::string& id) {
   if (!is_mounted(folder, id)) return {};
   // Beside it, then in its place in one step.
   const std::filesystem::path copy = folder.parent_path() / fmt::format(".{}.copy", id);
   std::error_code bad;
   std::filesystem::remove_all(copy, bad);
-  Result<void> copied;
-  const auto output = run_command({"cp", "-a", "--sparse=auto", "--", folder.string(), copy.string()}, {}, kCopyTimeout);
-  if (!output)
-    copied = Unexpected(output.error());
-  else if (output->exit_code != 0)
-    copied = fail(ErrorKind::environment, fmt::format("files at {} could not be put back: {}", folder.string(), output->err.substr(0, output->err.find('\n'))));
+  Result<void> copied = copy_files(folder, copy);
   if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 && (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
   // What stayed outside of a disk (deploy/disk.h) was copied too.

@@ -23,6 +23,8 @@ struct Room {
 [[nodiscard]] Result<Room> fill(const std::filesystem::path& folder, const std::string& id);
 [[nodiscard]] Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes);
 
+// All that is in the one, as the other, which is not there yet; a copy that fails leaves there what it could copy.
+[[nodiscard]] Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
 // Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when there is none.
 [[nodiscard]] Result<void> dissolve(const std::filesystem::path& folder, const std::string& id);
 
