@@ -17,8 +17,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "kernel/processes.h"
 
 namespace rose::inject {
 namespace {
@@ -119,7 +119,7 @@ class Tracer {
     if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
     const int got = seize(thread);
     // Traced by us already: it comes to its stop by itself.
-    if (got == 0 || got == -ESRCH || tracer_of(thread) == ::getpid()) return 0;
+    if (got == 0 || got == -ESRCH || kernel::tracer_of(thread) == ::getpid()) return 0;
     ::kill(process, SIGCONT);
     return got;
   }
@@ -204,13 +204,6 @@ class Tracer {
 };
 
 }  // namespace
-
-pid_t tracer_of(pid_t pid) {
-  const auto status = read_file(fmt::format("/proc/{}/status", pid), std::size_t{1} << 16);
-  if (!status) return 0;
-  const auto at = status->find("\nTracerPid:");
-  return at == std::string::npos ? 0 : std::atoi(status->c_str() + at + 11);
-}
 
 Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vector<std::size_t> which) {
   std::unique_ptr<Holder> holder(new Holder);

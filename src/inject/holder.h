@@ -60,7 +60,4 @@ class Holder {
   std::size_t shared_size_ = 0;
 };
 
-// Who traces the process or thread; 0: nobody.
-[[nodiscard]] pid_t tracer_of(pid_t pid);
-
 }  // namespace rose::inject

@@ -24,7 +24,6 @@
 #include "deploy/environment.h"
 #include "inject/clock.h"
 #include "inject/exec_socket.h"
-#include "inject/holder.h"
 #include "inject/limits.h"
 #include "inject/power.h"
 #include "inject/log_tail.h"
@@ -34,6 +33,7 @@
 #include "inject/stacks.h"
 #include "inject/state.h"
 #include "inject/supervisor.h"
+#include "inject/waits.h"
 
 namespace rose::inject {
 namespace {
@@ -41,7 +41,6 @@ namespace {
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kLogPollNs = 5'000'000;
 constexpr std::uint64_t kSettlePollNs = 20'000'000;
-constexpr std::uint64_t kSignalPollNs = 200'000;
 
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
@@ -110,9 +109,6 @@ struct Follow {
   std::atomic<bool> paused{false};
   bool crashed = false;              // under crashing_
   bool ending = false;               // the injector thread has ordered the end of a pause
-  std::atomic<bool> watched{false};  // a block: the node's threads can be held
-  std::atomic<std::uint64_t> turn_since_ns{0};  // an event that came too early: held since
-  std::atomic<std::uint64_t> turn_ended_ns{0};
   std::vector<pid_t> struck;         // signalled or stopped; these under mutex_
   std::string call;                  // where it fired
   std::string detail;
@@ -133,6 +129,15 @@ class ScheduleInjector final : public Injector, private FaultActions {
     limits_ = std::make_unique<Limits>(*plan_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
+    waits_ = std::make_unique<Waits>(*plan_, *state_, Waits::Host{
+        [this](std::size_t node, std::function<void()> task) { workers_[node]->add(std::move(task)); },
+        [this](std::size_t node) { return deployment_->processes(node); },
+        [this](std::size_t i) { release_calls(i); },
+        [this](std::size_t i, const Error& why) {
+          follow_[i].failed = true;
+          trouble(i, why);
+          ring();
+        }});
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
@@ -166,10 +171,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
-    if (!plan_->holders.empty()) {
-      ROSE_TRY(holder_, Holder::start(programs_->arrays().chains, plan_->holders));
-      state_->settings().holder = static_cast<__u32>(holder_->pid());
-    }
+    ROSE_CHECK(waits_->start(programs_->arrays().chains));
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
     ROSE_CHECK(power_.prepare(*plan_, deployment));
@@ -215,7 +217,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       programs_->drain();  // what was changed last
     }
     for (auto& worker : workers_) worker->finish();
-    end_holds();
+    if (waits_) waits_->end();
     end_clocks();
     if (limits_) limits_->finish();
     const auto now = now_ns();
@@ -247,7 +249,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const std::size_t i = chain_named(name.name);
       schedule::OrderOutcome out{name.name, "fault", state_->state(i) == ROSE_FIRED, since_workload(state_->fired_ns(i)), {}};
       if (const Mark* mark = mark_named(name.name); mark != nullptr) out.kind = mark->step ? "step" : "event";
-      if (follow_[i].turn_since_ns != 0 && follow_[i].turn_ended_ns != 0) out.held_ns = static_cast<std::int64_t>(follow_[i].turn_ended_ns - follow_[i].turn_since_ns);
+      out.held_ns = waits_->lasted_ns(i);
       if (out.came) came[name.name] = state_->fired_ns(i);
       if (!out.came) out.why_not = why_not(i, state_->progress(i), false);
       all.push_back(std::move(out));
@@ -363,7 +365,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void on_start(std::size_t node, pid_t pid) override {
     if (!armed_ || disarmed_) return;
     programs_->set_main(node, pid);
-    watch_start(node, pid);
+    waits_->watch_start(node, pid);
     if (auto ok = limits_->join(node, pid); !ok) log::warning("{}", ok.error().message);
     if (plan_->attached[node] && may_pause(node)) {
       if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
@@ -383,8 +385,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
       crash_once(i);
     }
     // Before it may start again.
-    for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i)
-      if (loses(i) && state_->state(i) == ROSE_FIRED && node_of(i) == node && !follow_[i].nobody) lose_power(i);
+    for (const std::size_t i : plan_->losses)
+      if (state_->state(i) == ROSE_FIRED && node_of(i) == node && !follow_[i].nobody) lose_power(i);
     process_state(node, end.signalled ? "crashed" : "exited", end.pid);
   }
 
@@ -548,8 +550,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
           next = std::min(next, follow_fired(i));
           continue;
         }
-        if (now_state == ROSE_ARMED && chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) watch(i);
-        if ((chain.data.flags & ROSE_IN_TURN) != 0) again |= follow_turn(i, next);
+        if (now_state == ROSE_ARMED && chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) waits_->watch(i);
+        if ((chain.data.flags & ROSE_IN_TURN) != 0) again |= waits_->follow_turn(i, next);
         if (now_state != ROSE_WAITING) continue;
         const auto position = ROSE_POSITION(state_->progress(i));
         if (position == ROSE_CLOSED) continue;
@@ -686,12 +688,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       case ROSE_CHAIN_BLOCK: {
         const auto until = state_->until_ns(i);
         if (follow.ended_ns != 0) return kNever;
-        if (!chain.call && !follow.acted) {
-          const auto held = __atomic_load_n(&state_->chain(i).signalled, __ATOMIC_ACQUIRE);
-          if (held == 0) return now_ns() + kSignalPollNs;  // the kernel program is about to
-          follow.acted = true;
-          workers_[node_of(i)]->add([this, i] { begin_hold(i); });
-        }
+        if (!chain.call && !waits_->take(i)) return now_ns() + kSignalPollNs;
         if (until > now_ns()) return until;
         end_block(i, until);
         return kNever;
@@ -896,110 +893,20 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto pids = deployment_->processes(node_of(i));
       if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
     }
-    if (supervisors_[node_of(i)]) supervisors_[node_of(i)]->release(i);
+    release_calls(i);
     follow.ended_ns = now_ns();
   }
 
-  // ---- threads that wait at a place in their program ----
-  // Whoever of the node's comes there from now on is held alone.
-  void watch(std::size_t i) {
-    if (follow_[i].watched.exchange(true)) return;
-    const std::size_t node = node_of(i);
-    workers_[node]->add([this, node] {
-      for (const pid_t pid : deployment_->processes(node)) holder_->watch(pid);
-    });
-  }
-
-  // Another start of a node, while somebody may still come there.
-  void watch_start(std::size_t node, pid_t pid) {
-    for (const std::size_t i : plan_->holders) {
-      if (!follow_[i].watched || follow_[i].ended_ns != 0 || follow_[i].turn_ended_ns != 0 || node_of(i) != node) continue;
-      holder_->watch(pid);
-      return;
-    }
-  }
-
-  // The kernel program has sent the thread its signal.
-  void begin_hold(std::size_t i) {
-    const auto& shared = state_->chain(i);
-    const auto pid = static_cast<pid_t>(shared.pid), tid = static_cast<pid_t>(shared.tid);
-    Result<void> held;
-    if (shared.signalled == ROSE_NOT_HELD) {
-      held = fail(ErrorKind::environment, fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
-                  "end the debugger, or strace, that is attached to it");
-    } else {
-      held = holder_->hold(i, pid, tid);
-    }
-    if (held) return;
-    follow_[i].failed = true;
-    trouble(i, held.error());
-    ring();
-  }
-
-  static std::string debugger_of(pid_t tid) {
-    const pid_t by = tracer_of(tid);
-    if (by == 0) return "somebody";
-    const auto name = read_file(fmt::format("/proc/{}/comm", by), 64);
-    return fmt::format("'{}' (process {})", name ? printable(name->substr(0, name->find('\n'))) : "?", by);
-  }
-
-  // Nobody is held, nor traced, any more.
-  void end_holds() {
-    if (!holder_) return;
-    holder_->stop();
-    for (const std::size_t i : plan_->holders) {
-      const auto signalled = state_->chain(i).signalled;
-      // It came at the very end, and nobody took it.
-      if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none) ::kill(static_cast<pid_t>(signalled), SIGCONT);
-    }
-  }
-
-  // Of an event that waits for its turn, or may have to. True when it has come.
-  bool follow_turn(std::size_t i, std::uint64_t& next) {
-    auto& follow = follow_[i];
-    const auto& chain = plan_->chains[i].data;
-    const bool threads = (chain.flags & ROSE_HOLDS) != 0;
-    const bool armed = state_->state(i) == ROSE_ARMED;
-    const bool turn = state_->turn_left(i) == 0;
-    if (threads && !armed) {
-      if (!turn && state_->node(i) != 0 && ROSE_POSITION(state_->progress(i)) + 1 == chain.conditions) watch(i);
-      return false;
-    }
-    if (threads && !follow.acted) {
-      if (__atomic_load_n(&state_->chain(i).signalled, __ATOMIC_ACQUIRE) == 0) {
-        next = std::min(next, now_ns() + kSignalPollNs);
-        return false;
-      }
-      follow.acted = true;
-      follow.turn_since_ns = state_->armed_ns(i);
-      workers_[node_of(i)]->add([this, i] { begin_hold(i); });
-    }
-    if (follow.turn_since_ns == 0 || follow.turn_ended_ns != 0) return false;
-    const auto due = follow.turn_since_ns + static_cast<std::uint64_t>(schedule::kMostBlockNs);
-    if (!turn && due > now_ns() && !follow.failed) {
-      next = std::min(next, due);
-      return false;
-    }
-    if (!turn) log::warning("event '{}' came before its turn, and {}", plan_->chains[i].fault->id,
-                            follow.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(schedule::kMostBlockNs)));
-    follow.turn_ended_ns = now_ns();
-    if (threads) {
-      const auto& shared = state_->chain(i);
-      const bool came = state_->fire(i, shared.pid, shared.tid, now_ns());
-      workers_[node_of(i)]->add([this, i] { holder_->release(i); });
-      return came;
-    }
-    for (const auto& supervisor : supervisors_) {
+  // What supervisors hold for this chain goes on.
+  void release_calls(std::size_t i) {
+    for (const auto& supervisor : supervisors_)
       if (supervisor) supervisor->release(i);
-    }
-    return false;
   }
 
   // Of a thread that waits: it goes on.
   void end_block(std::size_t i, std::uint64_t when) {
     follow_[i].ended_ns = when;
-    if (!plan_->chains[i].call) workers_[node_of(i)]->add([this, i] { holder_->release(i); });
-    if (supervisors_[node_of(i)]) supervisors_[node_of(i)]->release(i);
+    waits_->release(i, when);
     if (const auto cap = plan_->chains[i].data.duration_ns; !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
       const std::lock_guard lock(mutex_);
       follow_[i].trouble = fmt::format("let go after {}: what it waited for had not come", format_duration(static_cast<std::int64_t>(cap)));
@@ -1038,8 +945,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   void turn_waits(std::size_t i) override {
-    std::uint64_t never = 0;
-    follow_[i].turn_since_ns.compare_exchange_strong(never, now_ns());
+    waits_->came_early(i);
     ring();
   }
 
@@ -1161,7 +1067,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (out.fired && chain.data.kind == ROSE_CHAIN_RESOURCE) std::tie(out.detail, out.injected) = limits_->told(i);
       if (out.fired && chain.data.kind == ROSE_CHAIN_BLOCK) {
         out.detail = fmt::format("a thread {}", what_happens(i, follow_[i].call));
-        if (holder_ && holder_->held(i) == Hold::stopped) out.detail += "; its process stood still for a moment";
+        if (waits_->held(i) == Hold::stopped) out.detail += "; its process stood still for a moment";
       }
       if (out.fired && chain.data.kind == ROSE_CHAIN_EXCEPTION) {
         const auto entry = entry_of(i);
@@ -1240,7 +1146,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (state_->state(i) == ROSE_FIRED && loses(i) && !follow_[i].lost) return "the run ended before the disk lost its power";
     if (follow_[i].failed) return fmt::format("its time came, but {}", follow_[i].trouble);
     const auto position = ROSE_POSITION(progress);
-    const bool held = follow_[i].turn_since_ns != 0;
+    const bool held = waits_->began(i);
     if (position == ROSE_CLOSED || held) {
       if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
       std::string missing;
@@ -1326,7 +1232,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<Limits> limits_;
   PowerLosses power_;
-  std::unique_ptr<Holder> holder_;  // null: no thread waits at a place in its program
+  std::unique_ptr<Waits> waits_;
   Stacks::Told told_;  // under mutex_
   MethodReports methods_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

@@ -1,122 +1,25 @@
 #include "inject/plan.h"
-#include "inject/clock.h"
-
-#include <arpa/inet.h>
-#include <capstone/capstone.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
-#include "base/address.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "inject/carry_out.h"
+#include "inject/clock.h"
 #include "inject/limits.h"
+#include "inject/plan_maker.h"
 #include "inject/power.h"
 #include "jvm/node.h"
 #include "kernel/probe.h"
-#include "symbols/symbols.h"
 
 namespace rose::inject {
-namespace {
 
 using schedule::ConditionKind;
-using schedule::Direction;
 using schedule::Effect;
 using schedule::Fault;
 using schedule::FaultKind;
-
-// Functions of the nodes' binaries, read once each.
-class Binaries {
- public:
-  // nullptr: not an ELF file with symbols.
-  const std::vector<symbols::Function>* functions(const std::filesystem::path& path) {
-    auto [at, fresh] = known_.try_emplace(path.string());
-    if (fresh) {
-      if (auto list = symbols::list_functions(path)) {
-        at->second = std::move(*list);
-      } else {
-        last_error_ = std::move(list).error();
-      }
-    }
-    return at->second ? &*at->second : nullptr;
-  }
-  [[nodiscard]] const std::optional<Error>& last_error() const { return last_error_; }
-
- private:
-  std::map<std::string, std::optional<std::vector<symbols::Function>>> known_;
-  std::optional<Error> last_error_;
-};
-
-Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t offset, std::uint64_t size) {
-  const Fd file(::open(binary.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
-  std::string code(std::min<std::uint64_t>(size, 16 << 20), '\0');
-  const auto got = ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset));
-  code.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  return code;
-}
-
-class Planner {
- public:
-  Planner(const config::Config& config, bool allow_attached, Plan& plan)
-      : config_(config), allow_attached_(allow_attached), plan_(plan) {}
-
-  Result<void> make();
-
- private:
-  Result<void> fault(std::size_t index);
-  Result<void> mark(Mark& mark);
-  void in_turn(Mark& mark, rose_chain& chain);
-  [[nodiscard]] static bool holds_threads();
-  Result<void> syscall_fault(const Fault& fault, PlannedChain& chain);
-  Result<void> process_fault(const Fault& fault, PlannedChain& chain);
-  Result<void> block(const Fault& fault, std::size_t index);
-  Result<void> partition(const Fault& fault, std::size_t index);
-  Result<void> bad_link(const Fault& fault, std::size_t index);
-  Result<rose_rule> rule(const Fault& fault, std::size_t index);
-  Result<void> clock(const Fault& fault, const PlannedChain& chain);
-  Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
-  Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
-  // The `where`s that `@role` or a node's name mean; names the nodes it can be.
-  Result<std::uint32_t> place(const std::string& name, bool injects);
-  Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
-  [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
-  // A place in a function.
-  struct Spot {
-    const std::string& function;
-    std::optional<std::uint64_t> offset{};
-    std::optional<std::uint64_t> line{};
-  };
-  Result<void> functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes);
-  Result<void> function(std::uint32_t entry, const Spot& spot, std::size_t node);
-  void method(std::uint32_t entry, const Spot& spot, std::size_t node, const Fault* thrown = nullptr);
-  Result<void> exception(const Fault& fault, std::size_t index);
-  Result<void> edges();
-  Result<void> order();
-  Result<void> lists();
-
-  [[nodiscard]] Result<std::size_t> node_index(const std::string& name, bool injects) const;
-  [[nodiscard]] Unexpected refuse(const Fault& fault, ErrorKind kind, std::string what, std::string hint = {}) const {
-    return fail(kind, fmt::format("{}: {}", label(fault), what), std::move(hint));
-  }
-  [[nodiscard]] Unexpected within(const Fault& fault, Error error) const { return Unexpected(std::move(error).in(label(fault))); }
-  [[nodiscard]] std::string label(const Fault& fault) const {
-    return fmt::format("{} '{}'", plan_.schedule.find_event(fault.id) != nullptr ? "event" : "fault", fault.id);
-  }
-
-  const config::Config& config_;
-  const bool allow_attached_;
-  Plan& plan_;
-  Binaries binaries_;
-  std::map<std::pair<std::string, std::uint64_t>, std::size_t> site_at_;
-  std::vector<std::string> role_functions_;
-};
 
 Result<std::size_t> Planner::node_index(const std::string& name, bool injects) const {
   for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
@@ -246,9 +149,10 @@ Result<void> Planner::fault(std::size_t index) {
       case FaultKind::crash:
       case FaultKind::pause:
         ROSE_CHECK(process_fault(fault, chain));
+        if (fault.lose == schedule::Loss::nothing) break;
+        plan_.losses.push_back(index);
         for (const std::size_t at : nodes_at(chain.data.node))
-          if (auto can = fault.lose == schedule::Loss::nothing ? Result<void>{} : check_power(plan_.schedule, fault, config_.nodes[at]); !can)
-            return within(fault, std::move(can).error());
+          if (auto can = check_power(plan_.schedule, fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
         break;
       case FaultKind::partition:
         ROSE_CHECK(partition(fault, index));
@@ -426,53 +330,6 @@ Result<void> Planner::block(const Fault& fault, std::size_t index) {
   return {};
 }
 
-Result<void> Planner::partition(const Fault& fault, std::size_t index) {
-  if (!(fault.loss > 0) || fault.loss > 1) {
-    return refuse(fault, ErrorKind::input, fmt::format("loss {} is out of range", fault.loss), "0 < loss <= 1");
-  }
-  ROSE_TRY(auto cut, rule(fault, index));
-  cut.threshold = fault.loss >= 1 ? ~0U : static_cast<__u32>(std::floor(fault.loss * 4294967295.0));
-  plan_.rules.push_back(cut);
-  plan_.links.emplace_back();
-  plan_.holds.emplace_back();
-  return {};
-}
-
-Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
-  ROSE_TRY(auto bad, rule(fault, index));
-  bad.flags |= ROSE_RULE_LINK;
-  const auto& source = fault.link;
-  const bool netns = config_.deployment.network == config::Network::netns;
-  if (source.corrupt > 0 && !netns) {
-    return refuse(fault, ErrorKind::environment, "`corrupt` is not possible in a \"host\" deployment",
-                  "the loopback interface has no checksums, so programs would read what no network lets through; "
-                  "set [deployment] network = \"netns\"");
-  }
-  if (source.payload.size() > ROSE_PAYLOAD_BYTES) {
-    return refuse(fault, ErrorKind::input, fmt::format("`payload` has {} bytes", source.payload.size()),
-                  fmt::format("at most {}", static_cast<int>(ROSE_PAYLOAD_BYTES)));
-  }
-  // Chances out of 2^32; 1 is always.
-  const auto chance = [](double share) { return static_cast<__u64>(std::llround(share * 4294967296.0)); };
-  rose_link link{};
-  link.seed = (static_cast<__u64>(fault.seed) + plan_.rules.size()) * 0x9e3779b97f4a7c15ULL;
-  link.count = static_cast<__u64>(fault.count);
-  link.times = fault.times;
-  link.connections = source.connections ? 1 : 0;
-  link.lose = chance(source.loss);
-  link.duplicate = chance(source.duplicate);
-  link.corrupt = chance(source.corrupt);
-  link.hold = source.delay_ns > 0 || source.rate > 0 ? 1 : 0;
-  link.payload_length = static_cast<__u32>(source.payload.size());
-  std::copy(source.payload.begin(), source.payload.end(), link.payload);
-  HoldRule hold;
-  if (link.hold != 0) hold = {source.delay_ns, source.jitter_ns, chance(source.reorder), source.rate, link.seed};
-  plan_.rules.push_back(bad);
-  plan_.links.push_back(link);
-  plan_.holds.push_back(hold);
-  return {};
-}
-
 Result<void> Planner::clock(const Fault& fault, const PlannedChain& chain) {
   if (auto able = NodeClocks::check(); !able) return within(fault, std::move(able).error());
   for (const std::size_t node : nodes_at(chain.data.node)) {
@@ -485,348 +342,6 @@ Result<void> Planner::clock(const Fault& fault, const PlannedChain& chain) {
     calls = fault.clock.monotonic || calls == deploy::ClockCalls::all ? deploy::ClockCalls::all : deploy::ClockCalls::realtime;
   }
   return {};
-}
-
-// Whose packets: what a partition and a bad link have in common.
-Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
-  const bool netns = config_.deployment.network == config::Network::netns;
-  const auto number = static_cast<__u32>(plan_.rules.size());
-  rose_rule rule{};
-  rule.chain = static_cast<__u32>(index);
-  rule.direction = fault.direction == Direction::in    ? ROSE_IN
-                   : fault.direction == Direction::out ? ROSE_OUT
-                                                       : ROSE_BOTH;
-  if (fault.protocol == "tcp") {
-    rule.protocol = IPPROTO_TCP;
-  } else if (fault.protocol == "udp") {
-    rule.protocol = IPPROTO_UDP;
-  } else if (!fault.protocol.empty()) {
-    return refuse(fault, ErrorKind::input, fmt::format("unknown protocol '{}'", fault.protocol), "\"tcp\" or \"udp\"");
-  }
-  if (fault.reject) rule.flags |= ROSE_RULE_REJECT;
-  if (!fault.ports.empty()) rule.flags |= ROSE_RULE_PORTS;
-  for (const auto port : fault.ports) plan_.rule_ports.push_back({.rule = number, .port = port});
-
-  const auto add = [](__u64* set, std::size_t node) { set[node / 64] |= __u64{1} << (node % 64); };
-  const auto has = [](const __u64* set, std::size_t node) { return ((set[node / 64] >> (node % 64)) & 1) != 0; };
-  std::vector<std::size_t> ends;
-  const std::uint32_t own = plan_.chains[index].data.node;
-  if (own >= ROSE_ROLE_NODES) {
-    rule.flags |= ROSE_RULE_BOUND;
-    if (!fault.side.empty()) return refuse(fault, ErrorKind::input, "a role and nodes cannot stand on one side");
-  } else {
-    add(rule.side, own);
-  }
-  for (const std::size_t node : nodes_at(own)) ends.push_back(node);
-  for (const auto& name : fault.side) {
-    auto node = node_index(name, true);
-    if (!node) return within(fault, std::move(node).error());
-    add(rule.side, *node);
-    ends.push_back(*node);
-  }
-  // A bad link meets a packet at its sender's port.
-  const bool everywhere = fault.kind == FaultKind::network && netns;
-  for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
-    if (std::find(plan_.cut.begin(), plan_.cut.end(), node) == plan_.cut.end()) plan_.cut.push_back(node);
-  }
-  std::size_t peers = 0;
-  for (const auto& name : fault.peers) {
-    const bool is_node = std::find(plan_.nodes.begin(), plan_.nodes.end(), name) != plan_.nodes.end();
-    if (const auto range = parse_address_range(name); range && !is_node) {
-      if (fault.reject && !netns && !range->is_loopback()) {
-        return refuse(fault, ErrorKind::environment,
-                      fmt::format("packets to and from '{}' cannot be answered in a \"host\" deployment", name),
-                      "leave action = \"reject\" out, or set [deployment] network = \"netns\"");
-      }
-      rose_net net{.prefix = static_cast<__u32>(32 + range->prefix), .rule = number, .ip = {}};
-      std::copy(range->address.bytes.begin(), range->address.bytes.end(), net.ip);
-      plan_.rule_nets.push_back(net);
-      rule.flags |= ROSE_RULE_NETS;
-      ++peers;
-      continue;
-    }
-    if (schedule::role_of(name)) {
-      return refuse(fault, ErrorKind::input, fmt::format("'{}' in `peers` is a role", name),
-                    "a role can be the fault's `node`: name it there and the other side in `peers` (\"in\" and \"out\" swap)");
-    }
-    auto peer = node_index(name, true);
-    if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
-    if (has(rule.side, *peer)) return refuse(fault, ErrorKind::input, "a node has no link to itself");
-    add(rule.peers, *peer);
-    ends.push_back(*peer);
-    ++peers;
-  }
-  if (fault.peers.empty()) {
-    rule.flags |= ROSE_RULE_OTHERS;
-    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
-      if (has(rule.side, i)) continue;
-      ends.push_back(i);
-      ++peers;
-    }
-  }
-  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to have a link to");
-  for (const std::size_t end : ends) {
-    if (!netns || !config_.nodes[end].attach) continue;
-    return refuse(fault, ErrorKind::environment,
-                  fmt::format("node '{}' was not started by rose and has no place in the netns deployment's network",
-                              config_.nodes[end].name),
-                  "set [deployment] network = \"host\"");
-  }
-  return rule;
-}
-
-Result<void> Planner::conditions(std::size_t chain, const std::vector<schedule::Condition>& list) {
-  if (list.size() > ROSE_MAX_CHAIN_CONDITIONS) {
-    return refuse(*plan_.chains[chain].fault, ErrorKind::input, fmt::format("{} conditions", list.size()),
-                  fmt::format("at most {} a fault", static_cast<int>(ROSE_MAX_CHAIN_CONDITIONS)));
-  }
-  plan_.chains[chain].data.first_condition = static_cast<__u32>(plan_.conditions.size());
-  plan_.chains[chain].data.conditions = static_cast<__u32>(list.size());
-  for (std::size_t position = 0; position < list.size(); ++position) {
-    ROSE_CHECK(condition(chain, position, list[position]));
-  }
-  return {};
-}
-
-Result<void> Planner::condition(std::size_t chain, std::size_t position, const schedule::Condition& source) {
-  const Fault& fault = *plan_.chains[chain].fault;
-  const auto where = fmt::format("its {} condition", ordinal_text(position + 1));
-  const bool anywhere = source.kind == ConditionKind::role && source.node.empty();
-  auto node = anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
-  if (!node) return within(fault, std::move(node).error().in(where));
-  // `until` means the node that was hit, whoever has the role by then.
-  const auto& ends = plan_.chains[chain].data;
-  if (ends.kind == ROSE_CHAIN_END && source.node.empty() && !anywhere && *node >= ROSE_ROLE_NODES) {
-    node = ROSE_CHAIN_NODES + ends.target;
-  }
-  const auto nodes = nodes_at(*node);
-  const auto name = plan_.where(*node);
-
-  const std::size_t id = plan_.conditions.size();
-  plan_.conditions.emplace_back();
-  PlannedCondition& condition = plan_.conditions.back();
-  condition.source = &source;
-  condition.data.chain = static_cast<__u32>(chain);
-  condition.data.position = static_cast<__u32>(position);
-  condition.data.node = *node;
-  condition.data.count = static_cast<__u32>(source.count);
-  condition.data.same_thread = source.same_thread ? 1 : 0;
-  if (source.count < 1 || source.count > 1'000'000'000) {
-    return refuse(fault, ErrorKind::input, fmt::format("{}: count {} is out of range", where, source.count),
-                  "1 to 1000000000");
-  }
-  if (source.same_thread) {
-    const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
-    const auto before = position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
-    if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
-      return refuse(fault, ErrorKind::input, fmt::format("{}: `same_thread` has no thread to compare with", where),
-                    "it is for a function or syscall condition that follows another one");
-    }
-  }
-  switch (source.kind) {
-    case ConditionKind::elapsed:
-      if (source.count != 1) return refuse(fault, ErrorKind::input, fmt::format("{}: `elapsed` has no count", where));
-      condition.data.kind = ROSE_ON_ELAPSED;
-      condition.data.count = 1;
-      condition.words = fmt::format("{} passing", format_duration(source.elapsed_ns));
-      break;
-    case ConditionKind::function:
-      condition.data.kind = ROSE_ON_FUNCTION;
-      condition.words =
-          source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
-          : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
-                        : fmt::format("entry of {} on {}", source.function, name);
-      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{source.function, source.offset, source.line}, nodes); !ok) return within(fault, std::move(ok).error().in(where));
-      break;
-    case ConditionKind::syscall: {
-      condition.data.kind = ROSE_ON_SYSCALL;
-      auto matcher = CallMatcher::compile(source.call);
-      if (!matcher) return within(fault, std::move(matcher).error().in(where));
-      condition.call = std::move(*matcher);
-      condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
-      for (const std::size_t one : nodes) {
-        if (!config_.nodes[one].attach || config_.nodes[one].attach->exec) continue;
-        plan_.unsupervised = fmt::format("fault '{}': {}: node '{}' was not started by rose, so its syscalls cannot be watched",
-                                         fault.id, where, config_.nodes[one].name);
-      }
-      if (!source.result) break;
-      if (*source.result == "ok") {
-        condition.data.result_kind = ROSE_RESULT_OK;
-      } else if (*source.result == "error") {
-        condition.data.result_kind = ROSE_RESULT_ERROR;
-      } else {
-        condition.data.result_kind = ROSE_RESULT_VALUE;
-        char* end = nullptr;
-        const auto value = std::strtoll(source.result->c_str(), &end, 0);
-        if (const auto err = kernel::errno_number(*source.result)) {
-          condition.data.result = -*err;
-        } else if (!source.result->empty() && *end == '\0') {
-          condition.data.result = value;
-        } else {
-          return refuse(fault, ErrorKind::input, fmt::format("{}: unknown result '{}'", where, *source.result),
-                        "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
-        }
-      }
-      break;
-    }
-    case ConditionKind::log:
-      condition.data.kind = ROSE_ON_LOG;
-      condition.words = fmt::format("log line /{}/ of {}", source.log, name);
-      for (const std::size_t one : nodes) {
-        if (!config_.nodes[one].attach) continue;
-        return refuse(fault, ErrorKind::environment,
-                      fmt::format("{}: node '{}' was not started by rose, which does not see its output", where,
-                                  config_.nodes[one].name));
-      }
-      condition.log.emplace(source.log);
-      if (const std::string problem = condition.log->problem(); !problem.empty())
-        return refuse(fault, ErrorKind::input, fmt::format("{}: '{}' is not a regular expression: {}", where, source.log, problem));
-      break;
-    case ConditionKind::process_state:
-      condition.data.kind = ROSE_ON_PROCESS;
-      condition.words = fmt::format("{} {}", name, source.state);
-      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" &&
-          source.state != "started") {
-        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown state '{}'", where, source.state),
-                      "\"crashed\", \"exited\", \"paused\" or \"started\"");
-      }
-      break;
-    case ConditionKind::role: {
-      condition.data.kind = ROSE_ON_ROLE;
-      condition.data.count = 1;
-      const auto* known = source.role.empty() ? nullptr : plan_.schedule.find_role(source.role);
-      if (!source.role.empty() && known == nullptr) {
-        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown role '{}'", where, source.role));
-      }
-      const std::string& function = known != nullptr ? known->function : source.function;
-      auto index = role_index(source.role, function);
-      if (!index) return within(fault, std::move(index).error().in(where));
-      plan_.conditions[id].data.role = static_cast<__u16>(*index);
-      plan_.conditions[id].words = fmt::format("{} being the {}", anywhere ? "some node" : name,
-                                               source.role.empty() ? "last in " + function : source.role);
-      // Taking it is met there and then; having it already is seen from userspace.
-      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{function}, nodes); !ok) {
-        return within(fault, std::move(ok).error().in(where));
-      }
-      break;
-    }
-  }
-  return {};
-}
-
-// In the binaries or JVMs of any of the nodes.
-Result<void> Planner::functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes) {
-  std::optional<Error> first;
-  bool found = false;
-  for (const std::size_t node : nodes) {
-    if (auto ok = function(entry, spot, node); ok) {
-      found = true;
-    } else if (!first) {
-      first = std::move(ok).error();
-    }
-  }
-  if (found) return {};
-  return Unexpected(std::move(*first));
-}
-
-// Which methods there are only the JVM knows, once it has loaded their classes.
-void Planner::method(std::uint32_t entry, const Spot& spot, std::size_t node, const Fault* thrown) {
-  jvm::PlaceRequest place{.entry = entry, .pattern = spot.function, .throws = {}, .message = {}};
-  if (spot.offset && *spot.offset > 0) place.at = jvm::At::offset, place.number = *spot.offset;
-  if (spot.line) place.at = jvm::At::line, place.number = *spot.line;
-  if (thrown != nullptr) {
-    place.throws = thrown->throws;
-    place.message = thrown->message.empty() ? "injected by rose" : thrown->message;
-  }
-  plan_.methods[node].push_back(std::move(place));
-}
-
-Result<void> Planner::exception(const Fault& fault, std::size_t index) {
-  auto& chain = plan_.chains[index];
-  chain.data.flags |= ROSE_WAITS_FOR_CALL;
-  chain.call_count = static_cast<std::uint64_t>(fault.count);
-  const auto entry = ROSE_SITE_THROW | static_cast<std::uint32_t>(plan_.throws.size());
-  plan_.throws.push_back({.chain = static_cast<__u32>(index), .reserved = 0, .count = chain.call_count, .times = fault.times});
-  bool found = false;
-  for (const std::size_t node : nodes_at(chain.data.node)) {
-    if (!jvm::may_be_method(config_.nodes[node], fault.function)) continue;
-    found = true;
-    method(entry, Spot{fault.function, fault.offset, fault.at_line}, node, &fault);
-  }
-  if (found) return {};
-  return refuse(fault, ErrorKind::input,
-                fmt::format("'{}' is no method of a JVM that {} is known to run", fault.function, plan_.where(chain.data.node)),
-                "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
-}
-
-Result<void> Planner::function(std::uint32_t entry, const Spot& spot, std::size_t node) {
-  const std::string& name = spot.function;
-  const auto& place_in = spot.offset;
-  if (jvm::is_method(config_.nodes[node], name)) {
-    method(entry, spot, node);
-    return {};
-  }
-  if (spot.line) {
-    return fail(ErrorKind::input, fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
-                "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
-  }
-  const auto& config = config_.nodes[node];
-  std::vector<std::string> names;
-  std::size_t readable = 0, found = 0;
-  std::optional<Error> misplaced;
-  for (const auto& binary : config.binaries) {
-    const auto* functions = binaries_.functions(binary);
-    if (functions == nullptr) continue;
-    ++readable;
-    for (const auto& function : *functions) {
-      if (!symbols::may_be_named(name, function.linkage_name, function.name) || !symbols::name_matches(name, function)) continue;
-      const std::uint64_t offset = place_in.value_or(0);
-      if (offset > 0) {
-        if (function.size > 0 && offset >= function.size) {
-          misplaced = Error{ErrorKind::input,
-                            fmt::format("offset {:#x} is outside of '{}'", offset, function.name),
-                            fmt::format("it is {:#x} bytes long", function.size)};
-          continue;
-        }
-        ROSE_TRY(const auto code, read_code(binary, function.offset, function.size > 0 ? function.size : offset + 16));
-        if (!is_instruction_boundary(code, offset)) {
-          misplaced = Error{ErrorKind::input,
-                            fmt::format("no instruction begins at offset {:#x} of '{}'", offset, function.name),
-                            "a probe inside an instruction would change what the program does"};
-          continue;
-        }
-      }
-      ++found;
-      // An entry is seen once, however often Go begins anew.
-      const auto key = std::make_pair(binary, offset == 0 ? function.probe_offset : function.offset + offset);
-      const auto [at, fresh] = site_at_.try_emplace(key, plan_.sites.size());
-      if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
-      auto& list = plan_.sites[at->second].conditions;
-      // Aliases: two names of one address are still one entry.
-      if (std::find(list.begin(), list.end(), entry) != list.end()) continue;
-      // A role is taken before conditions ask who has it.
-      list.insert((entry & ROSE_SITE_ROLE) != 0 ? list.begin() : list.end(), entry);
-    }
-  }
-  if (found > 0) return {};
-  if (misplaced) return Unexpected(std::move(*misplaced));
-  const auto binaries = fmt::format("{}", fmt::join(config.binaries, "', '"));
-  if (readable == 0) {
-    return fail(ErrorKind::input,
-                fmt::format("no functions of node '{}' are known{}", config.name,
-                            binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
-                jvm::may_be_method(config, name) ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a method of Java by "
-                                                   "its class with the package"
-                                                 : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
-  }
-  for (const auto& binary : config.binaries) {
-    const auto* functions = binaries_.functions(binary);
-    if (functions == nullptr) continue;
-    for (const auto& function : *functions) names.push_back(function.name.substr(0, function.name.find('(')));
-  }
-  auto hint = did_you_mean(name, names);
-  if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry to wait for";
-  return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", name, binaries), std::move(hint));
 }
 
 // `after` as edges from the fault to those that wait for it; `until` waits for its own fault.
@@ -952,6 +467,8 @@ Result<void> Planner::lists() {
   return {};
 }
 
+namespace {
+
 // Faults wait for what the order puts before them already, by `after`; steps do, too; events come when they come.
 Result<void> take_order(Plan& plan) {
   if (!plan.schedule.order.empty()) {
@@ -1068,24 +585,6 @@ Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, cons
   ROSE_CHECK(Planner(config, allow_attached, *plan).make());
   ROSE_TRY(plan->backend, choose_backend(*plan, config.inject.syscall));
   return plan;
-}
-
-bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
-  if (offset == 0) return true;
-  csh handle = 0;
-  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return false;
-  cs_insn* instruction = cs_malloc(handle);
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(code.data());
-  std::size_t left = code.size();
-  std::uint64_t address = 0;
-  bool found = false;
-  // endbr64 and the like are known to Capstone 4; what is not ends the sweep, and nothing behind it is trusted.
-  while (!found && address < offset && cs_disasm_iter(handle, &bytes, &left, &address, instruction)) {
-    found = address == offset;
-  }
-  cs_free(instruction, 1);
-  cs_close(&handle);
-  return found && left > 0;
 }
 
 }  // namespace rose::inject

@@ -67,6 +67,7 @@ struct Plan {
   std::vector<std::string> roles;  // "leader", or the function of a role without a name
   std::vector<Site> sites;
   std::vector<std::size_t> holders;  // chains that make a thread wait at a place in its program
+  std::vector<std::size_t> losses;   // faults in which the power goes
   std::vector<rose_rule> rules;  // one a partition or bad link
   std::vector<rose_link> links;  // beside them: what bad links do; zeros for partitions
   std::vector<HoldRule> holds;   // beside them

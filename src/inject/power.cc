@@ -61,9 +61,8 @@ Result<void> check_power(const schedule::Schedule& schedule, const Fault& fault,
 
 Result<void> PowerLosses::prepare(const Plan& plan, deploy::Deployment& deployment) {
   deployment_ = &deployment;
-  for (std::size_t f = 0; f < plan.schedule.faults.size(); ++f) {
+  for (const std::size_t f : plan.losses) {
     const Fault& fault = plan.schedule.faults[f];
-    if (fault.lose == Loss::nothing) continue;
     for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
       if (!Plan::may_be(plan.chains[f].data.node, node)) continue;
       ROSE_TRY(disks_[std::pair(node, fault.resource.folder)], deployment.add_disk(node, fault.resource.folder));

@@ -19,12 +19,19 @@ namespace rose::kernel {
 namespace {
 
 constexpr std::size_t kMostStatBytes = 8192;
+constexpr std::size_t kMostStatusBytes = std::size_t{1} << 16;
 
 template <typename Number>
 Number number_in(std::string_view text) {
   Number value{};
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
+}
+
+// None of one that cannot be read.
+std::vector<std::string> status_lines(pid_t pid) {
+  const auto status = read_file(fmt::format("/proc/{}/status", pid), kMostStatusBytes);
+  return status ? split(*status, '\n') : std::vector<std::string>();
 }
 
 }  // namespace
@@ -65,11 +72,9 @@ std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots) {
 
 bool heeds(pid_t pid, int signal) {
   if (signal == SIGKILL || signal == SIGSTOP) return true;
-  const auto status = read_file(fmt::format("/proc/{}/status", pid), kMostStatBytes);
-  if (!status) return true;
   bool first = false;
   std::uint64_t caught = 0;
-  for (const std::string& line : split(*status, '\n')) {
+  for (const std::string& line : status_lines(pid)) {
     // Its numbers in all namespaces, the innermost last.
     if (line.starts_with("NSpid:")) {
       const std::vector<std::string> numbers = split(line, '\t');
@@ -78,6 +83,13 @@ bool heeds(pid_t pid, int signal) {
     if (line.starts_with("SigCgt:")) caught = std::strtoull(line.c_str() + 7, nullptr, 16);
   }
   return !first || (caught >> (signal - 1) & 1) != 0;
+}
+
+pid_t tracer_of(pid_t pid) {
+  constexpr std::string_view kKey = "TracerPid:\t";
+  for (const std::string& line : status_lines(pid))
+    if (line.starts_with(kKey)) return number_in<pid_t>(std::string_view(line).substr(kKey.size()));
+  return 0;
 }
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }

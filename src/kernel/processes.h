@@ -16,7 +16,7 @@ struct ProcessStat {
   char state = '?';               // 'S', 'T', 'Z', ...
   std::uint64_t start_ticks = 0;  // since boot; with the pid, this names a process for ever
 };
-// Nothing when there is no such process, or when it cannot be read.
+// Of a thread, too. Nothing when there is no such process, or when it cannot be read.
 [[nodiscard]] std::optional<ProcessStat> process_stat(pid_t pid);
 // The number is taken: also of a zombie, and of what may not be signalled.
 [[nodiscard]] bool process_exists(pid_t pid);
@@ -26,6 +26,9 @@ struct ProcessStat {
 
 // False for the first process of a PID namespace that has no handler for the signal: the kernel drops it then (all but SIGKILL and SIGSTOP).
 [[nodiscard]] bool heeds(pid_t pid, int signal);
+
+// Who traces the process or thread; 0: nobody.
+[[nodiscard]] pid_t tracer_of(pid_t pid);
 
 // Invalid, with errno, when there is no such process.
 [[nodiscard]] Fd open_pidfd(pid_t pid);

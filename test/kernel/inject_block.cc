@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 
-#include "inject/holder.h"
 #include "inject_rig.h"
+#include "state_of.h"
 
 using namespace rose;
 using namespace rose::test;
@@ -19,14 +19,8 @@ std::vector<std::string> three_threads(std::string file) {
 int traced(pid_t pid) {
   int n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
-    n += inject::tracer_of(std::atoi(entry.path().filename().c_str())) != 0 ? 1 : 0;
+    n += kernel::tracer_of(std::atoi(entry.path().filename().c_str())) != 0 ? 1 : 0;
   return n;
-}
-
-char state_of(pid_t tid) {
-  const auto stat = read_file(fmt::format("/proc/{}/stat", tid)).value_or("");
-  const auto at = stat.rfind(") ");
-  return at == std::string::npos ? '?' : stat[at + 2];
 }
 
 bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {

@@ -13,10 +13,12 @@
 #include "bpf/tracer.h"
 #include "observe_support.h"
 #include "skip.h"
+#include "state_of.h"
 
 using namespace rose;
 using namespace rose::observe;
 using namespace rose::observe::test;
+using rose::test::state_of;
 using trace::EventType;
 using trace::ProcessState;
 
@@ -156,13 +158,6 @@ TEST_CASE("uninterruptible waits over the threshold are told, while they last an
   Victim vforks(&cgroup, {"vfork"}, "trace_lives");
   ready(blocked), ready(brief), ready(vforks);
   auto tracer = start({target("n1", cgroup)}, options);
-  const auto state_of = [](pid_t pid) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string line;
-    std::getline(stat, line);
-    const auto end = line.rfind(')');
-    return end == std::string::npos ? '?' : line[end + 2];
-  };
   vforks.go();
   const std::int64_t began_brief = monotonic_ns();
   brief.go();

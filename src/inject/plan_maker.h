@@ -1,0 +1,95 @@
+// How a plan is made: its one maker, whose work stands in several files. What the schedule says of nodes, faults and their order is in
+// plan.cc, links in plan_links.cc, conditions in plan_conditions.cc, places in programs in plan_places.cc.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "inject/plan.h"
+#include "symbols/symbols.h"
+
+namespace rose::inject {
+
+// Functions of the nodes' binaries, read once each.
+class Binaries {
+ public:
+  // nullptr: not an ELF file with symbols.
+  const std::vector<symbols::Function>* functions(const std::filesystem::path& path) {
+    auto [at, fresh] = known_.try_emplace(path.string());
+    if (fresh) {
+      if (auto list = symbols::list_functions(path)) {
+        at->second = std::move(*list);
+      } else {
+        last_error_ = std::move(list).error();
+      }
+    }
+    return at->second ? &*at->second : nullptr;
+  }
+  [[nodiscard]] const std::optional<Error>& last_error() const { return last_error_; }
+
+ private:
+  std::map<std::string, std::optional<std::vector<symbols::Function>>> known_;
+  std::optional<Error> last_error_;
+};
+
+class Planner {
+ public:
+  Planner(const config::Config& config, bool allow_attached, Plan& plan)
+      : config_(config), allow_attached_(allow_attached), plan_(plan) {}
+
+  Result<void> make();
+
+ private:
+  Result<void> fault(std::size_t index);
+  Result<void> mark(Mark& mark);
+  void in_turn(Mark& mark, rose_chain& chain);
+  [[nodiscard]] static bool holds_threads();
+  Result<void> syscall_fault(const schedule::Fault& fault, PlannedChain& chain);
+  Result<void> process_fault(const schedule::Fault& fault, PlannedChain& chain);
+  Result<void> block(const schedule::Fault& fault, std::size_t index);
+  Result<void> partition(const schedule::Fault& fault, std::size_t index);
+  Result<void> bad_link(const schedule::Fault& fault, std::size_t index);
+  Result<rose_rule> rule(const schedule::Fault& fault, std::size_t index);
+  Result<void> clock(const schedule::Fault& fault, const PlannedChain& chain);
+  Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
+  Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
+  // The `where`s that `@role` or a node's name mean; names the nodes it can be.
+  Result<std::uint32_t> place(const std::string& name, bool injects);
+  Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
+  [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
+  // A place in a function.
+  struct Spot {
+    const std::string& function;
+    std::optional<std::uint64_t> offset{};
+    std::optional<std::uint64_t> line{};
+  };
+  Result<void> functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes);
+  Result<void> function(std::uint32_t entry, const Spot& spot, std::size_t node);
+  void method(std::uint32_t entry, const Spot& spot, std::size_t node, const schedule::Fault* thrown = nullptr);
+  Result<void> exception(const schedule::Fault& fault, std::size_t index);
+  Result<void> edges();
+  Result<void> order();
+  Result<void> lists();
+
+  [[nodiscard]] Result<std::size_t> node_index(const std::string& name, bool injects) const;
+  [[nodiscard]] Unexpected refuse(const schedule::Fault& fault, ErrorKind kind, std::string what, std::string hint = {}) const {
+    return fail(kind, fmt::format("{}: {}", label(fault), what), std::move(hint));
+  }
+  [[nodiscard]] Unexpected within(const schedule::Fault& fault, Error error) const { return Unexpected(std::move(error).in(label(fault))); }
+  [[nodiscard]] std::string label(const schedule::Fault& fault) const {
+    return fmt::format("{} '{}'", plan_.schedule.find_event(fault.id) != nullptr ? "event" : "fault", fault.id);
+  }
+
+  const config::Config& config_;
+  const bool allow_attached_;
+  Plan& plan_;
+  Binaries binaries_;
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> site_at_;
+  std::vector<std::string> role_functions_;
+};
+
+}  // namespace rose::inject

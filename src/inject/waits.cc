@@ -1,0 +1,131 @@
+#include "inject/waits.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "kernel/processes.h"
+
+namespace rose::inject {
+namespace {
+
+std::uint64_t clock_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
+
+std::string debugger_of(pid_t tid) {
+  const pid_t by = kernel::tracer_of(tid);
+  if (by == 0) return "somebody";
+  const auto name = read_file(fmt::format("/proc/{}/comm", by), 64);
+  return fmt::format("'{}' (process {})", name ? printable(name->substr(0, name->find('\n'))) : "?", by);
+}
+
+}  // namespace
+
+Waits::Waits(const Plan& plan, State& state, Host host) : plan_(plan), state_(state), host_(std::move(host)), waits_(plan.chains.size()) {}
+
+Result<void> Waits::start(const rose_chain* chains) {
+  if (plan_.holders.empty()) return {};
+  ROSE_TRY(holder_, Holder::start(chains, plan_.holders));
+  state_.settings().holder = static_cast<__u32>(holder_->pid());
+  return {};
+}
+
+void Waits::watch(std::size_t i) {
+  if (waits_[i].watched.exchange(true)) return;
+  const std::size_t node = node_of(i);
+  host_.later(node, [this, node] {
+    for (const pid_t pid : host_.processes(node)) holder_->watch(pid);
+  });
+}
+
+void Waits::watch_start(std::size_t node, pid_t pid) {
+  for (const std::size_t i : plan_.holders) {
+    if (!waits_[i].watched || waits_[i].ended_ns != 0 || node_of(i) != node) continue;
+    holder_->watch(pid);
+    return;
+  }
+}
+
+bool Waits::take(std::size_t i) {
+  if (waits_[i].taken) return true;
+  if (__atomic_load_n(&state_.chain(i).signalled, __ATOMIC_ACQUIRE) == 0) return false;
+  waits_[i].taken = true;
+  waits_[i].since_ns = state_.armed_ns(i);
+  host_.later(node_of(i), [this, i] { hold(i); });
+  return true;
+}
+
+// The kernel program has sent the thread its signal.
+void Waits::hold(std::size_t i) {
+  const auto& shared = state_.chain(i);
+  const auto pid = static_cast<pid_t>(shared.pid), tid = static_cast<pid_t>(shared.tid);
+  Result<void> held;
+  if (shared.signalled == ROSE_NOT_HELD) {
+    held = fail(ErrorKind::environment, fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
+                "end the debugger, or strace, that is attached to it");
+  } else {
+    held = holder_->hold(i, pid, tid);
+  }
+  if (held) return;
+  waits_[i].failed = true;
+  host_.failed(i, held.error());
+}
+
+void Waits::release(std::size_t i, std::uint64_t when) {
+  waits_[i].ended_ns = when;
+  if (waits_[i].taken) host_.later(node_of(i), [this, i] { holder_->release(i); });
+  host_.release_calls(i);
+}
+
+void Waits::came_early(std::size_t i) {
+  std::uint64_t never = 0;
+  waits_[i].since_ns.compare_exchange_strong(never, clock_ns());
+}
+
+bool Waits::follow_turn(std::size_t i, std::uint64_t& next) {
+  Wait& wait = waits_[i];
+  const auto& chain = plan_.chains[i].data;
+  const bool threads = (chain.flags & ROSE_HOLDS) != 0;
+  const bool turn = state_.turn_left(i) == 0;
+  if (threads && state_.state(i) != ROSE_ARMED) {
+    if (!turn && state_.node(i) != 0 && ROSE_POSITION(state_.progress(i)) + 1 == chain.conditions) watch(i);
+    return false;
+  }
+  if (threads && !take(i)) {
+    next = std::min(next, clock_ns() + kSignalPollNs);
+    return false;
+  }
+  if (wait.since_ns == 0 || wait.ended_ns != 0) return false;
+  const auto due = wait.since_ns + static_cast<std::uint64_t>(schedule::kMostBlockNs);
+  if (!turn && due > clock_ns() && !wait.failed) {
+    next = std::min(next, due);
+    return false;
+  }
+  if (!turn) log::warning("event '{}' came before its turn, and {}", plan_.chains[i].fault->id,
+                          wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(schedule::kMostBlockNs)));
+  const auto& shared = state_.chain(i);
+  const bool came = threads && state_.fire(i, shared.pid, shared.tid, clock_ns());
+  release(i, clock_ns());
+  return came;
+}
+
+std::int64_t Waits::lasted_ns(std::size_t i) const {
+  const Wait& wait = waits_[i];
+  return wait.since_ns != 0 && wait.ended_ns != 0 ? static_cast<std::int64_t>(wait.ended_ns - wait.since_ns) : 0;
+}
+
+void Waits::end() {
+  if (!holder_) return;
+  holder_->stop();
+  for (const std::size_t i : plan_.holders) {
+    const auto signalled = state_.chain(i).signalled;
+    // It came at the very end, and nobody took it.
+    if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none) ::kill(static_cast<pid_t>(signalled), SIGCONT);
+  }
+}
+
+}  // namespace rose::inject
