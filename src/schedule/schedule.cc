@@ -1,38 +1,27 @@
 #include "schedule/schedule.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "base/ascii.h"
 #include "base/address.h"
 #include "base/file.h"
-#include "base/regex.h"
 #include "base/text.h"
-#include "base/toml.h"
 #include "kernel/syscalls.h"
 #include "schedule/kinds.h"
-#include "schedule/order.h"
+#include "schedule/reader.h"
 
 namespace rose::schedule {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1'000'000'000;
-constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::size_t kMostFaults = 4096;
 constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostEvents = 256;
-constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
-constexpr std::size_t kMostName = 64;
 
 const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception",
                                      "descriptors", "memory", "cpu", "disk-full", "block"};
-const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 // Ids, groups and nodes.
 bool name_shape(std::string_view name) {
@@ -41,92 +30,6 @@ bool name_shape(std::string_view name) {
                   c == '-' || c == ':';
          });
 }
-
-std::optional<std::int64_t> decimal(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-class Reader {
- public:
-  Reader(const toml::Value& root, std::string_view file) : problems_(file), root_(root, "", problems_) {}
-
-  Result<Schedule> read() {
-    root_.require("version", "write version = 1 at the top");
-    if (const toml::Value* version = root_.get("version", toml::Type::integer, "an integer"))
-      if (version->integer != kVersion)
-        root_.wrong("version", fmt::format("found version {}, this rose reads version {}", version->integer, kVersion));
-    root_.string("name", schedule_.name);
-    read_roles();
-    read_events();
-    const toml::Place order_place = root_.place("order");
-    root_.string("order", schedule_.order);
-    std::vector<toml::Table> tables = root_.tables("fault", "a list of tables ([[fault]])");
-    root_.finish();
-    if (tables.size() > kMostFaults) {
-      problems_.add(tables[kMostFaults].place(),
-                    fmt::format("fault: {} faults were found, up to {} are accepted", tables.size(), kMostFaults));
-      tables.clear();
-    }
-    for (toml::Table& table : tables) read_fault(table);
-    if (!problems_.any()) read_order(order_place);
-    if (!problems_.any()) check_ids();
-    if (!problems_.any()) check_after();
-    if (!problems_.any()) check_cycles();
-    if (!problems_.any()) check_order(order_place);
-    ROSE_CHECK(problems_.result());
-    follow_order();
-    return std::move(schedule_);
-  }
-
- private:
-  struct Places {
-    toml::Place id;
-    std::vector<toml::Place> after;
-  };
-
-  void read_roles();
-  void read_events();
-  void read_fault(toml::Table& table);
-  void refuse_foreign_keys(toml::Table& table, FaultKind kind);
-  void read_syscall_fault(toml::Table& table, Fault& fault);
-  void read_process_fault(toml::Table& table, Fault& fault);
-  void read_ends(toml::Table& table, Fault& fault);
-  void read_lasting(toml::Table& table, Fault& fault);
-  void read_partition(toml::Table& table, Fault& fault);
-  void read_exception(toml::Table& table, Fault& fault);
-  void read_effect(toml::Table& table, Fault& fault);
-  bool read_name(toml::Table& table, std::string_view key, std::string& into);
-  bool read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into);
-  void read_node(toml::Table& table, Fault& fault);
-  void read_call(toml::Table& table, CallMatch& call);
-  void read_syscall_name(toml::Table& table, CallMatch& call);
-  void read_args(toml::Table& table, CallMatch& call);
-  void read_conditions(toml::Table& table, std::string_view key, const Fault& fault, std::vector<Condition>& into);
-  void read_condition(toml::Table& table, const Fault& fault, const Condition* previous, Condition& condition);
-  void read_result_condition(toml::Table& table, Condition& condition);
-  bool known_role(std::string_view name, toml::Place place, std::string_view path);
-  bool read_node_or_role(toml::Table& table, std::string& into);
-  void check_ids();
-  void check_after();
-  void check_cycles();
-  void read_order(toml::Place place);
-  void check_order(toml::Place place);
-  void follow_order();
-  // An event, or a step of the workload: a name of the order that is no fault.
-  [[nodiscard]] bool is_mark(std::string_view name) const {
-    return schedule_.find_event(name) != nullptr ||
-           std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
-  }
-
-  Schedule schedule_;
-  std::vector<OrderedName> order_;
-  toml::Problems problems_;
-  toml::Table root_;
-  std::vector<Places> places_;
-};
 
 struct Owner {
   std::string_view key;
@@ -183,6 +86,47 @@ const std::vector<Owner>& owners() {
       {"offset", {exception}},
       {"line", {exception}}};
   return list;
+}
+
+// "java.io.IOException", "org.x.Outer$Inner".
+bool class_shape(std::string_view name) {
+  bool begins = true;
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+    if (begins ? !letter : !letter && !(c >= '0' && c <= '9') && c != '.') return false;
+    begins = c == '.';
+  }
+  return !begins && name.size() <= 512;
+}
+
+}  // namespace
+
+Result<Schedule> Reader::read() {
+  root_.require("version", "write version = 1 at the top");
+  if (const toml::Value* version = root_.get("version", toml::Type::integer, "an integer"))
+    if (version->integer != kVersion)
+      root_.wrong("version", fmt::format("found version {}, this rose reads version {}", version->integer, kVersion));
+  root_.string("name", schedule_.name);
+  read_roles();
+  read_events();
+  const toml::Place order_place = root_.place("order");
+  root_.string("order", schedule_.order);
+  std::vector<toml::Table> tables = root_.tables("fault", "a list of tables ([[fault]])");
+  root_.finish();
+  if (tables.size() > kMostFaults) {
+    problems_.add(tables[kMostFaults].place(),
+                  fmt::format("fault: {} faults were found, up to {} are accepted", tables.size(), kMostFaults));
+    tables.clear();
+  }
+  for (toml::Table& table : tables) read_fault(table);
+  if (!problems_.any()) read_order(order_place);
+  if (!problems_.any()) check_ids();
+  if (!problems_.any()) check_after();
+  if (!problems_.any()) check_cycles();
+  if (!problems_.any()) check_order(order_place);
+  ROSE_CHECK(problems_.result());
+  follow_order();
+  return std::move(schedule_);
 }
 
 bool Reader::read_name(toml::Table& table, std::string_view key, std::string& into) {
@@ -383,7 +327,7 @@ void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
   else if (table.integer("result", result, 0, std::numeric_limits<std::int64_t>::max()))
     fault.result = result;
   read_effect(table, fault);
-  table.duration("delay", fault.delay_ns, kMs, kDay);
+  table.duration("delay", fault.delay_ns, kLeastTime, kMostTime);
   table.integer("count", fault.count, 1, kMostCount);
 
   read_times(table, fault.times, kMostCount);
@@ -442,7 +386,7 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
     read_loss(table, fault);
   } else {
     table.require("duration", "how long the node stands still, such as duration = \"3s\"");
-    table.duration("duration", fault.duration_ns, kMs, kDay);
+    table.duration("duration", fault.duration_ns, kLeastTime, kMostTime);
   }
   if (auto before = table.table("before")) {
     CallMatch call;
@@ -499,7 +443,7 @@ void Reader::read_partition(toml::Table& table, Fault& fault) {
 }
 
 void Reader::read_lasting(toml::Table& table, Fault& fault) {
-  table.duration("duration", fault.duration_ns, kMs, kDay);
+  table.duration("duration", fault.duration_ns, kLeastTime, kMostTime);
   read_conditions(table, "until", fault, fault.until);
   if (fault.kind == FaultKind::block) {
     if (!table.has("duration") && !table.has("until"))
@@ -509,17 +453,6 @@ void Reader::read_lasting(toml::Table& table, Fault& fault) {
   }
   if (table.has("duration") && table.has("until"))
     table.wrong("until", "'duration' and 'until' were both found, at most one is accepted");
-}
-
-// "java.io.IOException", "org.x.Outer$Inner".
-bool class_shape(std::string_view name) {
-  bool begins = true;
-  for (const char c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
-    if (begins ? !letter : !letter && !(c >= '0' && c <= '9') && c != '.') return false;
-    begins = c == '.';
-  }
-  return !begins && name.size() <= 512;
 }
 
 void Reader::read_exception(toml::Table& table, Fault& fault) {
@@ -538,403 +471,6 @@ void Reader::read_exception(toml::Table& table, Fault& fault) {
   table.integer("count", fault.count, 1, kMostCount);
   read_times(table, fault.times, kMostCount);
 }
-
-void Reader::read_call(toml::Table& table, CallMatch& call) {
-  read_syscall_name(table, call);
-  table.string("path", call.path);
-  table.string("peer", call.peer);
-  table.string("local", call.local);
-  for (const std::string_view key : {"peer", "local"}) {
-    const std::optional<std::string>& address = key == "peer" ? call.peer : call.local;
-    if (address && address->find_first_of(":*") == std::string::npos)
-      table.wrong(key, fmt::format("{} has no port, \"ip:port\" is needed", toml::quoted(*address)),
-                  address->size() < kMostName ? fmt::format("for any port write \"{}:*\"", *address) : std::string{});
-  }
-  read_args(table, call);
-  table.string("process", call.process);
-  if (call.syscall.empty()) return;
-  // What can never match would wait for ever.
-  bool has_path = false;
-  bool has_socket = false;
-  for (const kernel::SyscallInfo& info : kernel::all_syscalls()) {
-    if (!glob_match(call.syscall, info.name)) continue;
-    has_path = has_path || info.path >= 0 || info.path2 >= 0 || info.fd >= 0 || info.dirfd >= 0;
-    has_socket = has_socket || info.fd >= 0 || info.sockaddr >= 0;
-  }
-  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_socket = true;  // newer than the table: nobody knows
-  if (call.path && !has_path)
-    table.wrong("path", fmt::format("'{}' works on no path and no descriptor, so no path can match", call.syscall));
-  for (const std::string_view key : {"peer", "local"})
-    if (table.has(key) && !has_socket)
-      table.wrong(key, fmt::format("'{}' works on no socket, so no address can match", call.syscall));
-}
-
-void Reader::read_syscall_name(toml::Table& table, CallMatch& call) {
-  std::string name;
-  if (!table.string("syscall", name)) return;
-  static const std::vector<std::string> names = kernel::syscall_names();
-  if (name.find_first_of("*?") != std::string::npos) {
-    if (std::none_of(names.begin(), names.end(), [&](const std::string& one) { return glob_match(name, one); })) {
-      table.wrong("syscall", fmt::format("{} matches no syscall", toml::quoted(name)));
-      return;
-    }
-  } else if (!kernel::syscall_number(name)) {
-    table.wrong("syscall", fmt::format("unknown syscall {}", toml::quoted(name)), did_you_mean(name, names));
-    return;
-  }
-  call.syscall = std::move(name);
-}
-
-bool argument_shape(std::string_view text) {
-  for (const std::string& part : split(text, '|')) {
-    if (part.empty()) return false;
-    const std::string_view digits = part.rfind("0x", 0) == 0 ? std::string_view(part).substr(2) : std::string_view(part);
-    const bool hex = digits.size() != part.size();
-    const bool number = !digits.empty() && digits.size() <= 18 &&
-                        digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "0123456789") == std::string::npos;
-    const bool name = part[0] >= 'A' && part[0] <= 'Z' &&
-                      part.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
-    if (!number && !name) return false;
-  }
-  return true;
-}
-
-void Reader::read_args(toml::Table& table, CallMatch& call) {
-  auto args = table.table("args");
-  if (!args) return;
-  const toml::Value& value = *table.get("args");
-  if (value.members.empty())
-    table.wrong("args", "the table is empty, arguments such as { 1 = \"O_CREAT|O_TRUNC\" } are needed");
-  for (const toml::Member& member : value.members) {
-    const auto index = decimal(member.key);
-    if (!index || *index < 0 || *index > 5 || member.key.size() != 1) {
-      problems_.add(member.place, fmt::format("{}: {} is not an argument's index, 0 to 5 are accepted", args->path(),
-                                              toml::quoted(member.key)));
-      continue;
-    }
-    const toml::Value& wanted = member.value;
-    if (wanted.type == toml::Type::integer) {
-      call.args[static_cast<int>(*index)] = std::to_string(wanted.integer);
-    } else if (wanted.type == toml::Type::string && (argument_shape(wanted.text) || decimal(wanted.text))) {
-      call.args[static_cast<int>(*index)] = wanted.text;
-    } else {
-      problems_.add(wanted.place, fmt::format("{}: {} was found, a number or flag names such as \"O_CREAT|O_TRUNC\" are needed",
-                                              args->path(member.key), toml::quoted(wanted)));
-    }
-  }
-}
-
-void Reader::read_conditions(toml::Table& table, std::string_view key, const Fault& fault,
-                             std::vector<Condition>& into) {
-  const std::string_view what = "a list of conditions such as [ { elapsed = \"5s\" } ]";
-  std::vector<toml::Table> tables = table.tables(key, what);
-  if (const toml::Value* list = table.get(key); list != nullptr && list->type == toml::Type::array && list->items.empty()) {
-    table.wrong(key, fmt::format("the list is empty, {} is needed", what));
-    return;
-  }
-  if (tables.size() > kMostConditions) {
-    problems_.add(tables[kMostConditions].place(), fmt::format("{}: {} conditions were found, up to {} are accepted",
-                                                               table.path(key), tables.size(), kMostConditions));
-    return;
-  }
-  into.reserve(tables.size());  // `previous` below points into it
-  for (toml::Table& one : tables) {
-    Condition condition;
-    read_condition(one, fault, into.empty() ? nullptr : &into.back(), condition);
-    into.push_back(std::move(condition));
-  }
-}
-
-void Reader::read_condition(toml::Table& table, const Fault& fault, const Condition* previous, Condition& condition) {
-  struct Form {
-    ConditionKind kind;
-    std::string_view key;
-    std::vector<std::string_view> others;
-  };
-  static const std::vector<Form> forms{
-      {ConditionKind::elapsed, "elapsed", {}},
-      {ConditionKind::function, "function", {"offset", "line", "count", "same_thread", "node"}},
-      {ConditionKind::syscall, "syscall",
-       {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
-      {ConditionKind::log, "log", {"node", "count"}},
-      {ConditionKind::process_state, "state", {"node"}},
-      {ConditionKind::role, "role", {"node"}}};
-  const Form* form = nullptr;
-  for (const Form& one : forms) {
-    if (!table.has(one.key)) continue;
-    if (form != nullptr) {
-      table.wrong(one.key, fmt::format("'{}' and '{}' were both found, a condition has exactly one of 'elapsed', "
-                                       "'function', 'syscall', 'log', 'state', 'role'",
-                                       form->key, one.key));
-      return;
-    }
-    form = &one;
-  }
-  if (form == nullptr) {
-    for (const Form& one : forms) table.get(one.key);
-    for (const Form& one : forms)
-      for (const std::string_view key : one.others) table.get(key);
-    table.finish();  // a misspelt key is the likelier reason
-    problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
-                                                     "'log', 'state', 'role'",
-                                                     table.path()));
-    return;
-  }
-  for (const Form& other : forms)
-    for (const std::string_view key : other.others)
-      if (table.has(key) && std::find(form->others.begin(), form->others.end(), key) == form->others.end()) {
-        table.wrong(key, fmt::format("'{}' does not belong to a condition on '{}'", key, form->key),
-                    form->others.empty() ? std::string{}
-                                         : fmt::format("accepted beside it: {}", fmt::join(form->others, ", ")));
-        return;
-      }
-
-  condition.kind = form->kind;
-  switch (form->kind) {
-    case ConditionKind::elapsed: table.duration("elapsed", condition.elapsed_ns, 0, kDay); break;
-    case ConditionKind::function:
-      table.string("function", condition.function);
-      read_place(table, condition.offset, condition.line);
-      break;
-    case ConditionKind::syscall:
-      read_call(table, condition.call);
-      read_result_condition(table, condition);
-      break;
-    case ConditionKind::log:
-      if (table.string("log", condition.log))
-        if (const std::string problem = Regex(condition.log).problem(); !problem.empty())
-          table.wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
-                                         toml::quoted(condition.log), problem));
-      break;
-    case ConditionKind::process_state: {
-      std::size_t state = 0;
-      if (table.one_of("state", kStates, state)) condition.state = kStates[state];
-      break;
-    }
-    case ConditionKind::role: {
-      const toml::Value& value = *table.get("role");
-      if (value.type == toml::Type::table) {
-        auto role = table.table("role");
-        role->require("function");
-        role->string("function", condition.function);
-        role->finish();
-      } else if (table.string("role", condition.role)) {
-        known_role(condition.role, table.place("role"), table.path("role"));
-      }
-      break;
-    }
-  }
-  const auto takes = [&](std::string_view key) {
-    return std::find(form->others.begin(), form->others.end(), key) != form->others.end();
-  };
-  if (takes("node") && form->kind != ConditionKind::role) read_node_or_role(table, condition.node);
-  if (takes("node") && form->kind == ConditionKind::role) read_name(table, "node", condition.node);
-  if (takes("count")) table.integer("count", condition.count, 1, kMostCount);
-  if (takes("same_thread") && table.boolean("same_thread", condition.same_thread) && condition.same_thread) {
-    const auto node = [&](const Condition& one) { return one.node.empty() ? fault.node : one.node; };
-    if (previous == nullptr ||
-        (previous->kind != ConditionKind::function && previous->kind != ConditionKind::syscall) ||
-        node(*previous) != node(condition))
-      table.wrong("same_thread", "'same_thread' needs a condition on 'function' or 'syscall' of the same node right before it");
-  }
-  table.finish();
-}
-
-void Reader::read_result_condition(toml::Table& table, Condition& condition) {
-  const std::string_view what = "\"ok\", \"error\", an error's name such as \"ENOENT\" or a number";
-  const toml::Value* value = table.get("result");
-  if (value == nullptr) return;
-  if (value->type == toml::Type::integer) {
-    condition.result = std::to_string(value->integer);
-  } else if (value->type == toml::Type::string &&
-             (value->text == "ok" || value->text == "error" || kernel::errno_number(value->text) || decimal(value->text))) {
-    condition.result = value->text;
-  } else {
-    std::vector<std::string> names = kernel::errno_names();
-    names.insert(names.end(), {"ok", "error"});
-    table.wrong("result", fmt::format("{} was found, {} is needed", toml::quoted(*value), what),
-                value->type == toml::Type::string ? did_you_mean(value->text, names) : std::string{});
-  }
-}
-
-void Reader::check_ids() {
-  std::unordered_map<std::string_view, std::size_t> seen;
-  for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
-    const auto [it, fresh] = seen.emplace(schedule_.faults[i].id, i);
-    if (!fresh)
-      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the fault in line {}, ids must differ",
-                                               schedule_.faults[i].id, schedule_.faults[it->second].line));
-    if (const Event* event = schedule_.find_event(schedule_.faults[i].id); event != nullptr)
-      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the event in line {}, names must differ", event->name, event->line));
-  }
-}
-
-void Reader::read_order(toml::Place place) {
-  if (schedule_.order.empty()) return;
-  auto names = parse_order(schedule_.order);
-  if (names)
-    order_ = std::move(*names);
-  else
-    problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
-}
-
-// What the order puts before a fault it waits for.
-void Reader::follow_order() {
-  for (const OrderedName& name : order_) {
-    const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& one) { return one.id == name.name; });
-    if (fault == schedule_.faults.end()) continue;
-    std::erase_if(fault->after, [&](const std::string& id) { return std::find(name.before.begin(), name.before.end(), id) != name.before.end(); });
-    fault->after.insert(fault->after.end(), name.before.begin(), name.before.end());
-  }
-}
-
-// Names that are neither events nor faults are steps of the workload.
-void Reader::check_order(toml::Place place) {
-  const auto ordered = [&](const std::string& name) {
-    return std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
-  };
-  for (const Event& event : schedule_.events) {
-    const bool used = ordered(event.name) || std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
-                        return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
-                      });
-    if (used) continue;
-    problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name), "name it in `order = \"...\"` or in a fault's `after`");
-    return;
-  }
-  if (order_.empty()) return;
-  // A fault that the order leaves out, and a step that is called nearly the same: a slip.
-  std::vector<std::string> left_out;
-  for (const Fault& fault : schedule_.faults)
-    if (!ordered(fault.id)) left_out.push_back(fault.id);
-  for (const OrderedName& name : order_) {
-    if (schedule_.find(name.name) != nullptr || schedule_.find_event(name.name) != nullptr) continue;
-    if (const std::string hint = did_you_mean(name.name, left_out); !hint.empty()) {
-      problems_.add(place, fmt::format("order: column {}: '{}' is neither an event nor a fault", name.column, name.name),
-                    hint + " (a step of the workload needs a name of its own)");
-      return;
-    }
-  }
-  // What waits for what: by `after` and by the order.
-  std::unordered_map<std::string, std::vector<std::string>> before;
-  for (const Fault& fault : schedule_.faults) before[fault.id] = fault.after;
-  for (const OrderedName& name : order_) {
-    auto& list = before[name.name];
-    list.insert(list.end(), name.before.begin(), name.before.end());
-    if (const Fault* fault = schedule_.find(name.name); fault != nullptr && !fault->group.empty()) {
-      problems_.add(place, fmt::format("order: fault '{}' is one of group '{}': it may be withdrawn, and what comes after it would never come",
-                                       fault->id, fault->group));
-      return;
-    }
-  }
-  for (const Event& event : schedule_.events) {
-    if (!before.contains(event.name)) before[event.name];
-  }
-  // Whatever can be taken away one after the other is in order; the rest waits for itself.
-  std::unordered_map<std::string, std::size_t> left;
-  for (const auto& [name, list] : before)
-    for (const std::string& early : list) {
-      (void)early;
-      ++left[name];
-    }
-  std::vector<std::string> ready;
-  for (const auto& [name, list] : before)
-    if (list.empty()) ready.push_back(name);
-  std::size_t done = 0;
-  while (done < ready.size()) {
-    const std::string name = ready[done++];
-    for (const auto& [late, list] : before) {
-      const auto times = static_cast<std::size_t>(std::count(list.begin(), list.end(), name));
-      if (times == 0) continue;
-      left[late] -= times;
-      if (left[late] == 0) ready.push_back(late);
-    }
-  }
-  for (const OrderedName& name : order_) {
-    if (left[name.name] == 0) continue;
-    problems_.add(place, fmt::format("order: column {}: '{}' would wait for itself: the order contradicts an `after`", name.column, name.name),
-                  "a fault's `after` must not name what the order puts behind it");
-    return;
-  }
-}
-
-void Reader::check_after() {
-  std::unordered_map<std::string_view, const Fault*> by_id;
-  std::vector<std::string> ids;
-  for (const Fault& fault : schedule_.faults) {
-    by_id.emplace(fault.id, &fault);
-    ids.push_back(fault.id);
-  }
-  for (const Event& event : schedule_.events) ids.push_back(event.name);
-  for (const OrderedName& name : order_) ids.push_back(name.name);
-  for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
-    const Fault& fault = schedule_.faults[i];
-    std::unordered_set<std::string_view> seen;
-    for (std::size_t k = 0; k < fault.after.size(); ++k) {
-      const std::string& id = fault.after[k];
-      std::string problem;
-      std::string hint;
-      const auto other = by_id.find(id);
-      if (id == fault.id) {
-        problem = fmt::format("'{}' waits for itself", id);
-      } else if (other == by_id.end() && !is_mark(id)) {
-        problem = fmt::format("no fault has the id {}", toml::quoted(id));
-        hint = did_you_mean(id, ids);
-      } else if (!seen.insert(id).second) {
-        problem = fmt::format("'{}' is there twice", id);
-      } else if (other != by_id.end() && !fault.group.empty() && other->second->group == fault.group) {
-        problem = fmt::format("'{}' is an alternative in the same group '{}': when it fires, '{}' is withdrawn", id,
-                              fault.group, fault.id);
-      }
-      if (problem.empty()) continue;
-      problems_.add(places_[i].after[k], fmt::format("fault.after: {}", problem), std::move(hint));
-      return;
-    }
-  }
-}
-
-void Reader::check_cycles() {
-  // Depth first without recursion: a chain may be as long as the schedule.
-  const std::vector<Fault>& faults = schedule_.faults;
-  std::unordered_map<std::string_view, std::size_t> index;
-  for (std::size_t i = 0; i < faults.size(); ++i) index.emplace(faults[i].id, i);
-  enum class State : char { fresh, open, done };
-  std::vector<State> states(faults.size(), State::fresh);
-  struct Step {
-    std::size_t fault;
-    std::size_t next;
-  };
-  for (std::size_t start = 0; start < faults.size(); ++start) {
-    if (states[start] != State::fresh) continue;
-    std::vector<Step> stack{{start, 0}};
-    states[start] = State::open;
-    while (!stack.empty()) {
-      const std::size_t here = stack.back().fault;
-      if (stack.back().next == faults[here].after.size()) {
-        states[here] = State::done;
-        stack.pop_back();
-        continue;
-      }
-      const std::size_t place = stack.back().next++;
-      const auto known = index.find(faults[here].after[place]);
-      if (known == index.end()) continue;  // an event, which waits for nobody
-      const std::size_t other = known->second;
-      if (states[other] == State::open) {
-        std::string circle;
-        auto from = std::find_if(stack.begin(), stack.end(), [&](const Step& step) { return step.fault == other; });
-        for (; from != stack.end(); ++from) circle += fmt::format("'{}' waits for ", faults[from->fault].id);
-        problems_.add(places_[here].after[place],
-                      fmt::format("fault.after: faults wait for each other in a circle: {}'{}'", circle, faults[other].id));
-        return;
-      }
-      if (states[other] == State::fresh) {
-        states[other] = State::open;
-        stack.push_back({other, 0});
-      }
-    }
-  }
-}
-
-}  // namespace
 
 const Fault* Schedule::find(std::string_view id) const {
   const auto it = std::find_if(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.id == id; });

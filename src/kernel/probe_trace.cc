@@ -1,0 +1,265 @@
+// Probes of programs that trace: tracepoints, probes on functions, and what such programs may do.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <linux/io_uring.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <functional>
+
+#include "kernel/probe_child.h"
+#include "kernel/probes.h"
+
+namespace rose::kernel::probing {
+namespace {
+
+constexpr const char* kSelf = "/proc/self/exe";
+
+// Attaches a counting program to raw tracepoints, runs `act`, and looks whether it was counted.
+Finding count_raw_tracepoint(const char* tracepoint, const std::function<void()>& act) {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_RAW_TRACEPOINT, count_and_return(counter, 0), error);
+  if (!program) return no_errno("loading a raw tracepoint program", error);
+  const Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));
+  if (link.get() < 0) return no_errno(fmt::format("attaching to {}", tracepoint), errno);
+  act();
+  if (counter.value() == 0) return no(fmt::format("attached to {}, but it never fired", tracepoint));
+  return yes(fmt::format("{} fires", tracepoint));
+}
+
+}  // namespace
+
+Finding probe_raw_tracepoint() {
+  for (const char* name : {"sys_enter", "sys_exit"}) {
+    Finding found = count_raw_tracepoint(name, [] { ::syscall(SYS_getppid); });
+    if (!found.ok) return found;
+  }
+  return yes("sys_enter and sys_exit fire");
+}
+
+// A program sees the ids of the first PID namespace; what rose asks it about bears the ids of rose's own.
+Finding probe_process_ids() {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_RAW_TRACEPOINT, count_calls_of(counter, ::getpid()), error);
+  if (!program) return no_errno("loading a raw tracepoint program", error);
+  const Fd link(bpf_raw_tracepoint_open("sys_enter", program.get()));
+  if (link.get() < 0) return no_errno("attaching to sys_enter", errno);
+  ::syscall(SYS_getppid);
+  if (counter.value() == 0) return no("rose lives in a PID namespace of its own, where processes bear other ids than the kernel's programs see");
+  return yes("kernel programs see the process ids that rose sees");
+}
+
+Finding probe_process_tracepoints() {
+  const auto live = [] {
+    Child child([](int) { return 0; });
+    if (child.started()) child.wait(kPatienceMs);
+  };
+  for (const char* name : {"sched_process_fork", "sched_process_exit"}) {
+    Finding found = count_raw_tracepoint(name, live);
+    if (!found.ok) return found;
+  }
+  Finding found = count_raw_tracepoint("signal_generate", [] {
+    Child child([](int socket) { return wait_for_parent(socket) ? 0 : 1; });
+    if (child.started()) ::kill(child.pid(), SIGKILL);
+    if (child.started()) child.wait(kPatienceMs);
+  });
+  if (!found.ok) return found;
+  return yes("process beginnings, ends and signals fire");
+}
+
+Finding probe_io_uring_tracepoints() {
+  int setup_error = 0;
+  Finding found = count_raw_tracepoint("io_uring_create", [&] {
+    io_uring_params parameters = {};
+    const Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 1, &parameters)));
+    if (!ring) setup_error = errno;
+  });
+  if (setup_error != 0 && !found.ok && found.error == 0) {
+    return no_errno("io_uring itself is switched off: io_uring_setup", setup_error);
+  }
+  return found;
+}
+
+namespace {
+
+int on_record(void* context, void* data, std::size_t size) {
+  if (size == 8) std::memcpy(context, data, 8);
+  return 0;
+}
+
+}  // namespace
+
+Finding probe_ring_buffer() {
+  constexpr std::uint64_t kRecord = 0x726f7365'70726f62;
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rose_probe", 0, 0, static_cast<__u32>(::getpagesize()), nullptr));
+  if (map.get() < 0) return no_errno("creating a ring buffer", errno);
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_RAW_TRACEPOINT, output_to_ring(map.get(), kRecord), error);
+  if (!program) return no_errno("loading a program that writes to it", error);
+  std::uint64_t seen = 0;
+  ring_buffer* ring = ring_buffer__new(map.get(), on_record, &seen, nullptr);
+  if (ring == nullptr) return no_errno("mapping the ring buffer", errno);
+  {
+    const Fd link(bpf_raw_tracepoint_open("sys_exit", program.get()));
+    if (link.get() < 0) error = errno;
+    ::syscall(SYS_getppid);
+  }
+  ring_buffer__consume(ring);
+  ring_buffer__free(ring);
+  if (error != 0) return no_errno("attaching to sys_exit", error);
+  if (seen != kRecord) return no("no record arrived");
+  return yes("records arrive");
+}
+
+namespace {
+
+// Places of our own to put probes on. Each has bytes of its own, so that the linker cannot fold them.
+extern "C" {
+[[gnu::noinline, gnu::used]] int rose_probe_single(int x) {
+  asm volatile("" : "+r"(x));
+  return x + 11;
+}
+[[gnu::noinline, gnu::used]] int rose_probe_multi(int x) {
+  asm volatile("" : "+r"(x));
+  return x + 22;
+}
+[[gnu::noinline, gnu::used]] int rose_probe_kill(int x) {
+  asm volatile("" : "+r"(x));
+  return x + 33;
+}
+}
+
+}  // namespace
+
+Finding probe_uprobe() {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error);
+  if (!program) return no_errno("loading a uprobe program", error);
+  Fd event;
+  Finding found = attach_perf("uprobe", kSelf, own_offset(reinterpret_cast<const void*>(&rose_probe_single)), -1,
+                              program.get(), event);
+  if (!found.ok) return found;
+  rose_probe_single(1);
+  if (counter.value() == 0) return no("attached to a function of our own, but it was not seen");
+  return yes("a function of our own was seen");
+}
+
+Finding probe_uprobe_multi() {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error, 48 /* BPF_TRACE_UPROBE_MULTI */);
+  if (!program) return no_errno("loading a uprobe_multi program", error);
+  const Fd link = create_uprobe_multi_link(program.get(), kSelf,
+                                           own_offset(reinterpret_cast<const void*>(&rose_probe_multi)));
+  if (!link) return no_errno("creating a uprobe_multi link", errno);
+  rose_probe_multi(1);
+  if (counter.value() == 0) return no("attached to a function of our own, but it was not seen");
+  return yes("a function of our own was seen");
+}
+
+Finding probe_send_signal() {
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_KPROBE, send_kill(), error);
+  if (!program) return no_errno("loading a program that sends signals", error);
+  Child child([](int socket) {
+    if (!wait_for_parent(socket)) return 1;
+    return rose_probe_kill(1) == 34 ? 0 : 1;
+  });
+  if (!child.started()) return no("no child could be started");
+  Fd event;
+  // Of the child alone: the same function of another rose must not die.
+  Finding found = attach_perf("uprobe", kSelf, own_offset(reinterpret_cast<const void*>(&rose_probe_kill)),
+                              child.pid(), program.get(), event);
+  if (!found.ok) return found;
+  child.release();
+  const int status = child.wait(kPatienceMs);
+  if (status < 0) return no("the process neither died nor ended");
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return yes("a process died at the function it entered");
+  return no("the process ran on");
+}
+
+namespace {
+
+// A status of the child, traced or not, within the time; -1 otherwise.
+int next_status(pid_t pid) {
+  for (int waited_ms = 0; waited_ms < kPatienceMs; ++waited_ms) {
+    int status = 0;
+    const pid_t got = ::waitpid(pid, &status, WNOHANG | __WALL);
+    if (got == pid) return status;
+    if (got < 0 && errno != EINTR) return -1;
+    ::usleep(1000);
+  }
+  return -1;
+}
+
+}  // namespace
+
+// What src/inject/holder.cc does.
+Finding probe_hold_thread() {
+  const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
+  Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });
+  if (!child.started()) return no("no child could be started");
+  if (::ptrace(request(PTRACE_SEIZE), child.pid(), nullptr, nullptr) != 0) return no_errno("tracing a child (PTRACE_SEIZE)", errno);
+  ::kill(child.pid(), SIGSTOP);
+  int status = next_status(child.pid());
+  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != 0) return no("a traced thread did not stop at its signal");
+  if (::ptrace(request(PTRACE_INTERRUPT), child.pid(), nullptr, nullptr) != 0 || ::ptrace(PTRACE_CONT, child.pid(), nullptr, nullptr) != 0)
+    return no_errno("holding a traced thread", errno);
+  status = next_status(child.pid());
+  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP) return no("a traced thread did not stay stopped");
+  if (::ptrace(PTRACE_DETACH, child.pid(), nullptr, nullptr) != 0) return no_errno("letting a traced thread go", errno);
+  child.release();
+  status = child.wait(kPatienceMs);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 34) return no("a thread that was held did not go on");
+  return yes("a thread stood still and went on");
+}
+
+namespace {
+
+constexpr std::uint64_t kOverrideMark = 0x726f7365;
+
+}  // namespace
+
+Finding probe_kprobe() {
+  const Counter counter;
+  if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error);
+  if (!program) return no_errno("loading a kprobe program", error);
+  Fd event;
+  Finding found = attach_perf("kprobe", "__x64_sys_sched_get_priority_max", 0, -1, program.get(), event);
+  if (!found.ok) return found;
+  ::syscall(SYS_sched_get_priority_max, kOverrideMark);
+  if (counter.value() == 0) return no("attached to a kernel function, but it was not seen");
+  return yes("a kernel function was seen");
+}
+
+Finding probe_override_return() {
+  // Answers only a call with an argument that nobody else uses: the probe sees the whole machine.
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_KPROBE, override_when(kOverrideMark, EXFULL), error);
+  if (!program) return no_errno("loading a program that calls bpf_override_return", error);
+  Fd event;
+  Finding found = attach_perf("kprobe", "__x64_sys_sched_get_priority_max", 0, -1, program.get(), event);
+  if (!found.ok) return found;
+  errno = 0;
+  if (::syscall(SYS_sched_get_priority_max, kOverrideMark) == -1 && errno == EXFULL) {
+    return yes("a system call returned the error it was told to");
+  }
+  return no("attached, but the system call was not overridden");
+}
+
+}  // namespace rose::kernel::probing
