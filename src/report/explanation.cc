@@ -74,27 +74,17 @@ std::string frame_text(const schedule::Frame& frame) {
   return out;
 }
 
-// From the fault to the symptom, a line each.
 std::string short_markdown(const Explanation& e) {
-  const explain::InShort s = explain::in_short(e);
   std::string out = "## In short\n\n";
-  out += fmt::format("- **Root fault**: {}\n", md(s.fault));
-  out += fmt::format("- **The code that received it**: {}\n", s.received.empty() ? "not known: no stack names a function of the application" : md(s.received));
-  out += fmt::format("- **The first wrong decision**: {}\n", s.first_wrong.empty() ? "not told: " + md(s.why_no_first_wrong) : md(s.first_wrong));
-  if (!s.consequences.empty()) {
-    out += "- **Consequences**:\n";
-    for (const std::string& one : s.consequences) out += fmt::format("  - {}\n", md(one));
+  for (const ShortLine& line : short_lines(e)) {
+    if (line.text.size() == 1) {
+      out += fmt::format("- **{}**: {}\n", line.what, md(line.text.front()));
+      continue;
+    }
+    out += fmt::format("- **{}**:\n", line.what);
+    for (const std::string& one : line.text) out += fmt::format("  - {}\n", md(one));
   }
-  out += fmt::format("- **Symptom**: {}\n\n", s.symptom.empty() ? "the oracle finds the bug, and says nothing of it" : md(s.symptom));
-  return out;
-}
-
-std::string round_words(const explain::Round& round, std::size_t number) {
-  std::string of;
-  for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i) of += (i == 0 ? "" : ", ") + round.functions[i];
-  if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
-  return fmt::format("round {}: {} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time", number, round.asked, of,
-                     round.differing, round.runs, format_seconds(round.seconds), percent_fine(round.share));
+  return out + "\n";
 }
 
 std::string value_text(const explain::ValueTable& table) {
@@ -107,6 +97,25 @@ std::string value_text(const explain::ValueTable& table) {
 }
 
 }  // namespace
+
+std::vector<ShortLine> short_lines(const Explanation& e) {
+  explain::InShort s = explain::in_short(e);
+  std::vector<ShortLine> out;
+  out.push_back({"Root fault", {s.fault}});
+  out.push_back({"The code that received it", {s.received.empty() ? "not known: no stack names a function of the application" : s.received}});
+  out.push_back({"The first wrong decision", {s.first_wrong.empty() ? "not told: " + s.why_no_first_wrong : s.first_wrong}});
+  if (!s.consequences.empty()) out.push_back({"Consequences", std::move(s.consequences)});
+  out.push_back({"Symptom", {s.symptom.empty() ? "the oracle finds the bug, and says nothing of it" : s.symptom}});
+  return out;
+}
+
+std::string round_words(const explain::Round& round) {
+  std::string of;
+  for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i) of += (i == 0 ? "" : ", ") + round.functions[i];
+  if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
+  return fmt::format("{} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time", round.asked, of, round.differing,
+                     round.runs, format_seconds(round.seconds), percent_fine(round.share));
+}
 
 std::string value_counts(const std::vector<explain::ValueCount>& counts) {
   std::string out;
@@ -194,7 +203,7 @@ std::string explanation_text(const ExplanationReport& r) {
   }
   if (!e.rounds.empty()) {
     out += "\nrounds of questions\n";
-    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += "  " + printable(round_words(e.rounds[i], i + 1)) + "\n";
+    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += fmt::format("  round {}: {}\n", i + 1, printable(round_words(e.rounds[i])));
   }
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
@@ -269,7 +278,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.rounds.empty()) {
     out += "## Rounds of questions\n\n";
-    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += "- " + md(round_words(e.rounds[i], i + 1)) + "\n";
+    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += fmt::format("- round {}: {}\n", i + 1, md(round_words(e.rounds[i])));
     out += "\n";
   }
   out += fmt::format("## How\n\n{}. Schedule: {}; configuration: {}.\n", runs_words(r), md(r.schedule_path), md(r.config_path));

@@ -25,6 +25,15 @@ struct ExplanationReport {
 // What differs, and when first; or why nothing is told.
 [[nodiscard]] std::string value_verdict(const explain::ValueTable& table);
 
+// An explanation from the fault to the symptom, in the plain words of the program: neither Markdown nor HTML.
+struct ShortLine {
+  std::string_view what;          // "Root fault"
+  std::vector<std::string> text;  // consequences: one each
+};
+[[nodiscard]] std::vector<ShortLine> short_lines(const explain::Explanation& explanation);
+// What a round asked, what it found, what it cost.
+[[nodiscard]] std::string round_words(const explain::Round& round);
+
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);

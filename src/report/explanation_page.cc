@@ -23,6 +23,16 @@ Tone tone_of(explain::Verdict verdict) {
   return {"open", "?"};
 }
 
+std::string short_section(const Explanation& e) {
+  if (e.story.empty()) return {};
+  std::string out = "<section>\n<h2>In short</h2>\n<dl>\n";
+  for (const ShortLine& line : short_lines(e)) {
+    out += fmt::format("<dt>{}</dt>\n", cell(line.what));
+    for (const std::string& one : line.text) out += fmt::format("<dd>{}</dd>\n", cell(one));
+  }
+  return out + "</dl>\n</section>\n";
+}
+
 std::string suspects_section(const Explanation& e) {
   if (e.suspects.empty()) return {};
   std::string out = "<section>\n<h2>Suspects</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th><th>function</th><th>where</th>"
@@ -78,6 +88,13 @@ std::string values_section(const Explanation& e) {
   return out + "</tbody></table></div>\n</section>\n";
 }
 
+std::string rounds_section(const Explanation& e) {
+  if (e.rounds.empty()) return {};
+  std::string out = "<section>\n<h2>Rounds of questions</h2>\n<ol>\n";
+  for (const explain::Round& round : e.rounds) out += fmt::format("<li>{}</li>\n", cell(round_words(round)));
+  return out + "</ol>\n</section>\n";
+}
+
 std::string differences_section(const Explanation& e) {
   if (e.differences.empty()) return {};
   std::string out = "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked by Ochiai's coefficient, less what "
@@ -111,9 +128,9 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
   if (!e.symptom.empty()) body += fmt::format("<h3>What is wrong then</h3>\n<p>{}</p>\n", cell(e.symptom));
   body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") + fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") + "</div>\n</section>\n";
-  body += suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
+  body += short_section(e) + suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
-  body += differences_section(e);
+  body += differences_section(e) + rounds_section(e);
   if (!e.limits.empty()) {
     body += "<section>\n<h2>What could not be told</h2>\n<ul>\n";
     for (const std::string& limit : e.limits) body += fmt::format("<li>{}</li>\n", cell(limit));

@@ -586,11 +586,23 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
       line.text = line.evidence = evil;
       e.story.push_back(line);
     }
+    e.story[1].first_wrong = true;
+    explain::Round round;
+    round.functions = {evil};
+    round.asked = 7;
+    round.differing = 2;
+    round.runs = 10;
+    round.seconds = 60;
+    round.share = 0.021;
+    e.rounds = {round};
     report.name = report.schedule_path = report.config_path = report.written = evil;
     report.schedule = *story.diagnosis.found;
     report.story = story.run;
     const std::string page = explanation_html(report, story.context);
     check_page(page);
+    for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision", "Symptom", "Rounds of questions", "7 questions about",
+                             "2.1 % of their time"})
+      CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);
     const auto json = nlohmann::json::parse(explanation_json(report));
