@@ -1,5 +1,6 @@
 // rose doctor: what this machine can do, each capability tried for real.
 #include "cli/command.h"
+#include "deploy/disk.h"
 #include "deploy/engine.h"
 #include "kernel/probe.h"
 
@@ -23,8 +24,21 @@ kernel::Capability containers() {
   return engine;
 }
 
+// Of nodes whose disks lose their power, or are slow.
+kernel::Capability disks(const char* name, const Result<void>& found, const char* with, const char* without) {
+  kernel::Capability capability;
+  capability.name = name;
+  capability.ok = found.has_value();
+  capability.detail = found ? with : fmt::format("{}; {}", found.error().message, without);
+  if (!found) capability.remedy = found.error().hint;
+  return capability;
+}
+
 Result<int> run_doctor(const Common& common) {
   std::vector<kernel::Capability> capabilities = kernel::probe_all();
+  capabilities.push_back(disks("own_disk", deploy::Disk::check(), "crashes in which the power goes work", "crashes with `lose` are refused"));
+  capabilities.push_back(disks("slow_disk", deploy::PacedFile::check(), "a file of rose's own was as slow as it was told to be; disk-slow faults work",
+                               "disk-slow faults are refused"));
   capabilities.push_back(containers());
   std::string missing;
   for (const kernel::Capability& c : capabilities)

@@ -113,7 +113,7 @@ class Cluster final : public Deployment {
   Result<void> foresee_stops(std::size_t node) override;
   void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
   Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) override;
-  Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside) override;
+  Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) override;
   Result<void> note(std::string_view key, std::string_view value) override { return identity_.note(key, value); }
   void stop() override;
 

@@ -218,7 +218,7 @@ Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::f
   return folder;
 }
 
-Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside) {
+Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) {
   ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
   for (const auto& disk : disks_)
     if (disk->folder() == folder) return disk.get();
@@ -226,7 +226,7 @@ Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::p
   std::vector<std::string> outside;
   if (inside.empty()) outside = {"stdout.log", "stderr.log"};
   volumes_.push_back(folder);  // also what is half made is taken away
-  ROSE_TRY(Disk disk, Disk::make(folder, identity_.id(), outside));
+  ROSE_TRY(Disk disk, Disk::make(folder, identity_.id(), outside, paced));
   disks_.push_back(std::make_unique<Disk>(std::move(disk)));
   return disks_.back().get();
 }

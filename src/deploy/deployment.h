@@ -150,8 +150,9 @@ class Deployment {
   // Before start(): a file system of the run's own (tmpfs, of the size that the kernel gives it) stands in for the node's folder, or
   // for `inside` of it ("" or a relative path), which is made. stop() puts plain files back in its place. Returns where it is.
   [[nodiscard]] virtual Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
-  // The same with a disk whose power can go (ext4, 8 GiB, sparse). The node's output is not on it. The deployment owns it.
-  [[nodiscard]] virtual Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside) = 0;
+  // The same with a disk whose power can go (ext4, 8 GiB, sparse), and which can be slow if it is `paced`. The node's output is not on
+  // it. The deployment owns it.
+  [[nodiscard]] virtual Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside, bool paced = false) = 0;
   // A line for heal(), ahead of what it is about (deploy/identity.h).
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 

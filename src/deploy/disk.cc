@@ -46,7 +46,8 @@ struct LoopDevice {
   Fd fd;  // while it is open, the device stays; later it stays as long as it is mounted
 };
 
-Result<LoopDevice> attach_loop(int image, const std::string& id) {
+// `direct`: nothing is cached below the file system, so each of its requests is one of the image's.
+Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
   const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return fail_errno(ErrorKind::environment, "cannot open /dev/loop-control", errno);
   int problem = EBUSY;
@@ -58,7 +59,7 @@ Result<LoopDevice> attach_loop(int image, const std::string& id) {
     if (!device.fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", device.path), errno);
     loop_config config{};
     config.fd = static_cast<__u32>(image);
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR | (direct ? LO_FLAGS_DIRECT_IO : 0);
     id.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
     if (::ioctl(device.fd.get(), LOOP_CONFIGURE, &config) == 0) return device;
     problem = errno;
@@ -131,14 +132,13 @@ Result<void> Disk::check() {
   return {};
 }
 
-Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside) {
+Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside, bool paced) {
   static std::atomic<unsigned> made{0};
   Disk disk;
   disk.folder_ = folder;
   disk.id_ = id;
   struct stat was {};
   if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
-  // By this name dissolve() knows the disk again, also when it is gone.
   const fs::path file = folder.parent_path() / fmt::format(".{}.{}.disk", id, made++);
   disk.image_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", file.string()), errno);
@@ -155,6 +155,9 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   }
   if (::unlink(file.c_str()) != 0 && formatted) formatted = fail_errno(ErrorKind::environment, fmt::format("cannot remove {}", file.string()), errno);
   if (!formatted) return Unexpected(std::move(formatted).error());
+  if (paced) {
+    ROSE_TRY(disk.paced_, PacedFile::make(file, disk.image_.get()));
+  }
   for (const std::string& name : outside) {
     Fd fd(::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd || ::fchown(fd.get(), was.st_uid, was.st_gid) != 0)
@@ -172,7 +175,7 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
 }
 
 Result<void> Disk::mount() const {
-  ROSE_TRY(const LoopDevice device, attach_loop(image_.get(), id_));
+  ROSE_TRY(const LoopDevice device, attach_loop(paced_ ? paced_->fd() : image_.get(), id_, paced_ != nullptr));
   if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kDiskFlags, kMountOptions) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()), errno);
   for (const Outside& one : outside_) {

@@ -1,15 +1,17 @@
-// A disk of a node's own, so that its power can go: what was written and not synced is gone then, as the kernel's own ext4 has it. The
-// file system is on a loop device over a file without a name, so nothing of it outlives rose, however that ends.
+// A disk of a node's own, so that its power can go: what was written and not synced is gone then, as the kernel's own ext4 has it; or so
+// that it can be slow. The file system is on a loop device over a file without a name, so nothing of it outlives rose, however that ends.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "deploy/paced_file.h"
 
 namespace rose::deploy {
 
@@ -33,10 +35,15 @@ class Disk {
   [[nodiscard]] static Result<void> check();
 
   // In place of a folder, with its owner and mode. Of the files in it, `outside` go on being where they are, as what a console
-  // shows is not on the disk; all others are hidden. `id` is the deployment's: volume::dissolve takes the disk away by it.
-  [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id, const std::vector<std::string>& outside);
+  // shows is not on the disk; all others are hidden. `id` is the deployment's: volume::dissolve takes the disk away by it. `paced`: it
+  // can be slow.
+  [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id, const std::vector<std::string>& outside,
+                                         bool paced = false);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  // How fast it is; null: it was not made for that.
+  [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
   // The power goes and comes back. Nobody may be using it any more: who has files of it open gets EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn) const;
@@ -48,6 +55,7 @@ class Disk {
   std::filesystem::path folder_;
   std::string id_;
   Fd image_;
+  std::unique_ptr<PacedFile> paced_;  // in front of the image
   struct Outside {
     std::string name;
     Fd fd;

@@ -1,5 +1,8 @@
 #include "deploy/volumes.h"
 
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -9,6 +12,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "base/fd.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -50,12 +54,12 @@ Result<void> make(const std::filesystem::path& folder, const std::string& id) {
   return {};
 }
 
-// Of a Disk (deploy/disk.h): what its loop device is over.
+// Of a Disk (deploy/disk.h): its loop device bears the deployment's id.
 static bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
-  std::ifstream file(fmt::format("/sys/block/{}/loop/backing_file", device.substr(5)));
-  std::string backing;
-  return std::getline(file, backing) && backing.find(fmt::format("/.{}.", id)) != std::string::npos;
+  const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
+  loop_info64 info{};
+  return loop && ::ioctl(loop.get(), LOOP_GET_STATUS64, &info) == 0 && reinterpret_cast<const char*>(info.lo_file_name) == id.substr(0, LO_NAME_SIZE - 1);
 }
 
 bool is_mounted(const std::filesystem::path& folder, const std::string& id) {

@@ -52,7 +52,8 @@ void Extractor::rank() {
       case FaultKind::descriptors:
       case FaultKind::memory:
       case FaultKind::cpu:
-      case FaultKind::disk_full: kind = 2; break;
+      case FaultKind::disk_full:
+      case FaultKind::disk_slow: kind = 2; break;
       case FaultKind::block:
       case FaultKind::exception:
       case FaultKind::syscall: kind = 3; break;
@@ -111,7 +112,8 @@ void Extractor::weigh() {
       case FaultKind::descriptors:
       case FaultKind::memory:
       case FaultKind::cpu:
-      case FaultKind::disk_full: c.weight = kOddsProcess; break;
+      case FaultKind::disk_full:
+      case FaultKind::disk_slow: c.weight = kOddsProcess; break;
       case FaultKind::block:
       case FaultKind::exception:
       case FaultKind::syscall:

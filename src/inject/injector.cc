@@ -334,6 +334,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         case schedule::FaultKind::memory:
         case schedule::FaultKind::cpu:
         case schedule::FaultKind::disk_full:
+        case schedule::FaultKind::disk_slow:
         case schedule::FaultKind::block:
           // One without end lasts as long as the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;

@@ -89,7 +89,7 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
   return {};
 }
 
-Limits::Limits(const Plan& plan) : plan_(plan) {
+Limits::Limits(const Plan& plan) : plan_(plan), slow_(plan) {
   for (const Fault& fault : plan.schedule.faults) faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
 }
 
@@ -134,7 +134,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
         return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", group.folder.string()), errno);
     }
   }
-  return {};
+  return slow_.prepare(deployment);
 }
 
 Result<void> Limits::join(std::size_t index, pid_t pid) {
@@ -254,6 +254,10 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
     const std::lock_guard own(one.mutex);
     one.node = index;
     one.on = true;
+    if (fault.kind == FaultKind::disk_slow) {
+      slow_.begin(f, index);
+      return {};
+    }
     if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
       one.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
   }
@@ -297,6 +301,10 @@ Result<void> Limits::end(std::size_t f) {
     one.on = false;
   }
   const Fault& fault = plan_.schedule.faults[f];
+  if (fault.kind == FaultKind::disk_slow) {
+    slow_.end(f);
+    return {};
+  }
   return fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
 }
 
@@ -335,6 +343,7 @@ void Limits::finish() {
 
 std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
+  if (fault.kind == FaultKind::disk_slow) return slow_.told(f);
   const InForce& one = *faults_[f];
   const std::lock_guard own(one.mutex);
   std::uint64_t count = one.count;

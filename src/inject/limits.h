@@ -1,5 +1,5 @@
 // Faults that leave a node too little of a resource, by the kernel's own means: RLIMIT_NOFILE, the controllers memory and cpu, a file
-// system that is full. Set and verified, widened again; when, the injector says.
+// system that is full, a disk that is slow (inject/slow_disks.h). Set and verified, widened again; when, the injector says.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "deploy/deployment.h"
 #include "inject/plan.h"
+#include "inject/slow_disks.h"
 
 namespace rose::inject {
 
@@ -55,6 +56,7 @@ class Limits {
   deploy::Deployment* deployment_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<InForce>> faults_;  // by fault: null for other kinds
+  SlowDisks slow_;
 };
 
 }  // namespace rose::inject

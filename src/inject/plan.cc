@@ -11,6 +11,7 @@
 #include "inject/limits.h"
 #include "inject/plan_maker.h"
 #include "inject/power.h"
+#include "inject/slow_disks.h"
 #include "jvm/node.h"
 #include "kernel/probe.h"
 
@@ -126,7 +127,8 @@ static constexpr __u32 chain_kind(FaultKind kind) {
     case FaultKind::descriptors:
     case FaultKind::memory:
     case FaultKind::cpu:
-    case FaultKind::disk_full: return ROSE_CHAIN_RESOURCE;
+    case FaultKind::disk_full:
+    case FaultKind::disk_slow: return ROSE_CHAIN_RESOURCE;
     case FaultKind::block: return ROSE_CHAIN_BLOCK;
   }
   return 0;
@@ -170,8 +172,9 @@ Result<void> Planner::fault(std::size_t index) {
       case FaultKind::memory:
       case FaultKind::cpu:
       case FaultKind::disk_full:
+      case FaultKind::disk_slow:
         for (const std::size_t at : nodes_at(chain.data.node))
-          if (auto can = check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
+          if (auto can = fault.kind == FaultKind::disk_slow ? check_slow(plan_.schedule, fault, config_.nodes[at]) : check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
         break;
       case FaultKind::block:
         ROSE_CHECK(block(fault, index));

@@ -7,23 +7,16 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "inject/own_disk.h"
 
 namespace rose::inject {
 namespace {
 
 using schedule::Fault;
-using schedule::FaultKind;
 using schedule::Loss;
 
 constexpr std::int64_t kMostWait = 20 * kSecond;  // for killed processes to be gone
 constexpr useconds_t kPoll = 1'000;
-
-bool may_meet(const Fault& a, const Fault& b) { return a.node == b.node || a.node.starts_with('@') || b.node.starts_with('@'); }
-
-// One folder in the other, or the same.
-bool overlap(const std::string& a, const std::string& b) {
-  return a.empty() || b.empty() || a == b || a.starts_with(b + "/") || b.starts_with(a + "/");
-}
 
 std::string described(const deploy::PowerLoss& loss) {
   std::vector<std::string> parts;
@@ -41,21 +34,7 @@ std::string described(const deploy::PowerLoss& loss) {
 }  // namespace
 
 Result<void> check_power(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node) {
-  if (node.attach)
-    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
-                "start it with `command`, or leave `lose` out");
-  if (node.container)
-    return fail(ErrorKind::environment, fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
-                "start it with `command` alone, or leave `lose` out");
-  for (const Fault& other : schedule.faults) {
-    if (&other == &fault || !may_meet(fault, other) || !overlap(fault.resource.folder, other.resource.folder)) continue;
-    const bool full = other.kind == FaultKind::disk_full;
-    const bool lost = other.kind == FaultKind::crash && other.lose != Loss::nothing && other.resource.folder != fault.resource.folder;
-    if (!full && !lost) continue;
-    return fail(ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
-                full ? "a disk that gets full and one that loses its power are two: give each a 'path' of its own"
-                     : "give both the same 'path', or folders of which none is in the other");
-  }
+  ROSE_CHECK(check_own_disk(schedule, fault, node, "leave `lose` out"));
   return deploy::Disk::check();
 }
 

@@ -36,7 +36,7 @@ void add_loss(Parts& parts, const Fault& fault);
 
 // Of resources.cc: `path`, a folder in the node's own.
 void read_folder(toml::Table& table, Resource& resource);
-// descriptors, memory, cpu, disk-full.
+// descriptors, memory, cpu, disk-full, disk-slow.
 void read_resource(toml::Table& table, Fault& fault);
 void add_resource(Parts& parts, const Fault& fault);
 // "let no process of n1 have more than 64 descriptors"

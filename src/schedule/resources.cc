@@ -15,6 +15,12 @@ constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;
 constexpr double kLeastShare = 0.01;  // the kernel takes no less than 1 ms in 100
 constexpr double kMostShare = 1024;
 constexpr std::size_t kMostFolder = 1024;
+constexpr std::uint64_t kLeastDiskRate = std::uint64_t{1} << 10;
+constexpr std::uint64_t kMostDiskRate = std::uint64_t{1} << 40;
+constexpr double kMostIops = 1e6;
+constexpr double kLeastIops = 0.1;
+constexpr std::int64_t kLeastDiskDelay = 100'000;
+constexpr std::int64_t kMostDiskDelay = 60'000'000'000;
 
 // A folder below the node's own: relative, and on no way out of it.
 bool stays_inside(const std::string& text) {
@@ -44,6 +50,36 @@ void read_memory(toml::Table& table, std::int64_t& limit) {
     limit = static_cast<std::int64_t>(*bytes);
 }
 
+// "10MiB/s", with units that divide it; 0: not of that shape.
+std::uint64_t parse_disk_rate(std::string_view text) {
+  if (!text.ends_with("/s")) return 0;
+  return parse_size(text.substr(0, text.size() - 2)).value_or(0);
+}
+
+void read_disk_speed(toml::Table& table, Resource& resource) {
+  std::string rate;
+  if (table.string("rate", rate)) {
+    resource.rate = parse_disk_rate(rate);
+    if (resource.rate < kLeastDiskRate || resource.rate > kMostDiskRate)
+      table.wrong("rate", fmt::format("{} is not a disk's rate such as \"10MiB/s\" (units B, KiB, MiB, GiB; 1KiB/s to 1024GiB/s)", toml::quoted(rate)));
+  }
+  if (table.real("iops", resource.iops, 0, kMostIops) && resource.iops < kLeastIops)
+    table.wrong("iops", fmt::format("'{}' is less than 0.1 requests a second", resource.iops));
+  table.duration("delay", resource.delay_ns, kLeastDiskDelay, kMostDiskDelay);
+  if (!table.has("rate") && !table.has("iops") && !table.has("delay"))
+    table.problems().add_missing(table.place(), "fault: one of 'rate', 'iops', 'delay' is missing",
+                                 "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
+}
+
+// "to 1MiB/s, 50 requests a second, and 20ms more for each"
+std::string speed_words(const Resource& resource) {
+  std::vector<std::string> parts;
+  if (resource.rate != 0) parts.push_back(size_text(resource.rate) + "/s");
+  if (resource.iops != 0) parts.push_back(fmt::format("{:.4g} requests a second", resource.iops));
+  if (resource.delay_ns != 0) parts.push_back(fmt::format("{} more for each request", duration_text(resource.delay_ns)));
+  return enumerate(parts);
+}
+
 }  // namespace
 
 void read_folder(toml::Table& table, Resource& resource) {
@@ -68,6 +104,10 @@ void read_resource(toml::Table& table, Fault& fault) {
       if (table.real("share", resource.share, 0, kMostShare) && resource.share < kLeastShare)
         table.wrong("share", fmt::format("'{}' is less than the kernel can do, 0.01 to 1024 is accepted", resource.share));
       break;
+    case FaultKind::disk_slow:
+      read_folder(table, resource);
+      read_disk_speed(table, resource);
+      break;
     default:
       read_folder(table, resource);
       break;
@@ -80,7 +120,12 @@ void add_resource(Parts& parts, const Fault& fault) {
   if (fault.kind == FaultKind::memory)
     parts.emplace_back("limit", toml::literal(size_text(static_cast<std::uint64_t>(resource.limit))));
   if (fault.kind == FaultKind::cpu) parts.emplace_back("share", fmt::format("{}", resource.share));
-  if (fault.kind == FaultKind::disk_full && !resource.folder.empty()) parts.emplace_back("path", toml::literal(resource.folder));
+  const bool disk = fault.kind == FaultKind::disk_full || fault.kind == FaultKind::disk_slow;
+  if (disk && !resource.folder.empty()) parts.emplace_back("path", toml::literal(resource.folder));
+  if (fault.kind != FaultKind::disk_slow) return;
+  if (resource.rate != 0) parts.emplace_back("rate", toml::literal(size_text(resource.rate) + "/s"));
+  if (resource.iops != 0) parts.emplace_back("iops", fmt::format("{}", resource.iops));
+  if (resource.delay_ns != 0) parts.emplace_back("delay", toml::literal(duration_text(resource.delay_ns)));
 }
 
 std::string resource_words(const Fault& fault, const std::string& node) {
@@ -90,6 +135,10 @@ std::string resource_words(const Fault& fault, const std::string& node) {
     case FaultKind::memory:
       return fmt::format("let {} use no more than {} of memory", node, size_text(static_cast<std::uint64_t>(resource.limit)));
     case FaultKind::cpu: return fmt::format("leave {} {:.4g} of a processor", node, resource.share);
+    case FaultKind::disk_slow: {
+      const std::string disk = resource.folder.empty() ? fmt::format("the disk of {}", node) : fmt::format("the disk that holds {} of {}", resource.folder, node);
+      return fmt::format("slow {} down to {}", disk, speed_words(resource));
+    }
     default:
       return resource.folder.empty() ? fmt::format("let the disk of {} be full", node)
                                      : fmt::format("let the disk that holds {} of {} be full", resource.folder, node);

@@ -21,7 +21,7 @@ constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostEvents = 256;
 
 const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception",
-                                     "descriptors", "memory", "cpu", "disk-full", "block"};
+                                     "descriptors", "memory", "cpu", "disk-full", "block", "disk-slow"};
 
 // Ids, groups and nodes.
 bool name_shape(std::string_view name) {
@@ -43,8 +43,8 @@ const std::vector<Owner>& owners() {
       {"error", {FaultKind::syscall}},
       {"result", {FaultKind::syscall}},
       {"effect", {FaultKind::syscall}},
-      {"delay", {FaultKind::syscall, network}},
-      {"path", {FaultKind::syscall, disk_full, crash}},
+      {"delay", {FaultKind::syscall, network, disk_slow}},
+      {"path", {FaultKind::syscall, disk_full, disk_slow, crash}},
       {"peer", {FaultKind::syscall}},
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},
@@ -57,8 +57,8 @@ const std::vector<Owner>& owners() {
       {"before", {crash, pause}},
       {"lose", {crash}},
       {"keep", {crash}},
-      {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full, block}},
-      {"until", {partition, network, clock, descriptors, memory, cpu, disk_full, block}},
+      {"duration", {pause, partition, network, clock, descriptors, memory, cpu, disk_full, disk_slow, block}},
+      {"until", {partition, network, clock, descriptors, memory, cpu, disk_full, disk_slow, block}},
       {"at", {block}},
       {"peers", {partition, network}},
       {"direction", {partition, network}},
@@ -70,7 +70,8 @@ const std::vector<Owner>& owners() {
       {"duplicate", {network}},
       {"reorder", {network}},
       {"corrupt", {network}},
-      {"rate", {network}},
+      {"rate", {network, disk_slow}},
+      {"iops", {disk_slow}},
       {"payload", {network}},
       {"counts", {network}},
       {"seed", {network}},
@@ -282,6 +283,7 @@ void Reader::read_fault(toml::Table& table) {
     case FaultKind::memory:
     case FaultKind::cpu:
     case FaultKind::disk_full:
+    case FaultKind::disk_slow:
       read_resource(table, fault);
       read_lasting(table, fault);
       break;
@@ -505,13 +507,15 @@ std::string_view kind_name(FaultKind kind) {
     case FaultKind::memory: return "memory";
     case FaultKind::cpu: return "cpu";
     case FaultKind::disk_full: return "disk-full";
+    case FaultKind::disk_slow: return "disk-slow";
     case FaultKind::block: return "block";
   }
   return "";
 }
 
 bool limits(FaultKind kind) {
-  return kind == FaultKind::descriptors || kind == FaultKind::memory || kind == FaultKind::cpu || kind == FaultKind::disk_full;
+  return kind == FaultKind::descriptors || kind == FaultKind::memory || kind == FaultKind::cpu || kind == FaultKind::disk_full ||
+         kind == FaultKind::disk_slow;
 }
 
 bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash && kind != FaultKind::exception; }

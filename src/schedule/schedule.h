@@ -13,7 +13,7 @@
 
 namespace rose::schedule {
 
-enum class FaultKind { syscall, crash, pause, partition, network, clock, exception, descriptors, memory, cpu, disk_full, block };
+enum class FaultKind { syscall, crash, pause, partition, network, clock, exception, descriptors, memory, cpu, disk_full, block, disk_slow };
 enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: of a node, all processes but the main one
 enum class Effect { none, full, bytes };
@@ -46,11 +46,14 @@ struct ClockChange {
   friend bool operator==(const ClockChange&, const ClockChange&) = default;
 };
 
-// descriptors, memory, cpu, disk-full: how little of a resource a node is left.
+// descriptors, memory, cpu, disk-full, disk-slow: how little of a resource a node is left.
 struct Resource {
   std::int64_t limit = 0;  // descriptors: open ones of each process; memory: bytes of all together
   double share = 0;        // cpu: of one processor
-  std::string folder;      // disk-full, a crash that loses: in the node's folder; "": that one itself
+  std::string folder;      // disk-full, disk-slow, a crash that loses: in the node's folder; "": that one itself
+  std::uint64_t rate = 0;  // disk-slow: bytes a second; 0: as many as it can
+  double iops = 0;         // ... requests a second
+  std::int64_t delay_ns = 0;  // ... more for each
 
   friend bool operator==(const Resource&, const Resource&) = default;
 };
@@ -125,7 +128,7 @@ struct Fault {
   // clock
   ClockChange clock;
 
-  // descriptors, memory, cpu, disk-full
+  // descriptors, memory, cpu, disk-full, disk-slow
   Resource resource;
 
   // partition, network

@@ -237,7 +237,8 @@ std::string words(const Fault& fault, const NameFault& name, const Schedule* sch
     case FaultKind::descriptors:
     case FaultKind::memory:
     case FaultKind::cpu:
-    case FaultKind::disk_full: text = resource_words(fault, who(fault.node)) + lasting_words(fault); break;
+    case FaultKind::disk_full:
+    case FaultKind::disk_slow: text = resource_words(fault, who(fault.node)) + lasting_words(fault); break;
     case FaultKind::block: text = block_words(fault, who(fault.node)) + lasting_words(fault); break;
   }
   text += trigger_words(fault, name, schedule);

@@ -184,6 +184,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
       case FaultKind::memory:
       case FaultKind::cpu:
       case FaultKind::disk_full:
+      case FaultKind::disk_slow:
         add_resource(parts, fault);
         add_lasting(parts, fault);
         break;

@@ -64,7 +64,7 @@ kind = "crsh"
 node = "n1"
 )",
      "4:8: fault.kind: 'crsh' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", \"descriptors\", "
-     "\"memory\", \"cpu\", \"disk-full\", \"block\"",
+     "\"memory\", \"cpu\", \"disk-full\", \"block\", \"disk-slow\"",
      "did you mean 'crash'?"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -74,7 +74,7 @@ node = "n1"
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
-     "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, payload, "
+     "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, iops, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
 id = "f"
@@ -377,7 +377,7 @@ until = [ { elapsed = "1s" } ]
      "8:8: fault.line: 'offset' and 'line' were both found, at most one is accepted", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 0\n", "8:8: fault.line: '0' is out of range, an integer from 1 to 1000000 is needed", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nduration = \"1s\"\n",
-     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu, disk-full and block faults, this is an exception fault", ""},
+     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu, disk-full, disk-slow and block faults, this is an exception fault", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nmessage = \"a\\tb\"\n",
      "8:11: fault.message: a line of at most 400 characters, without tabs, is needed", ""},
     {kClock + "freeze = true\nclocks = [\"wall\"]\n",
@@ -399,9 +399,13 @@ until = [ { elapsed = "1s" } ]
      "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
     {kCrash + "path = \"data\"\n", "6:8: fault.path: 'path' of a crash goes with 'lose'",
      "lose = \"unsynced\" loses what was not synced in that folder"},
-    {kLimit + "\"disk-slow\"\n",
-     "5:8: fault.kind: 'disk-slow' is not one of \"syscall\", \"crash\", \"pause\", \"partition\", \"network\", \"clock\", \"exception\", "
-     "\"descriptors\", \"memory\", \"cpu\", \"disk-full\", \"block\"", ""},
+    {kLimit + "\"disk-slow\"\n", "2:1: fault: one of 'rate', 'iops', 'delay' is missing",
+     "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests"},
+    {kLimit + "\"disk-slow\"\nrate = \"10mbit\"\n",
+     "6:8: fault.rate: '10mbit' is not a disk's rate such as \"10MiB/s\" (units B, KiB, MiB, GiB; 1KiB/s to 1024GiB/s)", ""},
+    {kLimit + "\"disk-slow\"\niops = 0.05\n", "6:8: fault.iops: '0.05' is less than 0.1 requests a second", ""},
+    {kLimit + "\"disk-slow\"\ndelay = \"2m\"\n", "6:9: fault.delay: '2m' is out of range, 0.1ms to 1m is accepted", ""},
+    {kLimit + "\"cpu\"\nshare = 0.5\niops = 5\n", "7:8: fault.iops: 'iops' belongs to disk-slow faults, this is a cpu fault", ""},
     {kBlock + "duration = \"1s\"\n", "2:1: fault: 'at' is missing",
      "where the thread waits: at = { function = \"commit\" } or at = { syscall = \"fsync\", path = \"*/log\" }"},
     {kBlock + "duration = \"1s\"\nat = { function = \"f\", syscall = \"fsync\" }\n",
@@ -491,7 +495,7 @@ until = [ { elapsed = "1s" } ]
      "8:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
      ""},
     {kPartition + "delay = \"50ms\"\n",
-     "6:9: fault.delay: 'delay' belongs to syscall and network faults, this is a partition fault",
+     "6:9: fault.delay: 'delay' belongs to syscall, network and disk-slow faults, this is a partition fault",
      ""},
     {kPartition + "until = { elapsed = \"1s\" }\n",
      "6:9: fault.until: a table was found, a list of conditions such as [ { elapsed = \"5s\" } ] is "

@@ -136,7 +136,7 @@ class Generator {
   Fault fault(int index) {
     Fault made;
     made.id = "f" + std::to_string(index);
-    made.kind = static_cast<FaultKind>(number(0, 11));
+    made.kind = static_cast<FaultKind>(number(0, 12));
     const bool links = made.kind == FaultKind::partition || made.kind == FaultKind::network;
     made.node = !links && number(0, 4) == 0 ? "@leader" : "n1";
     for (int i = 0; i < index; ++i)
@@ -207,6 +207,13 @@ class Generator {
         break;
       case FaultKind::disk_full:
         if (chance()) made.resource.folder = pick<const char*>({"data", "var/lib/a b"});
+        lasting(made);
+        break;
+      case FaultKind::disk_slow:
+        if (chance()) made.resource.folder = "data";
+        if (chance()) made.resource.rate = pick<std::uint64_t>({1024, 1025, std::uint64_t{10} << 20, std::uint64_t{1} << 40});
+        if (chance()) made.resource.iops = pick({0.1, 100.0, 1.0 / 3});
+        if (made.resource.rate == 0 && made.resource.iops == 0) made.resource.delay_ns = pick<std::int64_t>({100'000, 20'000'000, 60'000'000'000});
         lasting(made);
         break;
       case FaultKind::block:
@@ -315,7 +322,7 @@ TEST_CASE("the reference schedule says everything") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
-  REQUIRE(read->faults.size() == 21);
+  REQUIRE(read->faults.size() == 22);
   CHECK(read->roles.at(0).name == "leader");
   CHECK(read->find("crash-leader")->node == "@leader");
   CHECK(read->name == "kv-lost-write");
@@ -358,6 +365,10 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(read->find("little-memory")->resource.limit == 16 << 20);
   CHECK(read->find("little-cpu")->resource.share == 0.05);
   CHECK(read->find("disk-full")->resource.folder == "data");
+  CHECK(read->find("slow-wal")->resource.folder == "wal");
+  CHECK(read->find("slow-wal")->resource.rate == 10 << 20);
+  CHECK(read->find("slow-wal")->resource.iops == 100);
+  CHECK(read->find("slow-wal")->resource.delay_ns == 20'000'000);
   const Fault& held = *read->find("held-sync");
   CHECK(held.kind == FaultKind::block);
   CHECK(held.call.syscall == "fsync");
@@ -512,6 +523,10 @@ TEST_CASE("faults in words") {
         "let the disk of n1 be full until n1 has logged \"gave up\", when the workload begins");
   CHECK(limit("\"disk-full\"\npath = \"data\"\nduration = \"2s\"\n") ==
         "let the disk that holds data of n1 be full for 2s, when the workload begins");
+  CHECK(limit("\"disk-slow\"\ndelay = \"20ms\"\n") ==
+        "slow the disk of n1 down to 20ms more for each request to the end of the run, when the workload begins");
+  CHECK(limit("\"disk-slow\"\npath = \"wal\"\nrate = \"1.5MiB/s\"\niops = 0.5\nduration = \"2s\"\n") ==
+        "slow the disk that holds wal of n1 down to 1536KiB/s and 0.5 requests a second for 2s, when the workload begins");
   CHECK(crash("lose = \"unsynced\"\n") ==
         "kill n1 (all its processes) (power goes too: what was not synced is gone) when the workload begins");
   CHECK(crash("lose = \"torn\"\npath = \"data\"\nkeep = 0.25\nbefore = { syscall = \"fsync\" }\n") ==
