@@ -509,7 +509,7 @@ void Plan::take_stacks(const config::Config& config) {
                            fault.kind == schedule::FaultKind::exception;
       return threads && may_be(chains[index].data.node, i);
     });
-    java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::runs_java(config.nodes[i])));
+    java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::may_run_java(config.nodes[i])));
   }
   // A process that is killed or stopped at a method's place tells nothing afterwards.
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {

@@ -50,6 +50,8 @@ bool runs_java(const config::Node& node, std::string_view name) {
   return is_launcher(node) && (has_package(name) || std::any_of(node.functions.begin(), node.functions.end(), has_package));
 }
 
+bool may_run_java(const config::Node& node) { return runs_java(node, "any.package.Name.method"); }
+
 bool is_method(const config::Node& node, std::string_view name) { return looks_like_java(name) && runs_java(node, name); }
 
 bool may_be_method(const config::Node& node, std::string_view name) {

@@ -12,6 +12,8 @@ namespace rose::jvm {
 // The node's command, binaries and sources say so. `name`: of a function that is asked for; where the command is a
 // script or the like, which can't tell, its shape decides.
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
+// It runs Java, or its command is a script or the like, which may.
+[[nodiscard]] bool may_run_java(const config::Node& node);
 // Is it a method of the node's JVM?
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 

@@ -71,7 +71,7 @@ void check_frames(const schedule::Stack& stack, const std::vector<Expected>& exp
   }
 }
 
-const std::vector<Expected> kEven = {{"put_line", "write"},
+const std::vector<Expected> kEven = {{"stacks::put_line", "write"},
                                      {"stacks::Store::append(std::string const&)", "put_line"},
                                      {"stacks::even_way(stacks::Store&, int)", "even"},
                                      {"stacks::work(int, int, std::string const&)", "work"},
