@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "explain/said_frames.h"
 #include "kernel/attach.h"
 #include "logs/reader.h"
 #include "replay/log_times.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
 constexpr std::size_t kMostLineBytes = 400;
+constexpr int kAgain = 2, kMostAgain = 2;    // runs of each side, where noise is too much for those that there are; how often
 constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
 
 std::string_view words_of(replay::ContrastRun what) { return what == replay::ContrastRun::sound ? "without faults" : "the schedule"; }
@@ -119,7 +121,7 @@ class ComparedRuns::RunLogs {
             }
             said.lines.push_back({written[message.line - 1], node.name, message.kind, message.level,
                                   std::string(read->text(message).substr(0, kMostLineBytes)),
-                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line)});
+                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line), explain::said_frames(read->text(message))});
           }
         }
       }
@@ -173,6 +175,28 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
 }
 ComparedRuns::~ComparedRuns() = default;
 
+Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told, Compared& out) {
+  int shown = out.made.reproduced;
+  const int wanted = shown + options.wanted;
+  const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
+    shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
+    const bool sound = what == replay::ContrastRun::sound;
+    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
+    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
+                              what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, wanted));
+    out.run_seconds += run.result.seconds;
+    for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
+    tell_busy(run, asked, out.input);
+    take_run(std::move(run), what, *logs_, out.input, told);
+  };
+  ROSE_TRY(const replay::Contrast made, replay::contrast(watchable_.config, schedule_, options, store_, each));
+  log::end_progress();
+  ROSE_CHECK(cancel::check());
+  made_ += made.runs;
+  out.made.add(made);
+  return {};
+}
+
 Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besides) {
   const std::int64_t began = monotonic_ns();
   replay::ContrastOptions options = options_;
@@ -184,23 +208,18 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   out.input.unseen = watchable_.unseen;
   for (const replay::Asked::Question& one : asked.questions) out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
   bool told = false;
-  int shown = 0;
-  const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
-    shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
-    const bool sound = what == replay::ContrastRun::sound;
-    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
-    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
-                              what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, options.wanted));
-    out.run_seconds += run.result.seconds;
-    for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
-    tell_busy(run, asked, out.input);
-    take_run(std::move(run), what, *logs_, out.input, told);
+  ROSE_CHECK(add(asked, options, told, out));
+  const auto comparable = [&] {
+    return told && std::any_of(out.input.runs.begin(), out.input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
   };
-  ROSE_TRY(out.made, replay::contrast(watchable_.config, schedule_, options, store_, each));
-  log::end_progress();
-  ROSE_CHECK(cancel::check());
-  made_ += out.made.runs;
-  out.comparable = told && std::any_of(out.input.runs.begin(), out.input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
+  for (int again = 0; again < kMostAgain && comparable() && explain::needs_more_runs(out.input); ++again) {
+    log::info("what differs may be noise: {} more runs of each side", kAgain);
+    options.wanted = kAgain;
+    options.besides = 0;
+    options.run.number = made_ + 1;
+    ROSE_CHECK(add(asked, options, told, out));
+  }
+  out.comparable = comparable();
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {
     const auto file = watchable_.files.find({node, function});

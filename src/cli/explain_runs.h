@@ -29,12 +29,13 @@ class ComparedRuns {
   ComparedRuns(const ComparedRuns&) = delete;
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
-  // Makes runs in which `asked` is read; its input lives no longer than this.
+  // Makes runs in which `asked` is read; its input lives no longer than this. Where what differs may be noise, a few more of each side.
   [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
   [[nodiscard]] int made() const { return made_; }  // in all
 
  private:
   class RunLogs;
+  [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told, Compared& out);
   static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told);
 
   const replay::Watchable& watchable_;

@@ -14,7 +14,9 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;   // successions of one run
 constexpr double kLeastWeight = 0.25;
-constexpr double kNothingNew = 0.6;          // what sound runs do, too, only earlier: a start, for one, that a crash brings once more
+constexpr double kLeastContrast = 0.6;       // of the shares of failing and of sound runs: one run of five has many a thing by chance
+// What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without harm as well.
+constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
 using Key = std::uint64_t;  // a kind, or two that follow each other
 Key pair_key(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
@@ -224,8 +226,9 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     place(d, groups, key);
     const auto earlier = std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
-    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - kNothingNew) * d.earlier);
-    if (d.weight >= kLeastWeight && (d.clean || d.noise < 0.5)) out.differences.push_back(d);
+    const double known = d.only_bug || groups.near.empty() ? kNothingNew : kHarmless;
+    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier);
+    if (d.weight >= kLeastWeight && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());

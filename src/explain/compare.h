@@ -32,12 +32,24 @@ struct Difference {
   double weight = 0;              // all of this together, 0..1
 };
 
+// In all failing runs `late` comes behind `early`, in all sound runs ahead of it, and by far.
+struct Swapped {
+  std::uint32_t early = 0, late = 0;  // kinds
+  std::uint32_t in = kNoKind;         // the function that the late one's thread was in
+  bool only_bug = false;              // there are runs in which the fault did no harm, and they have the order of sound ones
+  Nearness nearness = Nearness::elsewhere;
+  std::int64_t after_ns = 0;          // when the late one comes in failing runs, after the fault
+  double weight = 0;
+};
+
 struct Comparison {
   std::vector<Difference> differences;  // clean ones and nearly so, heaviest first; none when chance explains them
+  std::vector<Swapped> orders;          // as swapped() has them; compare() has none
   bool enough = true;                   // there were runs on both sides
   double chance = 1;                    // that noise alone makes one that is clean
   std::size_t noisy = 0;                // kinds that equal runs disagree on
   std::size_t unsure = 0;               // functions that were entered too often to be watched
+  [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };
 
 // After align(). Runs without a fault that fired are never failing here.

@@ -1,4 +1,5 @@
 #include "explain/explain.h"
+#include "explain/order.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +8,11 @@
 namespace rose::explain {
 namespace {
 
+std::string in_words(const Input& input, std::uint32_t id) {
+  const Kind& kind = input.kinds[id];
+  return kind.what == StepKind::message ? fmt::format("logs '{}'", input.message ? input.message(kind.message) : kind.words) : kind.words;
+}
+
 std::vector<Told> told(const Input& input, const Comparison& comparison) {
   std::vector<Told> out;
   for (const Difference& d : comparison.differences) {
@@ -14,7 +20,7 @@ std::vector<Told> told(const Input& input, const Comparison& comparison) {
     const Kind& kind = input.kinds[d.kind];
     Told one;
     one.node = kind.node;
-    one.words = kind.what == StepKind::message ? fmt::format("logs '{}'", input.message ? input.message(kind.message) : kind.words) : kind.words;
+    one.words = in_words(input, d.kind);
     if (d.next != kNoKind) one.words += ", then " + input.kinds[d.next].words;
     one.missing = d.missing;
     one.clean = d.clean;
@@ -27,6 +33,19 @@ std::vector<Told> told(const Input& input, const Comparison& comparison) {
     one.callee = kind.callee;
     out.push_back(std::move(one));
   }
+  for (const Swapped& swap : comparison.orders) {
+    Told one;
+    one.node = input.kinds[swap.late].node;
+    one.words = order_words(input, swap);
+    one.clean = true;
+    one.only_bug = swap.only_bug;
+    one.failing = 1;
+    one.near = swap.only_bug ? 0 : 1;
+    one.weight = swap.weight;
+    one.after_ns = swap.after_ns;
+    out.push_back(std::move(one));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Told& a, const Told& b) { return a.weight > b.weight; });
   return out;
 }
 
@@ -35,7 +54,7 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   out.limits.insert(out.limits.end(), input.limits.begin(), input.limits.end());
   if (!comparison.enough)
     out.limits.push_back(fmt::format("{} failing and {} sound runs are too few to compare: at least 2 of each are needed", out.failing, out.sound));
-  else if (comparison.differences.empty())
+  else if (comparison.none())
     out.limits.push_back(comparison.chance > kMostChance
                              ? fmt::format("what differs may be chance: {} kinds of steps vary among equal runs, and with {} failing and {} sound runs noise alone "
                                            "makes such a difference in {:.0f} of 100 cases; more runs (--runs) tell more",
@@ -63,6 +82,11 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
 
 }  // namespace
 
+std::string order_words(const Input& input, const Swapped& swap) {
+  const std::string& node = input.kinds[swap.early].node;
+  return fmt::format("{} only behind {}{}", in_words(input, swap.late), node == input.kinds[swap.late].node ? "" : node + ": ", in_words(input, swap.early));
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::explained: return "explained";
@@ -71,6 +95,16 @@ std::string_view verdict_name(Verdict verdict) {
     case Verdict::inconclusive: return "inconclusive";
   }
   return "inconclusive";
+}
+
+bool needs_more_runs(const Input& input) {
+  std::vector<Run> runs = input.runs;
+  Kinds kinds = input.kinds;
+  if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
+  const bool merged = merge_nodes(runs, kinds);
+  align(runs, kinds);
+  const Comparison comparison = compare(runs, kinds);
+  return comparison.enough && comparison.none() && comparison.chance > kMostChance && (merged || swapped(runs, kinds, input.schedule).empty());
 }
 
 Explanation explain(Input& input) {
@@ -86,7 +120,8 @@ Explanation explain(Input& input) {
   add_values(input.runs, input.questions, sorts, input.kinds);
   const bool merged = merge_nodes(input.runs, input.kinds);
   align(input.runs, input.kinds);
-  const Comparison comparison = compare(input.runs, input.kinds);
+  Comparison comparison = compare(input.runs, input.kinds);
+  if (!merged) comparison.orders = swapped(input.runs, input.kinds, input.schedule);
   out.chance = comparison.chance;
   out.differences = told(input, comparison);
   out.suspects = suspects_of(input, comparison);
@@ -111,17 +146,17 @@ Explanation explain(Input& input) {
     return out;
   }
   out.story = story_of(input, comparison);
-  const bool differ = !out.differences.empty();
-  if (out.stacks.empty() && !differ) {
-    out.suspects.clear();  // what was entered before the fault alone accuses nobody
+  const std::string runs = fmt::format("{} failing and {} sound runs{}", out.failing, out.sound, out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
+  if (comparison.none()) {
+    // What was entered, or what was being done when the fault came, accuses nobody by itself.
+    out.suspects.clear();
     out.verdict = Verdict::nothing_found;
-    out.reason = fmt::format("the bug showed in {} runs, and nothing was found by which they differ from sound ones", out.failing);
+    out.reason = fmt::format("found nothing by which failing runs differ from sound ones beyond noise ({}){}", runs,
+                             out.stacks.empty() ? "" : "; only where the fault arrived is known");
     return out;
   }
   out.verdict = Verdict::explained;
-  const std::string runs = fmt::format("{} failing and {} sound runs{}", out.failing, out.sound, out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
-  out.reason = differ ? fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs)
-                      : fmt::format("found nothing by which failing runs differ from sound ones beyond noise ({}); only where the fault arrived is known", runs);
+  out.reason = fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs);
   return out;
 }
 

@@ -114,9 +114,15 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Of at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
+// Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run.
+[[nodiscard]] bool needs_more_runs(const Input& input);
+
 // The parts, in the order in which explain() uses them.
 [[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);
 [[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
+
+// "enters store only behind n2: enters take"
+[[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
 // Which functions to ask about next: suspects, best first, then those that are called only on one side, then those on the stacks.
 // None that is in `asked`, at most `most`.

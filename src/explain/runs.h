@@ -31,6 +31,7 @@ struct LogLine {
   logs::Level level = logs::Level::none;
   std::string text;
   std::string place;        // "n1/stderr.log:17"
+  std::vector<schedule::Frame> frames = {};  // of the stack trace in it, innermost first
 };
 
 enum class StepKind { function, failed_call, call, message, process, silence, value };

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
-constexpr std::size_t kMostMissing = 2;
+constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
+constexpr std::size_t kMostUsual = 2;  // of one node: what sound runs do before, and the fault brings once more, harm or not
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
@@ -155,10 +156,12 @@ class Teller {
 
   void differences() {
     std::set<std::uint32_t> seen;
+    std::map<std::string, std::size_t> usual;
     for (const Step& step : run_.steps) {
       if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
       const Difference* d = difference(step);
       if (d == nullptr || !seen.insert(step.kind).second) continue;
+      if (d->earlier >= kUsual && !d->only_bug && ++usual[node_of(step)] > kMostUsual) continue;
       const bool message = input_.kinds[step.kind].what == StepKind::message;
       std::string text = words_of(step);
       if (d->clean) text += d->only_bug ? kOnlyBug : kOnlyFault;
@@ -166,18 +169,42 @@ class Teller {
       add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier, message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
           node_of(step), std::move(text), fmt::format("{}; {}", evidence_of(step), counted(*d)));
     }
-    const bool killed = std::any_of(input_.schedule.faults.begin(), input_.schedule.faults.end(),
-                                    [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
-    std::size_t told = 0;
+    for (const Swapped& swap : comparison_.orders) {
+      const auto step = std::find_if(run_.steps.begin(), run_.steps.end(), [&](const Step& one) { return one.kind == swap.late && one.ts_ns > run_.cut_ns; });
+      if (step == run_.steps.end() || step->ts_ns > run_.end_ns) continue;
+      const std::string& node = input_.kinds[swap.early].node;
+      add(500 + 200 * swap.weight, StoryLine::Kind::difference, step->ts_ns, node_of(*step),
+          fmt::format("{} only now: before it came {}{}, in sound runs it comes first{}", words_of(*step), node == node_of(*step) ? "" : node + ": ",
+                      one_line(order_of(swap.early)), swap.only_bug ? kOnlyBug : kOnlyFault),
+          fmt::format("{}; in all failing and no sound runs", evidence_of(*step)));
+    }
+    std::map<std::string, std::size_t> told;
     for (const Difference& d : comparison_.differences) {
       if (!d.missing || !d.clean || d.next != kNoKind) continue;
       const Kind& kind = input_.kinds[d.kind];
       const std::string words = kind.what == StepKind::message ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
-      // Of a process that was killed, one or two such lines tell it all.
-      if (killed && ++told > kMostMissing) break;
+      if (++told[kind.node] > (ended_in(kind.node) ? kMostMissingOfDead : kMostMissing)) continue;
       add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
           fmt::format("about now sound runs go on: {}; this one does not", words), counted(d));
     }
+  }
+
+  // Whether its main process ended after the fault; of merged nodes, any.
+  [[nodiscard]] bool ended_in(const std::string& node) const {
+    return std::any_of(run_.steps.begin(), run_.steps.end(), [&](const Step& step) {
+      if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what != StepKind::process) return false;
+      const trace::Event& e = input_.story.trace.events[step.source];
+      const bool ended = e.state == trace::ProcessState::exited || e.state == trace::ProcessState::crashed;
+      return ended && (e.flags & trace::kMain) != 0 && (node.empty() || node_of(step) == node);
+    }) || std::any_of(run_.faults.begin(), run_.faults.end(), [&](const schedule::FaultOutcome& one) {
+      const schedule::Fault* fault = input_.schedule.find(one.id);
+      return one.fired && fault != nullptr && fault->kind == schedule::FaultKind::crash && (node.empty() || one.node == node);
+    });
+  }
+
+  [[nodiscard]] std::string order_of(std::uint32_t id) const {
+    const Kind& kind = input_.kinds[id];
+    return kind.what == StepKind::message ? fmt::format("'{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
   }
 
   void messages() {

@@ -17,6 +17,7 @@ constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that th
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kBase = 0.5;                            // main and the like are on every stack
+constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -74,6 +75,23 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack) {
   return out;
 }
 
+// A fault that waits for no step hits whatever is going on.
+bool comes_by_time(const Input& input, const std::string& id) {
+  const schedule::Fault* fault = input.schedule.find(id);
+  if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall || fault->kind == schedule::FaultKind::exception) return false;
+  return std::all_of(fault->when.begin(), fault->when.end(), [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
+}
+
+// A server that has nothing to do.
+bool waits(const schedule::Stack& stack) {
+  for (const schedule::Frame& frame : stack.frames) {
+    if (!is_library(frame)) return false;
+    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+      if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
+  }
+  return false;
+}
+
 struct OnStack {
   std::size_t runs = 0, innermost = 0;
   double weight = 0;  // added up over the runs
@@ -87,7 +105,7 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     std::map<std::string, std::pair<double, bool>> here;  // of this run: the best weight, and whether it is innermost
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        double weight = kInnermost;
+        double weight = kInnermost * (comes_by_time(input, fault->id) && waits(stack) ? kByChance : 1);
         const std::vector<const schedule::Frame*> frames = application(stack);
         for (std::size_t i = 0; i < frames.size(); ++i, weight *= kOuter) {
           const schedule::Frame& frame = *frames[i];
@@ -143,7 +161,7 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
       if (std::any_of(fault->stacks.begin(), fault->stacks.end(), [](const auto& stack) { return !application(stack).empty(); })) continue;
       const std::int32_t tid = thread_of(*fault);
       const std::int64_t at = run.zero_ns + fault->fired_ns;
-      double weight = kEntered;
+      double weight = kEntered * (comes_by_time(input, fault->id) ? kByChance : 1);
       std::size_t count = 0;
       std::set<std::string> of_fault;
       for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
@@ -174,6 +192,25 @@ std::string counted(const Difference& d, const Comparison&, std::size_t failing,
   return out;
 }
 
+// A stack trace in a message that tells the runs apart: the program says itself where it was.
+void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
+  const std::int64_t cut = input.runs[input.story_run].cut_ns;
+  const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
+    return !one.frames.empty() && one.ts_ns > cut && one.kind == input.kinds[d.kind].message && (input.kinds[d.kind].node.empty() || one.node == input.kinds[d.kind].node);
+  });
+  if (line == input.lines.end()) return;
+  std::size_t told = 0;
+  for (const schedule::Frame& frame : line->frames) {
+    if (is_library(frame)) continue;
+    if (told++ == kMostFrames) break;
+    Evidence& evidence = out[frame.function];
+    if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
+    evidence.add(&Evidence::difference, is_base(frame.function) ? weight * kBase : weight, line->node,
+                 fmt::format("{} a stack trace that is logged in {} ({})", told == 1 ? "the innermost of" : "in", runs, line->place));
+    weight *= kOuter;
+  }
+}
+
 void from_differences(const Input& input, const Comparison& comparison, Evidences& out) {
   const auto amount = [&](Group group) {
     return static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
@@ -184,10 +221,11 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
   const bool killed = std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
                                   [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
-  double earlier = 0;  // differences that come first are nearer to the cause
+  // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
+  double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
-    const double weight = d->weight * 0.95 / (1 + 0.05 * earlier) * (d->missing && killed ? kDead : 1);
+    const double weight = d->weight * 0.95 / (1 + 0.05 * (d->only_bug ? before_of_bug : before)) * (d->missing && killed ? kDead : 1);
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {
       const Kind& next = input.kinds[d->next];
@@ -196,7 +234,9 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
                                fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
       continue;
     }
-    earlier += 1;
+    before += 1;
+    before_of_bug += d->only_bug ? 1 : 0;
+    if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, weight, runs, out);
     if (kind.what == StepKind::function) {
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
@@ -208,6 +248,15 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
       out[in.function].add(&Evidence::around, weight * kInside, in.node,
                            fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
     }
+  }
+  for (const Swapped& swap : comparison.orders) {
+    const auto accuse = [&](std::uint32_t id, double share) {
+      const Kind& kind = input.kinds[id];
+      if (kind.what == StepKind::function)
+        out[kind.function].add(&Evidence::around, swap.weight * share, kind.node, fmt::format("in all failing runs, and in no sound one: {}", order_words(input, swap)));
+    };
+    accuse(swap.late, kInside);
+    if (swap.in != kNoKind) accuse(swap.in, kSuccession);
   }
 }
 

@@ -158,6 +158,14 @@ void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
 
 }  // namespace
 
+void Contrast::add(const Contrast& later) {
+  reproduced += later.reproduced, missed += later.missed, inconclusive += later.inconclusive;
+  sound += later.sound, sound_hits += later.sound_hits, sound_unknown += later.sound_unknown;
+  besides += later.besides, runs += later.runs;
+  if (!later.last_reason.empty()) last_reason = later.last_reason;
+  besides_that_hit.insert(besides_that_hit.end(), later.besides_that_hit.begin(), later.besides_that_hit.end());
+}
+
 std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
   at_no_step(schedule, fired, sorts[0]);

@@ -39,6 +39,8 @@ struct Contrast {
   std::string last_reason;                           // of the last run that was inconclusive
   std::vector<std::string> besides_that_hit;         // the bug showed there, too
   int runs = 0;
+
+  void add(const Contrast& later);
 };
 
 // `each` gets every run as it is made, with its trace, in the order of the numbers. Nothing but runs of the schedule is made

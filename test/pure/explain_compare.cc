@@ -195,3 +195,43 @@ TEST_CASE("runs without a fault explain nothing", "[explain]") {
   CHECK(e.verdict == explain::Verdict::nothing_found);
   CHECK(e.story.empty());
 }
+
+TEST_CASE("what one failing run has and no sound one is no difference, beside one that is", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").says(300, static_cast<std::uint32_t>(20 + i), "name"));
+    one.add(Group::sound, usual(2 * i + 1).says(300, static_cast<std::uint32_t>(40 + i), "name"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(tells(e, "enters give_up"));
+  for (const explain::Told& d : e.differences) CHECK_FALSE(d.words.starts_with("logs"));
+  for (const explain::StoryLine& line : e.story) CHECK(line.evidence.find("1 of 5") == std::string::npos);
+}
+
+TEST_CASE("where noise could be all that differs, more runs are asked for, and they tell", "[explain]") {
+  // Ten things that every other run does or not, each by a pattern of its own.
+  const auto noisy = [](script::Run run, int number) {
+    for (int thing = 0; thing < 10; ++thing)
+      if (((number * 2654435761U) >> (8 + thing)) & 1U) run.enters(200 + thing, "thing" + std::to_string(thing), 7);
+    return run;
+  };
+  const auto with = [&](int runs) {
+    Case one;
+    for (int i = 0; i < runs; ++i) {
+      one.add(Group::failing, noisy(usual(2 * i).faulted(103).enters(104, "give_up"), 2 * i + 1));
+      one.add(Group::sound, noisy(usual(2 * i + 1), 2 * i + 2));
+    }
+    return one;
+  };
+  Case few = with(4), many = with(9), quiet;
+  CHECK(explain::needs_more_runs(few.input));
+  CHECK(few.explain().verdict == explain::Verdict::nothing_found);
+  CHECK_FALSE(explain::needs_more_runs(many.input));
+  CHECK(tells(many.explain(), "enters give_up"));
+  // Equal runs that differ in nothing need no more.
+  for (int i = 0; i < 5; ++i) {
+    quiet.add(Group::failing, usual(2 * i).faulted(103));
+    quiet.add(Group::sound, usual(2 * i + 1));
+  }
+  CHECK_FALSE(explain::needs_more_runs(quiet.input));
+}

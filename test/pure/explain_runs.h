@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "explain/explain.h"
+#include "explain/said_frames.h"
 #include "kernel/syscalls.h"
 
 namespace script {
@@ -39,7 +40,12 @@ class Run {
     return *this;
   }
   Run& says(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
-    lines_.push_back({kZero + ms * kMs, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1)});
+    lines_.push_back({kZero + ms * kMs, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1), {}});
+    return *this;
+  }
+  Run& says_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
+    says(ms, kind, text, node);
+    lines_.back().frames = explain::said_frames(text);
     return *this;
   }
   Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1, const std::string& node = "n1") {

@@ -28,12 +28,11 @@ TEST_CASE("the innermost frame of the application comes first; the library's are
   for (int i = 0; i < 4; ++i) {
     one.add(Group::failing, failing(2 * i).stack({frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"), frame("write_epoch", "store.c", 27),
                                                   frame("save", "store.c", 44), frame("main", "store.c", 120),
-                                                  frame("__libc_start_main", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")}));
+                                                  frame("__libc_start_main", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")}).says(900, 4, "not saved"));
     one.add(Group::sound, sound(2 * i + 1));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  CHECK(e.reason.find("nothing by which") != std::string::npos);
   REQUIRE(e.suspects.size() == 3);
   CHECK(e.suspects[0].function == "write_epoch");
   CHECK(e.suspects[0].file == "store.c");
@@ -44,6 +43,81 @@ TEST_CASE("the innermost frame of the application comes first; the library's are
   REQUIRE(e.stacks.size() == 1);
   CHECK(e.stacks[0].fault == "fault");
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.text.find("in write_epoch (store.c:27), called from save") != std::string::npos; }));
+}
+
+TEST_CASE("where nothing differs nobody is accused, though it is known where the fault arrived", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).stack({frame("save", "store.c", 44)}));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::nothing_found);
+  CHECK(e.reason.find("nothing by which") != std::string::npos);
+  CHECK(e.reason.find("where the fault arrived") != std::string::npos);
+  CHECK(e.suspects.empty());
+  CHECK(e.stacks.size() == 1);
+}
+
+TEST_CASE("a node that stood still is overtaken: the order differs, and nothing else", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    const int late = 700 + 11 * i, usual = 150 + 7 * i;
+    one.add(Group::failing, failing(2 * i).stack({frame("merge", "worker.c", 40)}).enters(late, "put_back", 1).enters(400 + i, "take", 9, "n2"));
+    one.add(Group::sound, sound(2 * i + 1).enters(usual, "put_back", 1).enters(400 + 3 * i, "take", 9, "n2"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  REQUIRE(e.differences.size() == 1);
+  CHECK(e.differences[0].words == "enters put_back only behind n2: enters take");
+  CHECK(e.differences[0].node == "n1");
+  REQUIRE(e.suspects.size() >= 2);
+  CHECK(e.suspects[0].function == "merge");
+  const auto line = std::find_if(e.story.begin(), e.story.end(), [](const auto& l) { return l.first_wrong; });
+  REQUIRE(line != e.story.end());
+  CHECK(line->text.starts_with("enters put_back only now: before it came n2: enters take"));
+}
+
+TEST_CASE("an order that equal runs disagree on, or that is close, is no difference", "[explain]") {
+  Case varies, close, restarted;
+  restarted.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+  for (int i = 0; i < 5; ++i) {
+    varies.add(Group::failing, failing(2 * i).enters(300 + 100 * (i % 2), "put_back", 1).enters(350, "take", 9, "n2"));
+    varies.add(Group::sound, sound(2 * i + 1).enters(250, "put_back", 1).enters(350, "take", 9, "n2"));
+    close.add(Group::failing, failing(2 * i).enters(352 + 9 * i, "put_back", 1).enters(350, "take", 9, "n2"));
+    close.add(Group::sound, sound(2 * i + 1).enters(348 - 9 * i, "put_back", 1).enters(350, "take", 9, "n2"));
+    restarted.add(Group::failing, failing(2 * i).enters(700, "put_back", 1).enters(350, "take", 9, "n2"));
+    restarted.add(Group::sound, sound(2 * i + 1).enters(150, "put_back", 1).enters(350, "take", 9, "n2"));
+  }
+  for (Case* one : {&varies, &close, &restarted}) CHECK(one->explain().verdict == explain::Verdict::nothing_found);
+}
+
+TEST_CASE("a stack trace that only failing runs log accuses its functions, innermost first", "[explain]") {
+  const std::string java = "Exception occurred from thread LearnerHandler\njava.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n"
+                           "\tat org.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n";
+  const std::string python = "Traceback (most recent call last):\n  File \"/srv/spool.py\", line 80, in <module>\n    main()\n  File \"/srv/spool.py\", line 58, in adopt\n"
+                             "    there[1]\nKeyError: 1\n";
+  const std::string go = "panic: no\n\ngoroutine 7 [running]:\npanic({0x1, 0x2})\n\t/usr/local/go/src/runtime/panic.go:770 +0x132\nmain.(*shelf).put(0xc0, 0x1)\n"
+                         "\t/srv/shelf.go:55 +0x1d\nmain.main()\n\t/srv/shelf.go:111 +0x20\n\ngoroutine 8 [select]:\nmain.other()\n\t/srv/shelf.go:9 +0x1\n";
+  const std::tuple<std::string, std::string, std::string, int> expected[] = {
+      {java, "org.x.Database.limit", "org.x.Learner.run", 279}, {python, "adopt", "main", 58}, {go, "main.(*shelf).put", "main.main", 55}};
+  for (const auto& [text, innermost, outer, line] : expected) {
+    INFO(text);
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, failing(2 * i).says_trace(110, 7, text));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    const explain::Explanation e = one.explain();
+    REQUIRE(e.suspects.size() >= 2);
+    CHECK(e.suspects[0].function == innermost);
+    CHECK(e.suspects[0].line == line);
+    CHECK(e.suspects[0].why.find("stack trace") != std::string::npos);
+    CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [&, want = outer](const auto& s) { return s.function == want; }));
+    CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.find("File.length") != std::string::npos || s.function == "main.other"; }));
+  }
+  for (const char* none : {"", "an ordinary line", "goroutine 5 [running]:", "Traceback (most recent call last):\n  File \"x", "\tat ", "goroutine 1 [x]:\nf(\n.go:"})
+    CHECK(explain::said_frames(none).empty());
 }
 
 TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[explain]") {

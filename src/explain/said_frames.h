@@ -1,0 +1,16 @@
+// Stack traces that programs write into their logs: Java's, Python's and Go's. Pure; bounded by the text that is given.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "schedule/outcome.h"
+
+namespace rose::explain {
+
+inline constexpr std::size_t kMostSaidFrames = 64;
+
+// Of the first trace, innermost first; of Java's exceptions the root cause. Empty: the text has none.
+[[nodiscard]] std::vector<schedule::Frame> said_frames(std::string_view text);
+
+}  // namespace rose::explain
