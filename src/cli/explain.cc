@@ -179,6 +179,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   log::info("{} functions are watched; up to {} runs of the schedule, {} without faults", watchable.functions.functions.size(),
             contrast_options.most_tries(), contrast_options.most_sound());
   ComparedRuns runs(config, watchable, report.schedule, contrast_options, store);
+  runs.may_add(!options.runs);
   ROSE_TRY(Compared compared, runs.make(asked, contrast_options.besides));
   const replay::Contrast made = compared.made;
   if (compared.comparable) {
@@ -239,7 +240,8 @@ Command explain_command() {
               {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The deployment", .completes = Completes::file},
               {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the explanation is written", .completes = Completes::file},
               {.names = "--runs", .slot = &options->runs, .value = "N",
-               .help = "How many runs that reproduce, and as many without faults; of the schedule at most twice as many and two are made",
+               .help = "How many runs that reproduce, and as many without faults; of the schedule at most twice as many and two are made. Where nothing is said, two more, and two "
+                       "more, are made while noise leaves it open what differs",
                .otherwise = std::to_string(kWantedRuns), .range = {{2, 100}}},
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side", .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},

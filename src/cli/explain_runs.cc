@@ -212,7 +212,7 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   const auto comparable = [&] {
     return told && std::any_of(out.input.runs.begin(), out.input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
   };
-  for (int again = 0; again < kMostAgain && comparable() && explain::needs_more_runs(out.input); ++again) {
+  for (int again = 0; again < kMostAgain && may_add_ && comparable() && explain::needs_more_runs(out.input); ++again) {
     log::info("what differs may be noise: {} more runs of each side", kAgain);
     options.wanted = kAgain;
     options.besides = 0;

@@ -31,6 +31,8 @@ class ComparedRuns {
 
   // Makes runs in which `asked` is read; its input lives no longer than this. Where what differs may be noise, a few more of each side.
   [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
+  // Whether more runs than wanted may be made where noise needs them: not where the user said how many.
+  void may_add(bool may) { may_add_ = may; }
   [[nodiscard]] int made() const { return made_; }  // in all
 
  private:
@@ -44,6 +46,7 @@ class ComparedRuns {
   replay::RunStore& store_;
   std::unique_ptr<RunLogs> logs_;
   int made_ = 0;
+  bool may_add_ = true;
 };
 
 }  // namespace rose::cli

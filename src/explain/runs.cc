@@ -62,6 +62,10 @@ std::string process_words(const trace::Event& e) {
 // No step: the fault itself, or what the schedule's own means bring about.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
+// Nor what the agent does that tells Java's frames: only runs with a fault have it.
+bool is_agents(const trace::Trace& trace, const trace::Event& e) { return e.path != 0 && trace.str(e.path).find("/rose.jvm/") != std::string_view::npos; }
+bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
+
 }  // namespace
 
 std::uint32_t Kinds::of(Kind kind) {
@@ -93,7 +97,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   const auto node_of = [&](const trace::Event& e) { return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node)); };
   for (std::size_t i = 0; i < trace.events.size() && run.steps.size() < kMostSteps; ++i) {
     const trace::Event& e = trace.events[i];
-    if (is_injected(e)) continue;
+    if (is_injected(e) || is_agents(trace, e)) continue;
     Kind kind;
     kind.node = node_of(e);
     switch (e.type) {
@@ -141,6 +145,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   run.cut_short = trace.events.size() > kMostSteps;
   for (std::size_t i = 0; i < lines.size() && run.steps.size() < 2 * kMostSteps; ++i) {
     const LogLine& line = lines[i];
+    if (is_agents(line)) continue;
     Kind kind{.what = StepKind::message, .node = line.node, .function = {}, .words = std::to_string(line.kind), .message = line.kind};
     run.steps.push_back({.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
   }

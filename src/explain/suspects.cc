@@ -86,10 +86,18 @@ bool comes_by_time(const Input& input, const std::string& id) {
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
+    if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos) return true;
     for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
       if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
   }
   return false;
+}
+
+// The thread that a fault hit: of those that hit a whole process, the one that met the last condition.
+std::int32_t thread_of(const schedule::FaultOutcome& fault) {
+  if (!fault.conditions.empty() && fault.conditions.back().tid != 0 && (fault.conditions.back().node == fault.node || fault.node.empty()))
+    return fault.conditions.back().tid;
+  return fault.tid;
 }
 
 struct OnStack {
@@ -105,7 +113,9 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     std::map<std::string, std::pair<double, bool>> here;  // of this run: the best weight, and whether it is innermost
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        double weight = kInnermost * (comes_by_time(input, fault->id) && waits(stack) ? kByChance : 1);
+        // Of a process that is hit as a whole, threads that only wait, too.
+        const bool idle = waits(stack) && (comes_by_time(input, fault->id) || (stack.tid != 0 && stack.tid != thread_of(*fault)));
+        double weight = kInnermost * (idle ? kByChance : 1);
         const std::vector<const schedule::Frame*> frames = application(stack);
         for (std::size_t i = 0; i < frames.size(); ++i, weight *= kOuter) {
           const schedule::Frame& frame = *frames[i];
@@ -136,13 +146,6 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     out[function].add(&Evidence::stack, on.weight / static_cast<double>(failing), on.node, std::move(reason));
   }
-}
-
-// The thread that a fault hit: of those that hit a whole process, the one that met the last condition.
-std::int32_t thread_of(const schedule::FaultOutcome& fault) {
-  if (!fault.conditions.empty() && fault.conditions.back().tid != 0 && (fault.conditions.back().node == fault.node || fault.node.empty()))
-    return fault.conditions.back().tid;
-  return fault.tid;
 }
 
 // Without a stack: what the thread had entered last. It may have returned from that.
@@ -268,6 +271,7 @@ bool is_library(const schedule::Frame& frame) {
   };
   if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
   const std::string_view module = frame.module;
+  if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and what starts it
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only what lies in the system's folders: an application may have a "libc.so" of its own.
   if (begins(module, {"/lib", "/usr/lib"}) &&

@@ -1,5 +1,7 @@
 #include "symbols/debug_info.h"
 
+#include "symbols/code_scopes.h"
+
 #include <dwarf.h>
 
 #include <algorithm>
@@ -136,16 +138,9 @@ std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
 std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   auto unit = unit_at(address);
   if (!unit) return std::nullopt;
-  Dwarf_Die* list = nullptr;
-  const int around = dwarf_getscopes(&*unit, address, &list);
-  const ScopeList innermost(list, &std::free);
-  if (around <= 0) return std::nullopt;
-  // As they stand in the code, not as the source nests them: a function may begin with another that was inlined.
-  list = nullptr;
-  const int count = dwarf_getscopes_die(&innermost.get()[0], &list);
-  const ScopeList scopes(list, &std::free);
-  for (int i = 0; i < count; ++i) {
-    Dwarf_Die* die = &scopes.get()[i];
+  // A function may begin with another that was inlined.
+  for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
+    Dwarf_Die* die = &scope;
     if (dwarf_tag(die) != DW_TAG_subprogram) continue;
     FunctionDie found{*die, address, 0, {}, full_name(die)};
     Dwarf_Addr* breaks = nullptr;

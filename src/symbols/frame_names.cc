@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "symbols/code_scopes.h"
 #include "symbols/elf.h"
 #include "symbols/names.h"
 #include "symbols/symbols.h"
@@ -105,17 +106,10 @@ std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
     if (const char* name = dwarf_linesrc(source, nullptr, nullptr); name != nullptr) file = name;
     dwarf_lineno(source, &line);
   }
-  Dwarf_Die* found = nullptr;
-  const int around = dwarf_getscopes(&*unit, pc - bias, &found);
-  const Scopes scopes(found);
-  if (around <= 0) return {};
-  // As they stand in the code, not as the source nests them.
-  found = nullptr;
-  const int depth = dwarf_getscopes_die(&scopes.get()[0], &found);
-  const Scopes chain(found);
   std::vector<StackFrame> frames;
-  for (int i = 0; i < depth && frames.size() < kMostInlined; ++i) {
-    Dwarf_Die* die = &chain.get()[i];
+  for (Dwarf_Die& scope : scopes_at(&*unit, pc - bias)) {
+    if (frames.size() == kMostInlined) break;
+    Dwarf_Die* die = &scope;
     const int tag = dwarf_tag(die);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
     StackFrame frame;

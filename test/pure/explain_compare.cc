@@ -235,3 +235,12 @@ TEST_CASE("where noise could be all that differs, more runs are asked for, and t
   }
   CHECK_FALSE(explain::needs_more_runs(quiet.input));
 }
+
+TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).does(104, "openat", "/run/rose.jvm/n1/1.stacks").says(105, 7, "Picked up JAVA_TOOL_OPTIONS: -agentpath:/x"));
+    one.add(Group::sound, usual(2 * i + 1));
+  }
+  CHECK(one.explain().verdict == explain::Verdict::nothing_found);
+}

@@ -92,6 +92,25 @@ TEST_CASE("an order that equal runs disagree on, or that is close, is no differe
   for (Case* one : {&varies, &close, &restarted}) CHECK(one->explain().verdict == explain::Verdict::nothing_found);
 }
 
+TEST_CASE("a server that waits when a fault comes at its time is hardly a suspect; nor is what starts a JVM one", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
+  one.input.schedule.faults[0].when.resize(1);
+  one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).stack({frame("__GI___poll", "", 0, "/lib/x86_64-linux-gnu/libc.so.6"), frame("JLI_Launch", "", 0, "/usr/lib/jvm/java/lib/libjli.so"),
+                                                  frame("serve"), frame("main")}).enters(103, "take_over", 2));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.suspects.size() >= 2);
+  CHECK(e.suspects[0].function == "take_over");
+  for (const explain::Suspect& s : e.suspects) {
+    CHECK(s.function != "JLI_Launch");
+    if (s.function == "serve") CHECK(s.score < 0.4);
+  }
+}
+
 TEST_CASE("a stack trace that only failing runs log accuses its functions, innermost first", "[explain]") {
   const std::string java = "Exception occurred from thread LearnerHandler\njava.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n"
                            "\tat org.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n";

@@ -1,0 +1,57 @@
+#include "symbols/code_scopes.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace rose::symbols {
+namespace {
+
+constexpr int kDeepestScope = 64;  // nested in one another
+
+bool holds_functions(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
+         tag == DW_TAG_enumeration_type;
+}
+
+// Rust's functions stand inside of namespaces, into which dwarf_getscopes doesn't look. Outermost first: the function, then what is
+// inlined into it and into one another.
+bool find_code(Dwarf_Die* parent, std::uint64_t pc, int depth, std::vector<Dwarf_Die>& out) {
+  Dwarf_Die die;
+  if (depth > kDeepestScope || dwarf_child(parent, &die) != 0) return false;
+  do {
+    const int tag = dwarf_tag(&die);
+    const bool code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+    if (holds_functions(tag)) {
+      if (out.empty() && find_code(&die, pc, depth + 1, out)) return true;
+    } else if ((code || tag == DW_TAG_lexical_block) && dwarf_haspc(&die, pc) > 0) {
+      if (code) out.push_back(die);
+      find_code(&die, pc, depth + 1, out);
+      return true;
+    }
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return false;
+}
+
+}  // namespace
+
+std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc) {
+  std::vector<Dwarf_Die> out;
+  Dwarf_Die* found = nullptr;
+  const int around = dwarf_getscopes(unit, pc, &found);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> scopes(found, &std::free);
+  if (around <= 0) {
+    find_code(unit, pc, 0, out);
+    std::reverse(out.begin(), out.end());
+    return out;
+  }
+  found = nullptr;
+  const int depth = dwarf_getscopes_die(&scopes.get()[0], &found);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> chain(found, &std::free);
+  for (int i = 0; i < depth; ++i) out.push_back(chain.get()[i]);
+  return out;
+}
+
+}  // namespace rose::symbols
