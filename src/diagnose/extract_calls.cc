@@ -538,7 +538,7 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
     c.why += "no profile says whether it is normal";
   if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
   if (!strict_resource_error(group.key.err) && all_the_time(group.times)) {
-    usual_.insert(c.fault.id);
+    usual_.emplace(c.fault.id, kOddsUsual);
     c.why += "; it fails like that all the time";
   }
   if (c.ordinariness == 3) c.why += "; of a kind that healthy programs see all the time";

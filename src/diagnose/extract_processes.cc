@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::int64_t kLivedOn = 2 * kSecond;         // processes seen this long after others ended did not end with them
 constexpr double kManyEnds = 20;                       // expected in the window: then chance alone makes
 constexpr double kMoreByChance = 1.5;                  // times as many of them
-constexpr std::size_t kUsualEnds = 8;                  // of one kind, at different times, and the node lived with them
+constexpr std::size_t kUsualTimes = 8;                 // ends or pauses of one kind, at different times, and the node lived with them
 constexpr std::int64_t kSurelyGone = 10 * kSecond;     // nothing that was under way arrives so late
 constexpr std::int64_t kHelpersGone = 60 * kSecond;    // nor do helpers do anything any more
 constexpr std::int64_t kOneCrash = kSecond;            // ends of one node this close are one crash
@@ -301,22 +302,31 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
                                : fmt::format("{} ended {}, its status is not known", who, at(ts));
     from_log(c, *p.event);
   }
-  for (const auto& [kind, candidates] : killed) fold_usual_ends(candidates);
+  for (const auto& [kind, candidates] : killed) fold_usual(candidates, "ended");
 }
 
-// What ends all the time, and the node lived with it, is one candidate: its last end, which came nearest to the failure.
-void Extractor::fold_usual_ends(const std::vector<std::size_t>& candidates) {
+// What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came nearest
+// to the failure.
+void Extractor::fold_usual(const std::vector<std::size_t>& candidates, std::string_view did) {
   std::size_t times = 1;
   for (std::size_t i = 1; i < candidates.size(); ++i)
     times += plan_.candidates[candidates[i]].first_ts - plan_.candidates[candidates[i - 1]].first_ts > longest_ns_ ? 1 : 0;
-  if (times < kUsualEnds) return;
+  if (times < kUsualTimes) return;
   Candidate& last = plan_.candidates[candidates.back()];
   for (std::size_t i = 0; i + 1 < candidates.size(); ++i) {
     last.count += plan_.candidates[candidates[i]].count;
     plan_.candidates[candidates[i]].count = 0;  // gone
   }
-  last.why += fmt::format("; it ended like that {} times in the window, so it is usual", candidates.size());
-  usual_.insert(last.fault.id);
+  last.why += fmt::format("; it {} like that {} times in the window", did, candidates.size());
+  // Right at the end of the window it is a coincidence all the same: so many are to be expected between it and the end.
+  const double window = std::max(1.0, static_cast<double>(plan_.end_ts - plan_.begin_ts));
+  const double expected = static_cast<double>(candidates.size()) * static_cast<double>(plan_.end_ts - last.last_ts) / window;
+  if (expected <= kOddsUsual) {
+    last.why += ", but hardly by chance so near to its end";
+    return;
+  }
+  last.why += ", so it is usual";
+  usual_.emplace(last.fault.id, std::clamp(kOddsUsual / expected, kOddsUsual, 1.0));
 }
 
 void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
@@ -355,6 +365,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
       found.push_back(pause);
     }
   }
+  std::vector<std::size_t> stopped;  // from outside
   for (const Pause& pause : found) {
     if (!pause.counts) {
       discard("a helper process of a node waited", pause.weight);
@@ -365,6 +376,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     fault.node = name(node);
     fault.id = unique_id("pause-" + name(node));
     fault.duration_ns = rounded(pause.end - pause.start);
+    if (!pause.blocked) stopped.push_back(plan_.candidates.size());
     Candidate& c = add(FaultKind::pause, node, std::move(fault), pause.weight, pause.start);
     c.last_ts = pause.end;
     c.blocked = pause.blocked;
@@ -375,6 +387,7 @@ void Extractor::pauses_of(int node, const std::vector<ProcessEvent>& pauses) {
     causes_.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
                        fmt::format("the pause of {} ({})", name(node), at(pause.start))});
   }
+  fold_usual(stopped, "stood still");
 }
 
 }  // namespace rose::diagnose

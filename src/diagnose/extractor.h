@@ -161,7 +161,7 @@ class Extractor {
   std::int64_t all_stopped() const;
 
   void crashes_of(int node, const std::vector<ProcessEvent>& ends);
-  void fold_usual_ends(const std::vector<std::size_t>& candidates);
+  void fold_usual(const std::vector<std::size_t>& candidates, std::string_view did);
   // Whether others of the node's processes were there before these ended, and still are.
   bool lived_on(int node, std::span<const ProcessEvent> ended);
 
@@ -275,7 +275,7 @@ class Extractor {
   Lasting lasting_;                                     // by cause, once they are in their order
   std::vector<std::vector<const Cause*>> causes_of_;
   std::vector<std::size_t> own_ends_;                   // candidates, before ranking
-  std::set<std::string> usual_;                         // ids of process faults that production has all the time
+  std::map<std::string, double> usual_;                 // faults that production has all the time, by id: odds for that
   std::set<std::size_t> followers_;                     // candidates that always follow something
   std::set<int> came_back_;
   std::map<std::uint32_t, Peer> group_peers_;

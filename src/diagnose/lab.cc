@@ -39,13 +39,13 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
   return all;
 }
 
-Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing) {
+Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing, const std::set<std::size_t>& once) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing));
   // What shows the bug comes first.
   if (std::any_of(all.begin(), all.end(), [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; })) return all;
   std::vector<std::size_t> unclear;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].armed && all[i].result.oracle == schedule::OracleAnswer::unknown) unclear.push_back(i);
+    if (all[i].armed && all[i].result.oracle == schedule::OracleAnswer::unknown && !once.contains(tried[i])) unclear.push_back(i);
   if (static_cast<int>(unclear.size()) > left()) unclear.resize(static_cast<std::size_t>(std::max(0, left())));
   if (unclear.empty()) return all;
   std::vector<std::size_t> again;

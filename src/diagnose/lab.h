@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,9 @@ class Lab {
   };
   // One run of each, side by side; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
-  // The same, and once more where the oracle could not tell, unless another of them shows the bug.
-  [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing);
+  // The same, and once more where the oracle could not tell, unless another of them shows the bug, or it is one of `once`.
+  [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
+                                                     const std::set<std::size_t>& once);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return known_.contains(schedule::fingerprint(schedule)); }
   // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for after the next run().

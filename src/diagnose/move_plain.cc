@@ -416,6 +416,7 @@ class PlainMove final : public Move {
   std::unique_ptr<Move> clone() const override { return std::make_unique<PlainMove>(*this); }
 
   void learn(const Try& tried, const Shown& shown) override {
+    if (shown.result->oracle == schedule::OracleAnswer::unknown) halve(tried);
     if (shown.result->oracle != schedule::OracleAnswer::miss) return;
     remember_unreached(tried.schedule, *shown.result);
     arm_earlier(tried, *shown.result);
@@ -452,6 +453,20 @@ class PlainMove final : public Move {
     earlier.why = fmt::format("armed earlier, as the call did not come any more: {}", tried.why);
     earlier.yield = std::max(tried.yield, kShareCallShape * c->weight) * kEarlierYield;
     tries_.push_back(std::move(earlier));
+  }
+
+  // So many at once that nothing was left to judge: fewer of them.
+  void halve(const Try& tried) {
+    const std::vector<Fault>& faults = tried.schedule.faults;
+    if (!tried.many || faults.size() <= kFewTogether) return;
+    for (const bool first : {true, false}) {
+      Try t = tried;
+      for (std::size_t i = 0; i < faults.size(); ++i)
+        if ((i < faults.size() / 2) != first) t.schedule = without(t.schedule, faults[i].id);
+      t.yield = tried.yield / 2;
+      t.why = fmt::format("{}, half of them, as all together left nothing to judge", tried.why);
+      tries_.push_back(std::move(t));
+    }
   }
 
   // One of several faults could not be injected, and those that wait for it did not come: the others for themselves.

@@ -121,7 +121,7 @@ void Extractor::weigh() {
         break;
     }
     if (c.profiled) c.weight *= kOddsProfiled;
-    if (usual_.contains(c.fault.id)) c.weight *= kOddsUsual;
+    if (const auto usual = usual_.find(c.fault.id); usual != usual_.end()) c.weight *= usual->second;
     if (c.symptom) c.weight *= kOddsSymptom;
     if (c.first) c.weight *= kOddsFirst;
     c.weight *= c.said;
@@ -132,15 +132,19 @@ void Extractor::weigh() {
 }
 
 // A dump is written when something has gone wrong: what is over long before that, counted in what has happened since, is
-// hardly why. The last few are all near.
+// hardly why. The last few are all near; so are those that came in one incident with the last.
 void Extractor::weigh_nearness() {
   std::vector<std::int64_t> times;
   for (const Candidate& c : plan_.candidates)
     if (!c.symptom && c.ordinariness < 3) times.push_back(c.last_ts);
   std::sort(times.begin(), times.end());
+  std::vector<double> incidents(times.size() + 1);  // that begin there or later: what is further apart than a workload lasts are two
+  for (std::size_t i = times.size(); i-- > 1;) incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns_ ? 1 : 0);
+  incidents[0] = incidents.size() > 1 ? incidents[1] + 1 : 0;
   for (Candidate& c : plan_.candidates) {
-    const auto since = static_cast<double>(times.end() - std::upper_bound(times.begin(), times.end(), c.last_ts));
-    if (since > kNearFew) c.weight *= kNearFew / since;
+    const auto at = std::upper_bound(times.begin(), times.end(), c.last_ts) - times.begin();
+    const double far = std::max(static_cast<double>(times.size() - static_cast<std::size_t>(at)) / kNearFew, incidents[static_cast<std::size_t>(at)] / kNearIncidents);
+    if (far > 1) c.weight /= far;
   }
 }
 

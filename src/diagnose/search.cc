@@ -330,14 +330,18 @@ class Search {
 
   Result<void> make(std::vector<Trial>& batch) {
     std::vector<std::size_t> todo;
-    for (const Trial& trial : batch) todo.push_back(trial.tried);
+    std::set<std::size_t> once;  // many at once that leave nothing to judge do so again: fewer of them are the next try
+    for (const Trial& trial : batch) {
+      todo.push_back(trial.tried);
+      if (trial.what.many) once.insert(trial.tried);
+    }
     if (const std::size_t room = lab_.room(); room > 0) lab_.expect(after_misses(batch, room));
     const Try& first = batch[0].what;
     lab_.level = first.level;
     const std::string doing =
         fmt::format("{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
                     batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
-    ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing));
+    ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
@@ -396,7 +400,7 @@ class Search {
   // Runs at one moment are runs of one schedule, whatever that waited for.
   void remember_miss(const Trial& trial, double observables) {
     // Not asked again yet, for another one showed the bug.
-    const bool unclear = trial.armed && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
+    const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
     // A message that the failed call itself brings back says nothing of the moment.
     if (inputs_.said.size() == inputs_.traces.size()) observables = 0;

@@ -24,6 +24,7 @@ inline constexpr double kOddsSymptom = 0.02;        // times this: an earlier fa
 inline constexpr double kOddsUsual = 0.1;           // times this: it ends or fails like that all the time
 inline constexpr double kOddsFirst = 3.0;           // times this: a disk error that came before all other faults
 inline constexpr double kNearFew = 12;              // so many things may have happened since, and it is still as likely; the more, the less
+inline constexpr double kNearIncidents = 3;         // the same, of incidents: of several in one window the last ones are why it was written
 inline constexpr std::size_t kUsualFailures = 3;    // times, each further from the one before than a workload lasts: it fails all the time
 inline constexpr double kHalfSaid = 0.3;            // below it logs do not say it, it only fits
 inline constexpr double kOddsNeverHere = 0.03;      // times this: the survey saw no such call in the test deployment

@@ -42,6 +42,7 @@ std::string plan_json(const diagnose::Plan& plan) {
                           {"first_ts", candidate.first_ts},
                           {"why", candidate.why},
                           {"symptom", candidate.symptom},
+                          {"weight", candidate.weight},
                           {"words", schedule::in_words(candidate.fault)}});
     if (candidate.kind != schedule::FaultKind::exception) continue;
     Json& exception = candidates.back();

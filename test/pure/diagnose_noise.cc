@@ -1,0 +1,132 @@
+// What a day of other things in the window must not cost: whose host it was, how near it is, what is usual, and how many runs
+// tell nothing.
+#include <catch2/catch.hpp>
+
+#include "diagnose_world.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::FaultKind;
+using schedule::OracleAnswer;
+using schedule::Schedule;
+
+namespace {
+
+constexpr double kHour = 3600;
+
+double weight_of(const Plan& plan, FaultKind kind, std::string_view node) {
+  double weight = 0;
+  for (const Candidate& c : plan.candidates) weight += c.kind == kind && c.node == node ? c.weight : 0;
+  return weight;
+}
+
+}  // namespace
+
+TEST_CASE("noise: a node that stands still now and then all day is one candidate") {
+  const auto config = deployment();
+  const auto planned = [&](int pauses) {
+    Dump dump;
+    for (int i = 0; i < pauses; ++i) dump.paused(kHour * i, kHour * i + 5, "n2");
+    dump.crashed(24 * kHour - 20, "n1");
+    dump.ends(24 * kHour);
+    const Plan plan = plan_of(config, dump);
+    CHECK(accounted(plan) == plan.failures);
+    if (pauses > 8) CHECK(weight_of(plan, FaultKind::crash, "n1") > 5 * weight_of(plan, FaultKind::pause, "n2"));
+    return std::count_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::pause; });
+  };
+  CHECK(planned(20) == 1);
+  CHECK(planned(3) == 3);
+}
+
+TEST_CASE("noise: what is usual is believed as ever when it came right at the window's end") {
+  const auto config = deployment();
+  const auto share = [&](double last) {
+    Dump dump;
+    for (int i = 0; i < 11; ++i) dump.crashed(2 * kHour * i, "n1");
+    dump.crashed(24 * kHour - last, "n1");
+    dump.scf(24 * kHour - last - 1, "n2", "openat", EMFILE, "/data/n2/table");
+    dump.ends(24 * kHour);
+    const Plan plan = plan_of(config, dump);
+    return weight_of(plan, FaultKind::crash, "n1") / weight_of(plan, FaultKind::syscall, "n2");
+  };
+  CHECK(share(1) > 1);
+  CHECK(share(2 * kHour) < 1);
+}
+
+TEST_CASE("noise: the last of many incidents is nearer than those before it, and one incident is all near") {
+  const auto config = deployment();
+  const auto of_last = [&](double apart) {
+    Dump dump;
+    double t = 0;
+    for (int i = 0; i < 30; ++i, t += apart)
+      dump.scf(t, "n2", "openat", ELOOP, fmt::format("/data/n2/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
+    dump.scf(t, "n1", "fsync", EIO, "/data/n1/log");
+    dump.ends(t + 1);
+    const Plan plan = plan_of(config, dump);
+    return weight_of(plan, FaultKind::syscall, "n1");
+  };
+  CHECK(of_last(1000) > 1.4 * of_last(0.5));
+}
+
+TEST_CASE("noise: of a window that begins late little is known of a host, but what it does tells whose it is") {
+  const auto config = deployment();
+  Dump normal;
+  for (const char* node : {"n1", "n2"}) {
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
+    normal.event(1, trace::EventType::af, node).function = normal.intern("boot");
+  }
+  for (const char* file : {"index", "stats"}) normal.sys(1, "n3", "openat", fmt::format("/run/n3/{}", file));
+  auto profile = profile_of(normal, 2);
+  profile.functions.push_back({"n2", "give_up", "/srv/store", 0, 0, true});  // never entered, and only n2 has it
+  Dump dump;
+  for (int i = 0; i < 3; ++i) {  // they are well, and were there from the start
+    const std::string host = fmt::format("store{}.example", i);
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
+    const std::string query = fmt::format("query{}.example", i);
+    for (const char* file : {"index", "stats"}) dump.sys(1, query, "openat", fmt::format("/srv/{}", file));
+  }
+  for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, "late.example", "rename", fmt::format("/srv/{}", file));
+  dump.event(4, trace::EventType::af, "late.example").function = dump.intern("give_up");
+  dump.crashed(9, "late.example");
+  dump.sys(5, "little.example", "openat", "/srv/index");
+  dump.crashed(10, "little.example", SIGTERM);
+  dump.sys(5, "stranger.example", "openat", "/srv/something");
+  dump.crashed(11, "stranger.example", SIGINT);
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump, profile);
+  std::map<int, std::string> crashed;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::crash) crashed[c.fault.signal] = c.node;
+  CHECK(crashed[SIGKILL] == "n2");
+  CHECK(crashed[SIGTERM] == "n3");
+  CHECK_FALSE(crashed.contains(SIGINT));
+}
+
+TEST_CASE("noise: many at once that leave nothing to judge are not run again, but by halves") {
+  const auto config = deployment();
+  Dump dump;
+  for (int i = 0; i < 12; ++i) dump.crashed(700.0 * i, fmt::format("n{}", 1 + i % 3), i == 3 ? SIGTERM : SIGKILL);
+  dump.ends(10'000);
+  Inputs inputs = inputs_of(config, {dump});
+  Cluster cluster([](const Schedule& s, int) {
+    if (s.faults.size() > 4) return Answer{OracleAnswer::unknown, {}, {}, "node n2 was not ready in 10s"};
+    return Answer{hit_if(std::any_of(s.faults.begin(), s.faults.end(), [](const schedule::Fault& f) { return f.signal == SIGTERM; })), {}, {}, ""};
+  });
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+  REQUIRE(d);
+  INFO(d->schedules << " schedules, " << d->runs << " runs");
+  CHECK(d->target_reached);
+  int unjudged = 0;
+  bool halved = false;
+  for (const Tried& tried : d->tried) {
+    if (tried.schedule.faults.size() > 4) {
+      CHECK(tried.tally.runs() == 1);
+      ++unjudged;
+    }
+    halved = halved || tried.note.find("half of them") != std::string::npos;
+  }
+  CHECK(unjudged > 0);
+  CHECK(halved);
+  CHECK(d->runs - d->simplify_runs - d->rate_runs <= 25);
+}
