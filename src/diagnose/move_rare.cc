@@ -264,6 +264,14 @@ std::vector<Try> call_context_tries(const World& world) {
       }
       return times < occurrence;
     };
+    // A window of days, or of several hosts, counts further than a run does. Nothing before the call makes more of them here.
+    const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
+      if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
+      std::uint64_t times = 0;
+      for (const trace::Event& one : usual.events)
+        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node && meets(usual, one, event.condition)) ++times;
+      return times < occurrence ? kOddsNeverHere : 1.0;
+    };
     std::set<std::string> seen;
     for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {
       if (!seen.insert(event.key).second) continue;
@@ -277,11 +285,12 @@ std::vector<Try> call_context_tries(const World& world) {
       fault.count = 1;
       fault.when = {event.condition};
       t.why = fmt::format("{} after {}", fault.id, context_words(event.condition));
-      t.yield = share * c.weight;
+      t.yield = share * c.weight * possible(event, 1);
       if (comes_later(event, 1)) tries.push_back(t);
       if (event.occurrence > 1 && event.occurrence <= kOccurrences && comes_later(event, event.occurrence)) {
         fault.when[0].count = static_cast<int>(event.occurrence);
         t.why += fmt::format(", {} time", ordinal_text(event.occurrence));
+        t.yield = share * c.weight * possible(event, event.occurrence);
         tries.push_back(std::move(t));
       }
       share *= kNextStep;

@@ -2,7 +2,7 @@
 // tell nothing.
 #include <catch2/catch.hpp>
 
-#include "diagnose_world.h"
+#include "diagnose_play.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -129,4 +129,27 @@ TEST_CASE("noise: many at once that leave nothing to judge are not run again, bu
   CHECK(unjudged > 0);
   CHECK(halved);
   CHECK(d->runs - d->simplify_runs - d->rate_runs <= 25);
+}
+
+TEST_CASE("noise: what a window of days counts further than a run does is waited for last") {
+  const auto config = deployment();
+  Dump dump(false);
+  std::vector<Act> acts;
+  for (int i = 0; i < 38; ++i) dump.sys(100.0 * i, "n1", "rename", "/data/n1/index");
+  dump.scf(3800, "n1", "pwrite64", EFBIG, "/data/n1/journal");
+  dump.ends(3800.2);
+  for (int i = 0; i < 7; ++i) {
+    acts.push_back({0.3 + i, "n1", "", "rename", "/run/n1/index"});
+    acts.push_back({0.6 + i, "n1", "", "pwrite64", "/run/n1/journal", false});
+  }
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  const Inputs inputs = inputs_of(config, {dump});
+  REQUIRE(diagnose::diagnose(inputs, play, {}));
+  const auto first = [&](const auto& is) { return std::find_if(play.made.begin(), play.made.end(), [&](const Schedule& made) { return made.faults.size() == 1 && is(made.faults[0]); }) - play.made.begin(); };
+  const auto seventh = first([](const schedule::Fault& fault) { return fault.count == 7 && fault.times == 1; });
+  const auto never = first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
+  const auto last = static_cast<std::ptrdiff_t>(play.made.size());
+  CHECK(seventh < last);
+  CHECK(never < last);  // it does come
+  CHECK(seventh < never);
 }
