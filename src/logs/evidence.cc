@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/units.h"
+#include "logs/header.h"
 
 namespace rose::logs {
 namespace {
@@ -25,6 +26,8 @@ constexpr double kRestarted = 0.9;  // it began again, and nothing says why
 constexpr double kPanicked = 0.6;   // it ended itself: why is told by something else, mostly
 constexpr double kSilent = 0.5;     // it says nothing any more
 constexpr double kStood = 0.35;     // a gap
+constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
+constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
 constexpr double kLostRole = 0.28;  // somebody else has its role: that says that something happened to it, not what
 constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
@@ -285,6 +288,15 @@ class Finder {
     std::string other;  // the node it speaks of
   };
 
+  // As a word of its own.
+  static bool names(std::string_view text, std::string_view name) {
+    if (name.size() < 2) return false;
+    const auto letter = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+    for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
+      if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return true;
+    return false;
+  }
+
   // The node that a message of another one speaks of; "" none.
   std::string spoken_of(std::size_t n, const Meaning& meaning, std::string_view text) const {
     const std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
@@ -293,11 +305,8 @@ class Finder {
       if (!address.empty() && std::find(one.also.begin(), one.also.end(), address) != one.also.end()) return one.node;
     }
     for (const NodeName& one : names_) {
-      if (one.node == node(n).node || one.node.size() < 2) continue;
-      for (std::size_t at = text.find(one.node); at != std::string_view::npos; at = text.find(one.node, at + 1)) {
-        const auto letter = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
-        if ((at == 0 || !letter(at - 1)) && !letter(at + one.node.size())) return one.node;
-      }
+      if (one.node == node(n).node) continue;
+      if (names(text, one.node) || std::any_of(one.also.begin(), one.also.end(), [&](const std::string& name) { return names(text, name); })) return one.node;
     }
     return {};
   }
@@ -308,6 +317,7 @@ class Finder {
     std::map<std::tuple<int, std::string, std::string>, Said> calls;  // error, path, peer
     std::map<std::string, Said> peers;
     std::map<std::pair<std::string, int>, Said> processes;
+    Said longest;  // of the pauses that it tells of
     for (const Message& message : here.messages) {
       Read& known = read[message.kind];
       if (known.times != 0 && !known.says) continue;  // messages of one kind say one thing
@@ -324,6 +334,10 @@ class Finder {
       if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty())
         put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight);
       if ((meaning.lost || meaning.late) && !other.empty()) put(peers[other], message, meaning, weight);
+      if (meaning.stood_ns >= kLeastStood && (longest.first == nullptr || meaning.stood_ns > longest.meaning.stood_ns)) {
+        longest = {};
+        put(longest, message, meaning, weight);
+      }
       if (meaning.ended && !meaning.panic) put(processes[{other.empty() ? here.node : other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
     }
     for (const auto& [key, said] : calls) call_hint(n, said);
@@ -332,6 +346,11 @@ class Finder {
       hint.peer = other;
       hint.count = said.count;
       hint.until_ns = said.last->ts_ns;
+    }
+    if (longest.first != nullptr && longest.first->ts_ns != kNoTime) {
+      Hint& hint = add(Hint::Kind::stop, n, *longest.first, kSaysItStood * longest.weight);
+      hint.until_ns = longest.first->ts_ns;
+      hint.ts_ns = hint.until_ns - longest.meaning.stood_ns;
     }
     for (const auto& [key, said] : processes) {
       Hint& hint = add(Hint::Kind::end, n, *said.first, kPlain * said.weight);
@@ -454,19 +473,44 @@ class Finder {
   std::vector<Hint> hints_;
 };
 
+
+// No half characters at its end.
+std::string cut_to(std::string_view text, std::size_t most) {
+  std::string cut(text.substr(0, most));
+  if (cut.size() == text.size()) return cut;
+  while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xc0) == 0x80) cut.pop_back();
+  if (!cut.empty() && static_cast<unsigned char>(cut.back()) >= 0xc0) cut.pop_back();
+  return cut + "...";
+}
+
+// The line that says what happened: of Python's stack traces the last one; behind a first line that leaves it to the next one, or
+// that an exception follows, that, too.
+std::string told_in(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.push_back(line);
+    at = end + 1;
+  }
+  if (lines.empty()) return {};
+  if (lines.size() == 1) return cut_to(lines[0], kQuoted);
+  const bool python = lines[0].starts_with("Traceback (most recent call last)");
+  if (python) return cut_to(lines.back(), kQuoted);
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    if (lines[i].starts_with("Traceback (most recent call last)")) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines.back(), kQuoted);
+  if (lines[0].ends_with(':') || names_exception(lines[1])) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[1], kQuoted);
+  return cut_to(lines[0], kQuoted);
+}
+
 }  // namespace
 
 std::string quote(const Logs& logs, std::size_t node, const Message& message) {
-  std::string_view text = logs.text(message);
-  text = text.substr(0, text.find('\n'));
-  std::string cut(text.substr(0, kQuoted));
-  if (cut.size() < text.size()) {
-    while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xc0) == 0x80) cut.pop_back();  // no half characters
-    if (!cut.empty() && static_cast<unsigned char>(cut.back()) >= 0xc0) cut.pop_back();
-    cut += "...";
-  }
   const std::string& name = logs.nodes[node].node;
-  return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line, name.empty() ? "" : " of " + name, cut);
+  return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line, name.empty() ? "" : " of " + name,
+                     told_in(logs.text(message)));
 }
 
 std::string key_of(const Logs& failure, const Observed& observed) {

@@ -22,8 +22,11 @@ struct ErrorText {
 // Texts of the C library (strerror), of Go, Java, Rust, Python and of servers. What is more special stands first.
 constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"no space left", ENOSPC}, {"disk is full", ENOSPC}, {"disk full", ENOSPC}, {"out of disk space", ENOSPC}, {"enough space", ENOSPC},
-    {"database or disk is full", ENOSPC}, {"disk quota exceeded", EDQUOT}, {"file too large", EFBIG},
-    {"read-only file system", EROFS}, {"readonlyfilesystemexception", EROFS}, {"read only file system", EROFS},
+    {"database or disk is full", ENOSPC}, {"out of space", ENOSPC}, {"diskoutofspaceexception", ENOSPC}, {"disk space is insufficient", ENOSPC},
+    {"insufficient disk space", ENOSPC}, {"storagefull", ENOSPC}, {"flood stage disk watermark", ENOSPC}, {"disk is critically full", ENOSPC},
+    {"spacequotaexceeded", EDQUOT}, {"nsquotaexceeded", EDQUOT}, {"disk quota exceeded", EDQUOT}, {"file too large", EFBIG},
+    {"read-only file system", EROFS}, {"filesystem read-only", EROFS}, {"critical medium error", EIO}, {"bad_alloc", ENOMEM},
+    {"failed to allocate memory", ENOMEM}, {"unable to allocate memory", ENOMEM}, {"pthread_create failed", EAGAIN}, {"readonlyfilesystemexception", EROFS}, {"read only file system", EROFS},
     {"input/output error", EIO}, {"i/o error", EIO}, {"disk i/o error", EIO}, {"stale file handle", ESTALE},
     {"too many open files in system", ENFILE}, {"too many open files", EMFILE}, {"no file descriptors available", EMFILE},
     {"cannot allocate memory", ENOMEM}, {"not enough memory", ENOMEM}, {"unable to create native thread", EAGAIN},
@@ -67,7 +70,10 @@ constexpr std::array kOperations = std::to_array<Word>({
     {"mkdir", Operation::mkdir}, {"make directory", Operation::mkdir}, {"create directory", Operation::mkdir},
     {"connect", Operation::connect}, {"dial", Operation::connect}, {"accept", Operation::accept}, {"listen", Operation::listen}, {"bind", Operation::listen},
     {"send", Operation::send}, {"recv", Operation::receive}, {"receiv", Operation::receive},
-    {"fork", Operation::spawn}, {"spawn", Operation::spawn}, {"native thread", Operation::spawn}, {"new thread", Operation::spawn}, {"exec", Operation::spawn},
+    {"socket()", Operation::socket}, {"socket: ", Operation::socket},
+    {"extend", Operation::write}, {"force0", Operation::sync}, {"os.replace", Operation::rename}, {"shutil.move", Operation::rename},
+    {"fork", Operation::spawn}, {"spawn", Operation::spawn}, {"native thread", Operation::spawn}, {"new thread", Operation::spawn}, {"pthread_create", Operation::spawn},
+    {"execve", Operation::spawn}, {"exec:", Operation::spawn}, {"exec ", Operation::spawn}, {"exec()", Operation::spawn}, {"exec(", Operation::spawn},
     {"mmap", Operation::memory}, {"malloc", Operation::memory}, {"allocate memory", Operation::memory},
 });
 
@@ -77,13 +83,19 @@ constexpr std::array kLost = std::to_array<std::string_view>({
     "marked as failing", "failing state", "no response from", "did not respond", "not responding", "stale connection", "heartbeat failed",
     "failed to reach", "failed to send out heartbeat", "cannot connect", "can't connect", "failed to connect", "cannot open channel",
     "error trying to connect", "connection broken", "connection with", "peer is gone", "dropped out", "prober detected unhealthy",
-    "server is down", "+sdown", "+odown", "upstream timed out", "i/o timeout", "unexpected eof", "end of stream", "eofexception"});
+    "server is down", "now down", "rs_down", "has failed, no acks", "no acks received", "no reply from", "could not be established",
+    "node-left", "prematurely closed", "no live upstreams", "not able to reach", "error reconnecting", "lost leading", "memberfailed", "missed heartbeats",
+    "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
+    "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
+    "temporary failure in name resolution", "unknownhostexception", "connection loss", "connection was closed", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout", "unexpected eof", "end of stream", "eofexception"});
 constexpr std::array kLate = std::to_array<std::string_view>({
     "timed out", "timeout", "deadline exceeded", "took too long", "slow fdatasync", "slow fsync", "heartbeat", "clock jump", "clock drift", "detected pause",
-    "jvm pause", "process paused", "overloaded", "stalled", "tilt"});
+    "jvm pause", "process paused", "local pause", "disk stall", "disk slowness", "is lagging", "gc overhead", "clock unsynchronized", "clock skew", "overloaded", "stalled", "tilt"});
 constexpr std::array kPanic = std::to_array<std::string_view>({
     "panic:", "panic(", "panicked at", "fatal error:", "segmentation fault", "assertion failed", "assertion `", "assert failed", "aborted (core",
     "uncaught exception", "unhandled exception", "terminate called", "stack smashing", "sigsegv", "sigabrt", "sigbus", "bus error",
+    "fatal assertion", "aborting after", "check failed:", "check failure stack trace", "fatal error in thread", "caught signal", "segfault at",
+    "received signal segmentation", "received signal aborted", "core dumped", "java.lang.outofmemoryerror", "terminating due to java.lang",
     "traceback (most recent call last)", "severe unrecoverable error", "going to shut down", "panic:  "});
 constexpr std::array kStopping = std::to_array<std::string_view>({
     "shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating", "exiting", "stopping", "bye bye",
@@ -126,38 +138,77 @@ int named(std::string_view text, std::string_view prefix, std::size_t& at, const
   return 0;
 }
 
+// What names the error, and where.
 struct Found {
   int error = 0;
   std::size_t at = std::string_view::npos;
+  std::size_t length = 0;
+
+  [[nodiscard]] bool covers(std::size_t i) const { return at != std::string_view::npos && i >= at && i < at + length; }
 };
 
+// "{error,enospc}": Erlang's atoms, whole words between signs.
+Found error_atom(std::string_view low) {
+  for (std::size_t at = low.find('e'); at != std::string_view::npos; at = low.find('e', at + 1)) {
+    if (at == 0 || std::string_view("{,(['\"").find(low[at - 1]) == std::string_view::npos) continue;
+    std::size_t end = at;
+    while (end < low.size() && word_char(low[end])) ++end;
+    if (end == low.size() || end - at < 3 || end - at > 16 || std::string_view("},)]'\"").find(low[end]) == std::string_view::npos) continue;
+    std::string name(low.substr(at, end - at));
+    for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    if (const std::optional<int> error = kernel::errno_number(name); error && *error > 0 && *error < 134 && !is_digit(name[1])) return {*error, at, end - at};
+  }
+  return {};
+}
+
+// "Can't connect to MySQL server on '10.0.0.2' (111)": a number alone, of a message that says that something failed.
+Found error_in_brackets(std::string_view low) {
+  constexpr std::array kFailed = std::to_array<std::string_view>({"can't", "cannot", "could not", "couldn't", "failed", "unable to"});
+  if (!has(low, kFailed)) return {};
+  for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
+    const int number = number_at(low, at + 1);
+    const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
+    if (number > 0 && number < 134 && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')') return {number, at, end + 1 - at};
+  }
+  return {};
+}
+
 Found find_error(std::string_view text, std::string_view low) {
-  Found found;
+  for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
+    const int number = number_behind(low, words);
+    if (number <= 0 || number >= 134) continue;
+    // What the number says in words may follow: "[Errno 28] No space left on device".
+    std::size_t end = low.find_first_of("0123456789", low.find(words));
+    for (const ErrorText& one : kErrorWords)
+      if (const std::size_t at = low.find(one.text, end); one.error == number && at != std::string_view::npos && at - end < 8) end = at + one.text.size();
+    return {number, low.find(words), end - low.find(words)};
+  }
   for (const ErrorText& one : kErrorWords) {
     const std::size_t at = low.rfind(one.text);  // the cause stands last: "Caused by: ...", "cannot save: open x: ..."
-    if (at != std::string_view::npos && found.error == 0) found = {one.error, at};
+    if (at != std::string_view::npos) return {one.error, at, one.text.size()};
   }
-  if (found.error != 0) return found;
   std::size_t at = 0;
   if (const int error = named(text, "E", at, [](std::string_view name) { return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name); });
       error > 0 && error < 134)
-    return {error, at};
-  for (const std::string_view words : {"errno", "os error", "error code"}) {
-    const int number = number_behind(low, words);
-    if (number > 0 && number < 134 && words != "error code") return {number, low.find(words)};
-  }
-  return found;
+    return {error, at, 1};
+  if (const Found atom = error_atom(low); atom.error != 0) return atom;
+  return error_in_brackets(low);
 }
 
-Operation find_operation(std::string_view low, std::size_t error_at) {
+bool not_reading(std::string_view low) {
+  return low.starts_with("readi") || low.starts_with("ready") || low.starts_with("read-only") || low.starts_with("read only");
+}
+
+Operation find_operation(std::string_view low, const Found& error) {
   Operation best = Operation::unknown;
   std::size_t best_at = 0;
   bool before = false;
   for (const Word& word : kOperations) {
     for (std::size_t at = low.find(word.text); at != std::string_view::npos; at = low.find(word.text, at + 1)) {
       if (at != 0 && word_char(low[at - 1]) && word.text != "sync") continue;
+      if (error.covers(at) || not_reading(low.substr(at))) continue;  // "connection refused" is no connect
       // Of the words before the error the nearest; else the first behind it.
-      const bool here_before = error_at != std::string_view::npos && at < error_at;
+      const bool here_before = error.at != std::string_view::npos && at < error.at;
       const bool better = best == Operation::unknown || (here_before && (!before || at > best_at)) || (!here_before && !before && at < best_at);
       if (!better) continue;
       best = word.operation;
@@ -170,35 +221,74 @@ Operation find_operation(std::string_view low, std::size_t error_at) {
 
 bool path_char(char c) { return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' || c == '='; }
 
+// A line of a stack trace names code, not what it worked on: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3".
+bool code_line(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.starts_with("at ") || line.starts_with("File \"");
+}
+
+// "in dir /x", "volume /x": files below it are meant.
+bool names_directory(std::string_view before) {
+  while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos) before.remove_suffix(1);
+  for (const std::string_view word : {"dir", "directory", "folder", "volume", "dirs", "datadir"}) {
+    const std::size_t at = before.size() - std::min(before.size(), word.size());
+    if (lower_case(before.substr(at)) == word && (at == 0 || !word_char(before[at - 1]))) return true;
+  }
+  return false;
+}
+
+// What stands before a path that a client asked for.
+bool is_request(std::string_view before) {
+  for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
+    if (before.ends_with(verb)) return true;
+  return false;
+}
+
 // The path nearest to the error: quoted, or a word with a slash.
-std::string find_path(std::string_view text, std::size_t error_at) {
+std::string find_path(std::string_view text, const Found& error) {
   std::string_view best;
+  bool best_is_directory = false;
   std::size_t best_distance = std::string_view::npos;
+  std::size_t line = 0;  // where it begins
+  bool code = code_line(text.substr(0, text.find('\n')));
   for (std::size_t at = 0; at < text.size();) {
-    if (!path_char(text[at])) {
+    if (text[at] == '\n') {
+      line = at + 1;
+      code = code_line(text.substr(line, text.find('\n', line) - line));
+    }
+    if (code || !path_char(text[at]) || error.covers(at)) {
       ++at;
       continue;
     }
     const std::size_t begin = at;
     while (at < text.size() && path_char(text[at])) ++at;
     std::string_view word = text.substr(begin, at - begin);
+    const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
     const bool url = begin >= 1 && text[begin - 1] == ':' && word.starts_with("//");
+    const bool quoted = begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\'');
     while (!word.empty() && (word.back() == '.' || word.back() == '=')) word.remove_suffix(1);
     const std::size_t slash = word.find('/');
     const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
-    if (url || word.find('/') == std::string_view::npos || word.size() < 3 || word.find("//") == 0) continue;
+    if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 || word.find("//") == 0) continue;
     const std::size_t letters = static_cast<std::size_t>(std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
     if (letters < 2) continue;                                   // "3/5", "1/0/0"
-    if (word[0] != '/' && word.find('.') == std::string_view::npos && !(begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\''))) continue;  // "and/or", "i/o"
-    if (text.substr(begin + word.size()).starts_with(":") && is_digit(text[std::min(text.size() - 1, begin + word.size() + 1)])) continue;  // a place in the source: "x/y.go:17"
-    const std::size_t distance = error_at == std::string_view::npos ? begin : error_at > begin ? error_at - begin : begin - error_at + 40;
-    if (distance < best_distance) {
-      best = word;
-      best_distance = distance;
+    if (word[0] != '/' && !quoted) {
+      const std::size_t first = word.find('/');
+      if (word.find('.') == std::string_view::npos) continue;    // "and/or", "i/o"
+      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;  // a program's version: "HTTP/1.1"
+      if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos) continue;  // code: "google.golang.org/grpc"
     }
+    if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line "))) continue;  // a place in the source: "x/y.go:17"
+    const std::size_t distance = error.at == std::string_view::npos ? begin : error.at > begin ? error.at - begin : begin - error.at + 40;
+    if (distance >= best_distance) continue;
+    best = word;
+    best_is_directory = !error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before);
+    best_distance = distance;
   }
-  return std::string(best);
+  std::string path(best);
+  if (best_is_directory) path += path.ends_with('/') ? "*" : "/*";
+  return path;
 }
 
 // "10.0.0.1:7000", "[fe80::1]:7000"; the last one of the line: "local -> peer".
@@ -230,11 +320,43 @@ std::string find_peer(std::string_view text) {
   return best;
 }
 
+// Python's and Node's form of calls with two paths: "[Errno 18] ...: 'a' -> 'b'".
+bool moved(std::string_view low) { return low.find("' -> '") != std::string_view::npos; }
+
+// How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0: no word of that.
+std::int64_t find_standstill(std::string_view low) {
+  constexpr std::array kStood = std::to_array<std::string_view>({
+      "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ",
+      "not been scheduled for ", "duration [", "stopped for ", "clock jump detected, "});
+  for (const std::string_view words : kStood) {
+    const std::size_t found = low.find(words);
+    if (found == std::string_view::npos) continue;
+    if (words == "duration [" && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
+    std::size_t at = found + words.size();
+    while (at < low.size() && at < found + words.size() + 24 && !is_digit(low[at])) ++at;
+    double number = 0, place = 1;
+    bool digits = false, point = false;
+    for (; at < low.size() && (is_digit(low[at]) || (low[at] == '.' && !point)); ++at) {
+      digits = true;
+      if (low[at] == '.') point = true;
+      else if (point) number += (place /= 10) * (low[at] - '0');
+      else number = number * 10 + (low[at] - '0');
+    }
+    if (!digits || number > 1e15) continue;
+    while (at < low.size() && low[at] == ' ') ++at;
+    const std::string_view unit = low.substr(at);
+    double ns = number * (unit.starts_with("ns") ? 1 : unit.starts_with("us") || unit.starts_with("\u00b5s") ? 1e3 : unit.starts_with("ms") || unit.starts_with("milli") ? 1e6 : unit.starts_with("s") ? 1e9 : unit.starts_with("min") ? 60e9 : 0);
+    if (ns == 0 && words == "jvm pause (ms) ") ns = number * 1e6;
+    if (ns >= 1e6 && ns < 3600e9) return static_cast<std::int64_t>(ns);
+  }
+  return 0;
+}
+
 using Calls = std::vector<std::string_view>;
 
 const Calls& calls_of(Operation operation) {
   static const Calls none;
-  static const std::array<Calls, 16> all = {{
+  static const std::array<Calls, 17> all = {{
       {},
       {"openat", "open", "creat"},
       {"read", "pread64", "readv"},
@@ -251,6 +373,7 @@ const Calls& calls_of(Operation operation) {
       {"read", "recvfrom", "recvmsg"},
       {"clone", "clone3", "vfork", "execve"},
       {"mmap", "brk"},
+      {"socket"},
   }};
   const auto i = static_cast<std::size_t>(operation);
   return i < all.size() ? all[i] : none;
@@ -308,19 +431,23 @@ Meaning read_meaning(std::string_view text) {
   meaning.panic = has(low, kPanic);
   meaning.stopping = has(low, kStopping);
   meaning.starting = has(low, kStarting);
-  meaning.out_of_memory = low.find("out of memory: kill") != std::string::npos || low.find("oom-kill") != std::string::npos ||
-                          low.find("oom killer") != std::string::npos;
+  meaning.stood_ns = find_standstill(low);
+  constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});
+  meaning.out_of_memory = has(low, kOutOfMemory);
   std::size_t at = 0;
   int signal = named(text, "SIG", at, [](std::string_view name) { return kernel::signal_number(name); });
   if (signal == 0) signal = std::max(0, number_behind(low, "signal"));
   const bool gone = low.find("terminated by") != std::string::npos || low.find("killed by") != std::string::npos ||
                     low.find("was killed") != std::string::npos || low.find("exited") != std::string::npos || low.find("exit status") != std::string::npos ||
-                    low.find("exit code") != std::string::npos || low.find("crashed") != std::string::npos;
+                    low.find("exit code") != std::string::npos || low.find("crashed") != std::string::npos ||
+                    low.find("code=killed") != std::string::npos || low.find("code=dumped") != std::string::npos;
+  if (signal == 0 && (low.find("code=killed") != std::string::npos || low.find("code=dumped") != std::string::npos))
+    signal = std::max(0, number_behind(low, "status="));
   if (gone && signal > 0 && signal < 65 && signal != SIGCHLD) {
     meaning.ended = true;
     meaning.signal = signal;
   } else if (gone) {
-    for (const std::string_view words : {"exit code", "exit status", "exited with code", "exited with status", "exited with exit code", "status=", "code"}) {
+    for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code", "exited with status", "exited with exit code", "status=", "code"}) {
       const int code = number_behind(low, words);
       if (code > 0 && code < 256) {
         meaning.ended = true;
@@ -336,8 +463,8 @@ Meaning read_meaning(std::string_view text) {
   }
   if (meaning.error != 0 || meaning.lost || meaning.late) {
     meaning.peer = find_peer(text);
-    meaning.operation = find_operation(low, error.at);
-    meaning.path = find_path(text, error.at);
+    meaning.operation = moved(low) ? Operation::rename : find_operation(low, error);
+    meaning.path = find_path(text, error);
   }
   switch (meaning.error) {
     case ECONNREFUSED:

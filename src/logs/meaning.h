@@ -9,7 +9,7 @@
 
 namespace rose::logs {
 
-enum class Operation : std::uint8_t { unknown, open, read, write, sync, truncate, rename, unlink, mkdir, connect, accept, listen, send, receive, spawn, memory };
+enum class Operation : std::uint8_t { unknown, open, read, write, sync, truncate, rename, unlink, mkdir, connect, accept, listen, send, receive, spawn, memory, socket };
 
 struct Meaning {
   int error = 0;               // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
@@ -23,10 +23,11 @@ struct Meaning {
   bool out_of_memory = false;
   bool lost = false;           // a peer is gone, silent or refuses
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
+  std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that
   bool stopping = false;       // an orderly stop begins or is done
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || out_of_memory; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || out_of_memory || stood_ns != 0; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);

@@ -124,7 +124,7 @@ TEST_CASE("an exception that only the failure's log has is a candidate, with mes
   CHECK(!c.fault.at_line);
   REQUIRE(!c.alternatives.empty());
   CHECK(c.alternatives[0].at_line == 44u);
-  CHECK(c.why == "n2.log:2 of n2: 'page 2: a block is damaged', with org.x.ChecksumException in org.x.Store.check(Store.java:40)");
+  CHECK(c.why == "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with org.x.ChecksumException in org.x.Store.check(Store.java:40)");
   // Its schedules can be written, and read back.
   for (const schedule::Schedule& one : told.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");

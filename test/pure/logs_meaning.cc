@@ -10,6 +10,15 @@ using namespace rose;
 using namespace rose::logs;
 using namespace rose::logs::test;
 
+namespace {
+
+std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& kinds, const std::vector<NodeName>& names = {{"n1", {}}}) {
+  const Difference difference = compare(failure, normal, kinds);
+  return find_hints(failure, normal, difference, names);
+}
+
+}  // namespace
+
 // Messages of real systems, word for word.
 TEST_CASE("what messages say") {
   struct Row {
@@ -21,7 +30,7 @@ TEST_CASE("what messages say") {
   };
   const Row rows[] = {
       {"Write error saving DB on disk(rdbSaveRio): No space left on device", ENOSPC, "write", "", ""},
-      {"Failed opening the temp RDB file temp-333.rdb (in server root dir /data) for saving: No space left on device", ENOSPC, "write", "/data", ""},
+      {"Failed opening the temp RDB file temp-333.rdb (in server root dir /data) for saving: No space left on device", ENOSPC, "write", "/data/*", ""},
       {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ENOSPC, "write", "pg_wal/xlogtemp.1520", ""},
       {"could not fsync file \"base/13/2601\": Input/output error", EIO, "fsync", "base/13/2601", ""},
       {"*7 open() \"/srv/www/none\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET /none HTTP/1.1\"", ENOENT, "openat", "/srv/www/none", "127.0.0.1"},
@@ -40,7 +49,44 @@ TEST_CASE("what messages say") {
       {"rename data.tmp failed: os error 5", EIO, "rename", "", ""},
       {"can't start new thread", EAGAIN, "clone", "", ""},
       {"read tcp 10.0.0.1:2380->10.0.0.3:50412: read: connection reset by peer", ECONNRESET, "read", "", "10.0.0.3:50412"},
+      // Kafka
+      {"Error while appending records to orders-3 in dir /var/lib/kafka/data\njava.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\tat java.base/sun.nio.ch.IOUtil.write(IOUtil.java:113)", ENOSPC, "write", "/var/lib/kafka/data/*", ""},
+      // Cassandra, HDFS, Elasticsearch: the call stands in the stack trace
+      {"Failed managing commit log segments. Commit disk failure policy is stop; terminating thread.\norg.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.truncate0(Native Method)", ENOSPC, "ftruncate", "", ""},
+      {"IOException in BlockReceiver.run(): \njava.io.IOException: Connection reset by peer\n\tat sun.nio.ch.FileDispatcherImpl.write0(Native Method)", ECONNRESET, "write", "", ""},
+      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]", EIO, "fsync", "", ""},
+      {"org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException: Out of space: The volume with the most available space (=12288 B) is less than the block size (=134217728 B).", ENOSPC, "write", "", ""},
+      // MySQL: the number says more than the advice behind it
+      {"Write to file ./shop/orders.ibd failed at offset 113246208, 1048576 bytes should have been written, only 0 were written. Operating system error number 28. Check that your OS and file system support files of this size. Check also that the disk is not full or a disk quota exceeded.", ENOSPC, "write", "./shop/orders.ibd", ""},
+      {"error reconnecting to master 'repl@10.0.0.2:3306' - retry-time: 60 retries: 1 message: Can't connect to MySQL server on '10.0.0.2' (111), Error_code: MY-002003", ECONNREFUSED, "connect", "", "10.0.0.2"},
+      // MongoDB
+      {"[1717228820:000000][1:0x7f], file:collection-2.wt, WT_SESSION.checkpoint: __posix_file_write, 539: /data/db/collection-2.wt: handle-write: pwrite: failed to write 4096 bytes at offset 36864: No space left on device", ENOSPC, "write", "/data/db/collection-2.wt", ""},
+      // RabbitMQ
+      {"** {badmatch,{error,enospc}}", ENOSPC, "write", "", ""},
+      {"Free disk space is insufficient. Free bytes: 40960. Limit: 50000000", ENOSPC, "write", "", ""},
+      // Consul, CockroachDB, TiKV, ClickHouse, Ceph
+      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", ENOSPC, "write", "/consul/data/raft/raft.db", ""},
+      {"closing connection after: rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: dial tcp 10.0.0.2:26257: connect: no route to host\"", EHOSTUNREACH, "connect", "", "10.0.0.2:26257"},
+      {"rocksdb background error. db: kv, reason: flush, error: IO error: No space left on device: While appending to file: /var/lib/tikv/db/000123.sst: No space left on device", ENOSPC, "write", "/var/lib/tikv/db/000123.sst", ""},
+      {"{abc} <Error> executeQuery: Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE) (version 24.3)", ENOSPC, "write", "", ""},
+      {"bdev(0x55 /var/lib/ceph/osd/ceph-1/block) _aio_thread got r=-5 ((5) Input/output error)", EIO, "write", "/var/lib/ceph/osd/ceph-1/block", ""},
+      // Elasticsearch
+      {"flood stage disk watermark [95%] exceeded on [abc][es01][/usr/share/elasticsearch/data] free: 1gb[3.1%], all indices on this node will be marked read-only", ENOSPC, "write", "/usr/share/elasticsearch/data", ""},
+      // nginx
+      {"*8 socket() failed (24: Too many open files) while connecting to upstream, client: 10.0.0.9, server: _, request: \"GET / HTTP/1.1\"", EMFILE, "socket", "", "10.0.0.9"},
+      {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
+      // PostgreSQL
+      {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
+      // glog, Rust, Python, .NET: what is code is no path
+      {"Failed to shutdown socket with fd 12: Transport endpoint is not connected", ENOTCONN, "", "", ""},
+      {"append failed: Os { code: 5, kind: Uncategorized, message: \"Input/output error\" }", EIO, "write", "", ""},
+      {"could not save\nTraceback (most recent call last):\n  File \"/srv/kv/store.py\", line 12, in save\n    os.replace(tmp, path)\nOSError: [Errno 28] No space left on device: '/srv/kv/data/db.tmp' -> '/srv/kv/data/db'", ENOSPC, "rename", "/srv/kv/data/db.tmp", ""},
+      {"System.IO.IOException: No space left on device : '/var/lib/svc/state.bin'\n   at Svc.Store.Save(String path) in /src/Store.cs:line 33", ENOSPC, "write", "/var/lib/svc/state.bin", ""},
+      // the kernel
+      {"EXT4-fs (sda1): Remounting filesystem read-only", EROFS, "openat", "", ""},
+      {"Buffer I/O error on dev dm-0, logical block 12, lost async page write", EIO, "fsync", "", ""},
       {"saved record 1, 400000 bytes", 0, "", "", ""},
+      {"GET /api/v1/open HTTP/1.1 200 (12)", 0, "", "", ""},
       {"Ready to accept connections", 0, "", "", ""},
   };
   for (const Row& row : rows) {
@@ -68,6 +114,11 @@ TEST_CASE("who ended, and how") {
       {"worker process 725 exited with code 0", false, 0, -1},
       {"container died, exit code 137", true, SIGKILL, 137},
       {"received SIGTERM indicating exit request", false, 0, -1},
+      {"mydb.service: Main process exited, code=killed, status=9/KILL", true, SIGKILL, -1},
+      {"mydb.service: Main process exited, code=dumped, status=6/ABRT", true, SIGABRT, -1},
+      {"Last State: Terminated, Reason: OOMKilled, Exit Code: 137", true, SIGKILL, 137},
+      {"Memory cgroup out of memory: Killed process 4250 (java) total-vm:1kB", true, SIGKILL, -1},
+      {"worker process 29 exited on signal 9", true, SIGKILL, -1},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -78,27 +129,67 @@ TEST_CASE("who ended, and how") {
     CHECK(meaning.exit_code == row.code);
   }
   CHECK(read_meaning("panic: runtime error: index out of range").panic);
+  for (const char* text : {"Fatal assertion id=50853", "Check failed: write(): No space left on device [28]", "*** Caught signal (Aborted) **",
+                           "kvd[4243]: segfault at 0 ip 00007f0000001234 sp 00007ffd00000000 error 4 in kvd[400000+1000]",
+                           "Received signal Segmentation fault (11)", "java.lang.OutOfMemoryError: Java heap space"}) {
+    INFO(text);
+    CHECK(read_meaning(text).panic);
+  }
+  for (const char* text : {"memberlist: Suspect n2 has failed, no acks received", "InetAddress /10.0.0.3:7000 is now DOWN", "heartbeat_check: no reply from 10.0.0.2:6805 osd.2",
+                           "Connection to node 2 (/10.0.0.2:9092) could not be established. Broker may not be available.", "Server web/n2 is DOWN, reason: Layer4 timeout",
+                           "node-left[{es02}{10.0.0.2:9300} reason: disconnected], term: 3", "upstream prematurely closed connection while reading response header",
+                           "dial tcp: lookup n2 on 10.0.0.53:53: no such host", "missed heartbeats from client, timeout: 60s"}) {
+    INFO(text);
+    CHECK(read_meaning(text).lost);
+  }
   CHECK(read_meaning("Connection with replica 127.0.0.1:6380 lost.").lost);
   CHECK(read_meaning("User requested shutdown...").stopping);
 }
 
+TEST_CASE("how long it stood still, as it says itself") {
+  struct Row {
+    const char* text;
+    std::int64_t ms;
+  };
+  const Row rows[] = {
+      {"Not marking nodes down due to local pause of 8123456789ns > 5000000000ns", 8123},            // Cassandra
+      {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},        // Hadoop
+      {"We slept 35000ms instead of 3000ms, this is likely due to a long garbage collecting pause", 35000},  // HBase
+      {"[gc][old][1234][5] duration [12.3s], collections [1]/[12.5s], total [12.3s]/[15s]", 12300},  // Elasticsearch
+      {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},  // the kernel: of one thread, mostly on a disk
+      {"request took 12s, duration [3]", 0},
+      {"slept for a while", 0},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK(read_meaning(row.text).stood_ns / 1'000'000 == row.ms);
+  }
+  Templates kinds;
+  const Logs failure = read_text("2026-01-02 03:04:05,000 WARN Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms\n", {"n1.log", "n1"}, {}, kinds);
+  const std::vector<Hint> hints = hints_of(failure, {}, kinds);
+  REQUIRE(hints.size() == 1);
+  CHECK(hints[0].kind == Hint::Kind::stop);
+  CHECK(hints[0].until_ns - hints[0].ts_ns == 5'210'000'000);
+}
+
+TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
+  Templates kinds;
+  const Logs logs = read_text("2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
+                              "2026-01-02 03:04:06 ERROR Traceback (most recent call last):\n  File \"a.py\", line 3, in save\n    f()\nValueError: odd\n",
+                              {"n1.log", "n1"}, {}, kinds);
+  REQUIRE(logs.nodes[0].messages.size() == 2);
+  CHECK(quote(logs, 0, logs.nodes[0].messages[0]) == "n1.log:1 of n1: 'cannot append: / java.io.IOException: disk is odd'");
+  CHECK(quote(logs, 0, logs.nodes[0].messages[1]) == "n1.log:4 of n1: 'ValueError: odd'");
+}
+
 TEST_CASE("every call that a message may stand for exists") {
   for (int error = 1; error < 134; ++error)
-    for (int operation = 0; operation < 16; ++operation)
+    for (int operation = 0; operation < 17; ++operation)
       for (const std::string_view call : calls_that_fail(error, static_cast<Operation>(operation))) {
         INFO(call);
         CHECK(kernel::find_syscall(call) != nullptr);
       }
 }
-
-namespace {
-
-std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& kinds, const std::vector<NodeName>& names = {{"n1", {}}}) {
-  const Difference difference = compare(failure, normal, kinds);
-  return find_hints(failure, normal, difference, names);
-}
-
-}  // namespace
 
 TEST_CASE("hints of real logs: the failed call comes first") {
   struct Row {
@@ -108,7 +199,7 @@ TEST_CASE("hints of real logs: the failed call comes first") {
   };
   const Row rows[] = {
       {"redis", ENOSPC, "'Write error saving DB on disk"}, {"postgresql", ENOSPC, "could not write to file"},
-      {"python", ENOSPC, "'cannot save record 2'"},        {"mosquitto", ENOSPC, "No space left on device"},
+      {"python", ENOSPC, "'cannot save record 2 / OSError: [Errno 28] No space left on device'"},        {"mosquitto", ENOSPC, "No space left on device"},
       {"syslog", EACCES, "cannot open /var/backups/db.tar"}, {"etcd", ENOSPC, "no space left"},
       {"journald-export", ENOSPC, "No space left on device"},
   };
@@ -192,12 +283,12 @@ TEST_CASE("a peer that others miss is named by its address or its name") {
   Templates kinds;
   const Logs normal;
   const Logs failure = read_text("2026-01-02 03:04:05 WARN lost connection to 10.1.0.2:7000\n2026-01-02 03:04:09 WARN lost connection to 10.1.0.2:7000\n"
-                                 "2026-01-02 03:04:07 WARN peer n3 is unreachable\n", {"n1.log", "n1"}, {}, kinds);
-  const std::vector<Hint> hints = hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {"10.1.0.2"}}, {"n3", {}}});
+                                 "2026-01-02 03:04:07 WARN peer n3 is unreachable\n2026-01-02 03:04:08 WARN rabbit on node rabbit@mq4 down, disconnected\n", {"n1.log", "n1"}, {}, kinds);
+  const std::vector<Hint> hints = hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {"10.1.0.2"}}, {"n3", {}}, {"n4", {"mq4"}}});
   std::string peers;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence) peers += hint.peer + " ";
-  CHECK(peers == "n2 n3 ");
+  CHECK(peers == "n2 n3 n4 ");
 }
 
 TEST_CASE("what a run shows of the failure's messages") {
