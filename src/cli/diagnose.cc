@@ -387,7 +387,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
-    print(common.json ? report::plan_json(plan) : report::plan_text(plan));
+    print(common.json ? report::plan_json(plan) : report::plan_text(plan, logs && inputs.said.size() == inputs.traces.size()));
     return 0;
   }
 

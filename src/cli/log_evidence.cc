@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "diagnose/from_logs.h"
@@ -48,12 +49,24 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
   for (const std::string& entry : entries) {
     ROSE_TRY(inputs.emplace_back(), input_of(entry, config, host_to_node));
   }
-  ROSE_TRY(made->evidence_.failure, logs::read_logs(inputs, made->how_, made->kinds_));
+  logs::ReadOptions how = made->how_;
+  how.node_of = [&, &hosts = made->hosts_, &mutex = made->mutex_](std::string_view host) {
+    {
+      std::lock_guard lock(mutex);
+      hosts.emplace(host);
+    }
+    return diagnose::node_of_host(host, config, host_to_node);
+  };
+  ROSE_TRY(made->evidence_.failure, logs::read_logs(inputs, how, made->kinds_));
   std::uint64_t messages = 0;
   for (const logs::Source& source : made->evidence_.failure.sources) {
     messages += source.messages;
     log::info("{}", logs::words(source));
-    if (source.node.empty())
+    if (!source.node.empty()) continue;
+    if (!source.strangers.empty())
+      log::warning("{}: its lines name hosts that are no nodes ({}): --map {}=NODE says which node one is", source.path.string(),
+                   fmt::join(source.strangers, ", "), source.strangers.front());
+    else
       log::warning("{}: no node is named for it, and its path has none: say which with --log NODE={}", source.path.string(), source.path.string());
   }
   if (messages == 0)
@@ -122,6 +135,10 @@ void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) 
   if (control != nullptr) logs::align(evidence_.failure, evidence_.normal, evidence_.difference, control->meta.end_ns);
   evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference, diagnose::node_names_in_logs(config_, host_to_node_));
   judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, how_);
+  for (const trace::Trace& dump : inputs.traces) {
+    dump_hosts_.insert(dump.meta.host);
+    for (const std::string& name : trace::node_names(dump)) dump_hosts_.insert(name);
+  }
   diagnose::add_logs(inputs, evidence_, control);
   for (std::string& one : notes()) inputs.log_notes.push_back(std::move(one));
 }
@@ -139,6 +156,22 @@ std::vector<std::string> LogEvidence::notes() const {
                               one.count > 1 ? fmt::format(", {} times", one.count) : ""));
   }
   if (heaviest.size() > kToldObservables) out.push_back(fmt::format("{} more kinds of messages that only the failure's logs have", heaviest.size() - kToldObservables));
+  std::set<std::string> unknown;
+  for (const logs::Hint& hint : evidence_.hints) {
+    const std::string address = hint.peer.substr(0, hint.peer.rfind(':'));
+    if (hint.kind != logs::Hint::Kind::call || address.empty() || address.starts_with("127.") || config_.nodes.size() < 2) continue;
+    if (diagnose::node_of_host(address, config_, host_to_node_).empty()) unknown.insert(address);
+  }
+  if (!unknown.empty())
+    out.push_back(fmt::format("messages miss {}, which {} no node's: where {} a node of the incident, --map {}=NODE says which", fmt::join(unknown, ", "),
+                              unknown.size() == 1 ? "is" : "are", unknown.size() == 1 ? "it is" : "one is", *unknown.begin()));
+  for (const auto& [host, node] : host_to_node_) {
+    const auto speaks = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
+    if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;
+    if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address: events of dumps have it
+    if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) { return hint.node == node || hint.peer == node || speaks(hint.peer); })) continue;
+    out.push_back(fmt::format("--map {}={}: neither a line nor a finding of the logs speaks of '{}'", host, node, host));
+  }
   if (heaviest.empty() && compared) out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");
   return out;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class LogEvidence {
   const config::Config& config_;
   const std::map<std::string, std::string>& host_to_node_;
   logs::ReadOptions how_;
+  std::set<std::string> dump_hosts_;  // of dumps beside the logs
+  std::set<std::string> hosts_;  // that lines of the failure's logs name
   logs::Templates kinds_;
   logs::Evidence evidence_;
   std::unique_ptr<logs::Judge> judge_;

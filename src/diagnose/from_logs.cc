@@ -1,8 +1,10 @@
 #include "diagnose/from_logs.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/units.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
@@ -19,6 +21,7 @@ using trace::ProcessState;
 using trace::Trace;
 
 constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
+constexpr std::int64_t kTelling = 1'000'000;            // from a message that tells of its program's end to that end
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
 constexpr std::uint32_t kTold = 1000;                   // packets of a pair that talks
 constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
@@ -59,6 +62,21 @@ bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info
 bool is_network_call(std::string_view call) {
   return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") || call == "bind" ||
          call == "listen" || call == "socket";
+}
+bool ends_connection(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+    case ETIMEDOUT:
+    case ENOTCONN:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN: return true;
+    default: return false;
+  }
 }
 bool is_process_call(std::string_view call) { return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk"; }
 
@@ -194,7 +212,11 @@ class FromLogs {
     switch (hint.kind) {
       case Hint::Kind::call: said_call(hint, node); return;
       case Hint::Kind::end: {
-        Event end = event(EventType::ps, node, hint.itself ? time_of(hint) : latest(hint, node));
+        // Whatever else the message tells of came before the end, and may be its cause.
+        const std::int64_t told = time_of(hint);
+        std::int64_t gone = hint.itself ? told : latest(hint, node);
+        if (gone == told) gone += kTelling;
+        Event end = event(EventType::ps, node, gone);
         end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
         end.signal = static_cast<std::uint8_t>(hint.signal);
         end.exit_code = hint.exit_code;
@@ -262,10 +284,15 @@ class FromLogs {
       const kernel::SyscallInfo* info = kernel::find_syscall(call);
       if (info == nullptr || !makes(node, call) || left == 0) continue;
       std::vector<std::string> paths;
-      if (!is_network_call(call) && !is_process_call(call) && takes_path(*info)) {
+      const bool of_connection = ends_connection(hint.error) && !is_network_call(call);  // a read or write of a socket
+      if (of_connection && hint.peer.empty()) continue;
+      if (!of_connection && !is_network_call(call) && !is_process_call(call) && takes_path(*info)) {
         if (!hint.path.empty()) paths.push_back(hint.path);
         else paths = files_near(node, ts, call);
-        if (paths.empty()) continue;  // any call at all: its output, too
+        if (paths.empty()) {  // any call at all: its output, too
+          if (control_ == nullptr) ++fileless_;
+          continue;
+        }
       } else {
         paths.emplace_back();
       }
@@ -275,7 +302,7 @@ class FromLogs {
         failed.syscall = static_cast<std::int16_t>(info->number);
         failed.err = static_cast<std::int16_t>(hint.error);
         if (!path.empty()) failed.path = out_.strings.intern(path);
-        if (!hint.peer.empty() && is_network_call(call)) failed.peer = out_.strings.intern(hint.peer);
+        if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.strings.intern(hint.peer);
         failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
         put(failed, weight, hint.words);
         if (hint.count > 1) {
@@ -499,10 +526,13 @@ class FromLogs {
       out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
     }
     if (nameless_ > 0)
-      inputs_.log_notes.push_back(fmt::format("{} findings of logs belong to no known node: say whose log it is with --log NODE=FILE", nameless_));
+      inputs_.log_notes.push_back(fmt::format("{} of logs {} to no known node: say whose log it is with --log NODE=FILE", nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_),
+                                              nameless_ == 1 ? "belongs" : "belong"));
     if (nowhere_ > 0)
       inputs_.log_notes.push_back(fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}", nowhere_,
                                               nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
+    if (fileless_ > 0)
+      inputs_.log_notes.push_back("some messages name an error but no file: a run without faults tells which files the node works on, and those are tried");
     inputs_.traces.push_back(std::move(out_));
     for (const logs::Observed& one : evidence_.difference.observed) {
       const logs::Message& message = evidence_.failure.nodes[one.node].messages[one.first];
@@ -528,6 +558,7 @@ class FromLogs {
   bool timed_ = false;
   std::map<std::string, std::int64_t> cut_;
   std::uint64_t nameless_ = 0;
+  std::uint64_t fileless_ = 0; // errors of files that neither the message nor, without a run, anything else names
   std::uint64_t nowhere_ = 0;  // exceptions that no method can be told of
   double said_ = 0;  // how plainly logs name a cause at all
 };
@@ -535,6 +566,24 @@ class FromLogs {
 }  // namespace
 
 void add_logs(Inputs& inputs, const Evidence& evidence, const Trace* control) { FromLogs(inputs, evidence, control).build(); }
+
+std::string node_of_host(std::string_view host, const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
+  const auto known = [&](std::string_view name) -> std::string {
+    if (const auto mapped = host_to_node.find(std::string(name)); mapped != host_to_node.end()) return mapped->second;
+    if (config.find(std::string(name)) != nullptr) return std::string(name);
+    for (const config::Node& node : config.nodes)
+      if (!node.ip.empty() && node.ip == name) return node.name;
+    return {};
+  };
+  const std::string_view pod = host.substr(0, host.find('/'));
+  std::string_view service = pod;
+  while (!service.empty() && is_digit(service.back())) service.remove_suffix(1);
+  if (service.size() < pod.size() && !service.empty() && (service.back() == '-' || service.back() == '_')) service.remove_suffix(1);
+  else service = pod;
+  for (const std::string_view name : {host, pod, pod.substr(0, pod.find('.')), service, service.substr(service.find_first_of("-_") + 1)})
+    if (std::string node = known(name); !node.empty()) return node;
+  return {};
+}
 
 std::vector<logs::NodeName> node_names_in_logs(const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
   std::vector<logs::NodeName> names;

@@ -143,7 +143,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
       if (names.size() == 1) map.by_name_[names[0]] = index;
       taken = true;
     }
-    if (taken) continue;
+    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it: who reads them tells
     std::vector<std::string> words = known;
     words.insert(words.end(), seen_addresses.begin(), seen_addresses.end());
     const std::string slip = did_you_mean(host, words);

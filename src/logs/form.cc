@@ -55,6 +55,7 @@ struct Outside {
   Level level = Level::none;
   std::string_view host, logger, text;
   bool partial = false;
+  bool whole = false;  // it goes on with no message before
 };
 
 Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
@@ -226,6 +227,12 @@ bool read_prefix(std::string_view line, Outside& out) {
   while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
   if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
   const std::string_view name = line.substr(0, at);
+  if (line.substr(at).starts_with(" exited with code ")) {  // docker compose's own word of a service
+    out.host = name;
+    out.text = line.substr(at + 1);
+    out.whole = true;
+    return true;
+  }
   while (at < line.size() && line[at] == ' ') ++at;
   if (line.substr(at, 2) != "| " || level_of(name) != Level::none || read_time(line)) return false;
   out.host = name;
@@ -332,6 +339,7 @@ constexpr std::array kTextKeys = std::to_array<std::string_view>({"msg", "messag
 constexpr std::array kLoggerKeys = std::to_array<std::string_view>(
     {"logger", "logger_name", "loggerName", "name", "module", "component", "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
 constexpr std::array kThreadKeys = std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
+constexpr std::array kHostKeys = std::to_array<std::string_view>({"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});  // "host" may be a peer's
 constexpr std::array kErrorKeys = std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
 constexpr std::array kStackKeys = std::to_array<std::string_view>({"stacktrace", "stack", "stack_trace", "S", "exception", "exc_info", "error.stack_trace"});
 
@@ -386,6 +394,9 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   if (logger != nullptr && !logger->text) logger = nullptr;
   if (logger != nullptr) parts.logger = trim_place(logger->value);
   if (thread != nullptr) parts.thread = thread->value;
+  const JsonMember* host = nullptr;
+  first_of(host, kHostKeys);
+  if (host != nullptr && host->text) parts.host = host->value;
   text.clear();
   if (message != nullptr) text += message->value;
   const auto add = [&](const JsonMember& one) {
@@ -566,7 +577,7 @@ Took Form::take(std::string_view line, Parts& parts) {
   if (parts.logger.empty()) parts.logger = out.logger;
   if (parts.host.empty()) parts.host = out.host;
   // Of a message of one line only the journal knows that it is whole.
-  if (took == Took::rest && in.outer == Outer::journal_json) return Took::message;
+  if (took == Took::rest && (out.whole || in.outer == Outer::journal_json)) return Took::message;
   return took;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -21,6 +23,9 @@ constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 constexpr std::size_t kMostStreams = 4096;      // of a file; further threads share one
 constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
 constexpr std::uint64_t kFewOfAKind = 256;      // kept of each kind when a file has used up its share, as long as there is room
+constexpr std::size_t kMostNodesOfFile = 15;    // whose lines stand in one file; those of further ones belong to no known node
+constexpr std::size_t kMostHosts = 4096;        // that the lines of one file name
+constexpr std::size_t kMostStrangers = 8;       // of them, that are told because they are no nodes
 constexpr std::size_t kExceptionsInKind = 3;    // lines of a stack trace that count for the kind
 
 // Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each time.
@@ -69,80 +74,25 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-class FileReader {
+// What is kept of one file so far, whosever lines they are.
+struct Kept {
+  std::size_t messages = 0, text = 0;
+};
+
+// Makes messages of one node's lines of a file.
+class Sink {
  public:
-  FileReader(Bytes bytes, const Input& input, const ReadOptions& options, std::size_t most_messages, std::size_t most_text, FileResult& out)
-      : lines_(std::move(bytes)), out_(out), most_messages_(most_messages), most_text_(most_text) {
-    out_.source.path = input.path;
-    out_.source.node = input.node;
-    out_.source.log = log_name(input.path);
-    out_.source.packing = lines_.source().packing();
-    std::int64_t zone = options.zone_ns;
-    for (const CustomForm& one : options.custom) {
-      if (!glob_match(one.files, input.path.string()) && !glob_match(one.files, out_.source.log)) continue;
-      custom_ = &one;
-      if (one.zone_ns) {
-        zone = *one.zone_ns;
-        out_.source.zoned = true;
-      }
-      break;
-    }
-    const std::int64_t written = lines_.source().modified_ns();
-    clock_ = TimeKeeper(zone, written != 0 ? written : wall_ns());
-  }
+  Sink(const Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept, FileResult& out)
+      : parts_(parts), clock_(clock), most_messages_(most_messages), most_text_(most_text), kept_(kept), out_(out) {}
 
-  void read() {
-    take_sample();
-    if (out_.source.trouble.empty()) {
-      form_ = Form::choose(sample_, custom_);
-      out_.source.form = form_->words();
-      if (form_->is_journal_export()) {
-        read_journal();
-      } else {
-        std::string_view line;
-        for (const std::string& one : sample_) take(one);
-        while (lines_.next(line)) take(line);
-      }
-    }
-    finish_message();
-    close();
-  }
+  [[nodiscard]] Source& source() { return out_.source; }
 
- private:
-  void take_sample() {
-    std::string_view line;
-    std::size_t bytes = 0, controls = 0;
-    while (sample_.size() < kSampleLines && bytes < kSampleBytes && lines_.next(line)) {
-      bytes += line.size() + 1;
-      controls += static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 9 || (byte > 13 && byte < 27);
-      }));
-      sample_.emplace_back(line);
-      // The journal's fields are told apart from binary content by its first line; its fields can't be read by lines.
-      if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
-    }
-    using namespace std::string_view_literals;
-    if (sample_.empty()) return;
-    if (sample_[0].starts_with("LPKSHHRH")) {
-      out_.source.trouble = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
-    } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
-      out_.source.trouble = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
-    } else if (controls * 20 > bytes) {  // random bytes have one in twelve
-      out_.source.trouble = "its content is binary, nothing of it was taken for messages";
-    }
-  }
-
-  void take(std::string_view line) {
-    ++line_;
-    Took took = form_->take(line, parts_);
+  void take(Took took, std::uint64_t line) {
+    line_ = line;
+    ++out_.source.lines;
     // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
     if (took == Took::message && open_ && !parts_.time && now_.level >= Level::error && parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
-    message_line(took);
-  }
-
-  void message_line(Took took) {
     switch (took) {
       case Took::nothing: return;
       case Took::joined:
@@ -164,6 +114,12 @@ class FileReader {
     }
   }
 
+  void close() {
+    finish_message();
+    finish_source();
+  }
+
+ private:
   void append(std::string_view between, std::string_view text) {
     if (text_.size() + between.size() >= kLongestText) return;
     text_ += between;
@@ -239,11 +195,11 @@ class FileReader {
     }
     if (out_.counts.size() <= kind) out_.counts.resize(kind + 1);
     const std::uint64_t count = ++out_.counts[kind];
-    const std::size_t kept = out_.messages.size();
-    if (kept >= most_messages_ && (count > kFewOfAKind || kept >= most_messages_ + most_messages_ / 4)) return;
+    if (kept_.messages >= most_messages_ && (count > kFewOfAKind || kept_.messages >= most_messages_ + most_messages_ / 4)) return;
+    ++kept_.messages;
     now_.kind = kind;
-    if (out_.texts.bytes.size() + text_.size() <= most_text_ ||
-        (count <= kTextsPerKind && out_.texts.bytes.size() + text_.size() <= most_text_ + most_text_ / 4)) {
+    if (kept_.text + text_.size() <= most_text_ || (count <= kTextsPerKind && kept_.text + text_.size() <= most_text_ + most_text_ / 4)) {
+      kept_.text += text_.size();
       if (any_control(text_)) {
         for (char& c : text_) {
           if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = '?';
@@ -254,9 +210,169 @@ class FileReader {
       out_.texts.ends.push_back(static_cast<std::uint32_t>(out_.texts.bytes.size()));
       now_.text = static_cast<std::uint32_t>(out_.texts.ends.size());
     }
+    const std::size_t place = out_.messages.size();
     out_.messages.push_back(now_);
     // Times without a date get theirs once the last line was read.
-    if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot) incomplete_.emplace_back(kept, kind_of_time_);
+    if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot) incomplete_.emplace_back(place, kind_of_time_);
+  }
+
+  void finish_source() {
+    Source& source = out_.source;
+    source.kept = out_.messages.size();
+    source.overflow = out_.kinds.overflow();
+    for (const auto& [index, kind] : incomplete_) {
+      if (out_.messages[index].ts_ns != kNoTime) out_.messages[index].ts_ns += clock_.offset(kind);
+    }
+    for (const Message& one : out_.messages) {
+      if (one.ts_ns == kNoTime) continue;
+      if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
+      if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
+    }
+    // What stands before the first time belongs to that moment.
+    for (Message& one : out_.messages) {
+      if (one.ts_ns != kNoTime) break;
+      one.ts_ns = source.first_ns;
+    }
+    if (out_.streams.empty()) out_.streams.emplace_back();
+    out_.counts.resize(out_.kinds.size());
+  }
+
+  const Parts& parts_;
+  TimeKeeper clock_;
+  std::size_t most_messages_, most_text_;
+  Kept& kept_;
+  FileResult& out_;
+  KindCache cache_;
+  std::unordered_map<std::string, std::uint32_t> stream_ids_;
+  std::vector<std::pair<std::size_t, TimeKind>> incomplete_;
+
+  std::uint64_t line_ = 0;
+  Message now_;
+  bool open_ = false, long_text_ = false;
+  std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
+  bool stream_known_ = false;
+  std::uint32_t last_stream_ = 0;
+  std::size_t exceptions_ = 0;
+  std::int64_t last_ns_ = kNoTime;
+  TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
+  bool all_zoned_ = true;
+};
+
+class FileReader {
+ public:
+  FileReader(Bytes bytes, const Input& input, const ReadOptions& options, std::size_t most_messages, std::size_t most_text, std::deque<FileResult>& out)
+      : lines_(std::move(bytes)), options_(options), out_(out), most_messages_(most_messages), most_text_(most_text) {
+    source_.path = input.path;
+    source_.node = input.node;
+    source_.log = log_name(input.path);
+    source_.packing = lines_.source().packing();
+    std::int64_t zone = options.zone_ns;
+    for (const CustomForm& one : options.custom) {
+      if (!glob_match(one.files, input.path.string()) && !glob_match(one.files, source_.log)) continue;
+      custom_ = &one;
+      if (one.zone_ns) {
+        zone = *one.zone_ns;
+        source_.zoned = true;
+      }
+      break;
+    }
+    const std::int64_t written = lines_.source().modified_ns();
+    clock_ = TimeKeeper(zone, written != 0 ? written : wall_ns());
+  }
+
+  void read() {
+    take_sample();
+    if (source_.trouble.empty()) {
+      form_ = Form::choose(sample_, custom_);
+      source_.form = form_->words();
+      add_sink("", "");
+      if (form_->is_journal_export()) {
+        read_journal();
+      } else {
+        std::string_view line;
+        for (const std::string& one : sample_) take(one);
+        while (lines_.next(line)) take(line);
+      }
+    }
+    close();
+  }
+
+ private:
+  void take_sample() {
+    std::string_view line;
+    std::size_t bytes = 0, controls = 0;
+    while (sample_.size() < kSampleLines && bytes < kSampleBytes && lines_.next(line)) {
+      bytes += line.size() + 1;
+      controls += static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 9 || (byte > 13 && byte < 27);
+      }));
+      sample_.emplace_back(line);
+      // The journal's fields are told apart from binary content by its first line; its fields can't be read by lines.
+      if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
+    }
+    using namespace std::string_view_literals;
+    if (sample_.empty()) return;
+    if (sample_[0].starts_with("LPKSHHRH")) {
+      source_.trouble = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
+    } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
+      source_.trouble = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
+    } else if (controls * 20 > bytes) {  // random bytes have one in twelve
+      source_.trouble = "its content is binary, nothing of it was taken for messages";
+    }
+  }
+
+  void take(std::string_view line) {
+    ++line_;
+    give(form_->take(line, parts_));
+  }
+
+  void give(Took took) { sink_of(took).take(took, line_); }
+
+  Sink& add_sink(const std::string& node, std::string_view host) {
+    FileResult& result = out_.emplace_back();
+    result.source = source_;
+    if (!node.empty()) {
+      result.source.node = node;
+      result.source.host = host;
+      result.source.shared = true;
+    }
+    sinks_.push_back(std::make_unique<Sink>(parts_, clock_, most_messages_, most_text_, kept_, result));
+    return *sinks_.back();
+  }
+
+  // Whose line it is, where a file has those of several nodes: each line names its host, or goes on with the message before.
+  Sink& sink_of(Took took) {
+    if (!options_.node_of || !source_.node.empty()) return *sinks_[0];
+    if (parts_.host.empty()) return took == Took::message ? *sinks_[0] : *sinks_[last_];
+    if (parts_.host == last_host_) return *sinks_[last_];
+    last_host_.assign(parts_.host);
+    const auto known = sink_of_host_.find(last_host_);
+    if (known != sink_of_host_.end()) return *sinks_[last_ = known->second];
+    last_ = 0;
+    if (sink_of_host_.size() >= kMostHosts) return *sinks_[0];
+    const std::string node = options_.node_of(last_host_);
+    if (!node.empty()) {
+      while (last_ < sinks_.size() && sinks_[last_]->source().node != node) ++last_;
+      if (last_ == sinks_.size() && sinks_.size() > kMostNodesOfFile) last_ = 0;
+      else if (last_ == sinks_.size()) add_sink(node, last_host_);
+    } else if (std::vector<std::string>& strangers = sinks_[0]->source().strangers; strangers.size() < kMostStrangers) {
+      strangers.push_back(last_host_);
+    }
+    sink_of_host_.emplace(last_host_, last_);
+    return *sinks_[last_];
+  }
+
+  void close() {
+    if (sinks_.empty()) add_sink("", "");
+    for (const std::unique_ptr<Sink>& one : sinks_) one->close();
+    // Nothing is left of it but what is known of the whole file.
+    if (sinks_.size() > 1 && out_.front().source.messages == 0) out_.pop_front();
+    Source& first = out_.front().source;
+    if (out_.size() == 1 && !first.shared) first.lines = line_;
+    first.bytes = lines_.bytes();
+    first.cut = lines_.cut();
+    if (!lines_.source().damage().empty() && first.trouble.empty()) first.trouble = lines_.source().damage();
   }
 
   // Entries of KEY=VALUE lines, ended by an empty one; a value with control characters stands as KEY, its length and its bytes.
@@ -272,7 +388,7 @@ class FileReader {
         if (parts_.level == Level::none) parts_.level = level;
         if (parts_.logger.empty()) parts_.logger = identifier.empty() ? unit : identifier;
         parts_.host = host;
-        message_line(took);
+        this->give(took);
       }
       message.clear();
       time.reset();
@@ -323,7 +439,7 @@ class FileReader {
       std::uint64_t length = 0;
       for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
       if (length > std::uint64_t{768} << 20) {
-        out_.source.trouble = fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
+        sinks_[0]->source().trouble = fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
         break;
       }
       if (lines_.take(length, bytes)) field(name, bytes);
@@ -332,53 +448,22 @@ class FileReader {
     give();
   }
 
-  void close() {
-    Source& source = out_.source;
-    source.lines = line_;
-    source.bytes = lines_.bytes();
-    source.cut = lines_.cut();
-    source.kept = out_.messages.size();
-    source.overflow = out_.kinds.overflow();
-    if (!lines_.source().damage().empty() && source.trouble.empty()) source.trouble = lines_.source().damage();
-    for (const auto& [index, kind] : incomplete_) {
-      if (out_.messages[index].ts_ns != kNoTime) out_.messages[index].ts_ns += clock_.offset(kind);
-    }
-    for (const Message& one : out_.messages) {
-      if (one.ts_ns == kNoTime) continue;
-      if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
-      if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
-    }
-    // What stands before the first time belongs to that moment.
-    for (Message& one : out_.messages) {
-      if (one.ts_ns != kNoTime) break;
-      one.ts_ns = source.first_ns;
-    }
-    if (out_.streams.empty()) out_.streams.emplace_back();
-    out_.counts.resize(out_.kinds.size());
-  }
-
   LineReader lines_;
-  FileResult& out_;
+  const ReadOptions& options_;
+  Source source_;  // what is known of it before its lines are
+  std::deque<FileResult>& out_;  // by node; the first one has what no known node says
   std::size_t most_messages_, most_text_;
   const CustomForm* custom_ = nullptr;
   std::optional<Form> form_;
   std::vector<std::string> sample_;
   TimeKeeper clock_{0, 0};
-  KindCache cache_;
-  std::unordered_map<std::string, std::uint32_t> stream_ids_;
-  std::vector<std::pair<std::size_t, TimeKind>> incomplete_;
-
   Parts parts_;
   std::uint64_t line_ = 0;
-  Message now_;
-  bool open_ = false, long_text_ = false;
-  std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
-  bool stream_known_ = false;
-  std::uint32_t last_stream_ = 0;
-  std::size_t exceptions_ = 0;
-  std::int64_t last_ns_ = kNoTime;
-  TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
-  bool all_zoned_ = true;
+  Kept kept_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::unordered_map<std::string, std::size_t> sink_of_host_;
+  std::string last_host_;
+  std::size_t last_ = 0;
 };
 
 // Kinds and streams of one file become those of all.
@@ -487,12 +572,14 @@ void order(Logs& logs) {
   }
 }
 
-Logs put_together(std::vector<FileResult>& files, Templates& templates) {
+Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templates) {
   Logs logs;
   std::unordered_map<std::string, std::uint32_t> streams;
-  for (FileResult& one : files) {
-    join(one, logs, templates, streams);
-    one = {};
+  for (std::deque<FileResult>& file : files) {
+    for (FileResult& one : file) {
+      join(one, logs, templates, streams);
+      one = {};
+    }
   }
   for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
   meet(logs);
@@ -537,7 +624,8 @@ std::string log_name(const std::filesystem::path& path) {
 }
 
 std::string words(const Source& source) {
-  std::string out = fmt::format("{}: {} lines, {} messages", source.path.string(), source.lines, source.messages);
+  std::string out = fmt::format("{}{}: {} lines, {} messages", source.path.string(), source.shared ? fmt::format(", {} ({})", source.node, source.host) : "",
+                                source.lines, source.messages);
   if (source.messages == 0) return out + (source.trouble.empty() ? "" : fmt::format("; {}", source.trouble));
   out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed), source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
@@ -569,7 +657,7 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
     whole += weights.back();
     files.push_back(std::move(bytes));
   }
-  std::vector<FileResult> results(inputs.size());
+  std::vector<std::deque<FileResult>> results(inputs.size());
   std::vector<std::size_t> by_size(inputs.size());
   for (std::size_t i = 0; i < by_size.size(); ++i) by_size[i] = i;
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
@@ -593,7 +681,7 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
 }
 
 Logs read_text(std::string content, const Input& input, const ReadOptions& options, Templates& templates) {
-  std::vector<FileResult> results(1);
+  std::vector<std::deque<FileResult>> results(1);
   FileReader(Bytes::of(std::move(content)), input, options, kMostMessages, kMostTextBytes, results[0]).read();
   return put_together(results, templates);
 }

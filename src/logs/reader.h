@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ struct Source {
   std::string node;        // as given; "" unknown
   std::string log;         // name without what rotation and packing add: files of one log share it
   std::string host;        // that the lines themselves name; "" none
+  bool shared = false;     // of a file with lines of several nodes, those of this one
+  std::vector<std::string> strangers;  // hosts that its lines name and that are no node, the first ones
   std::string form;        // in words
   std::string packing;
   std::string trouble;     // damage, binary content: one sentence; ""
@@ -88,6 +91,8 @@ struct Input {
 struct ReadOptions {
   std::vector<CustomForm> custom;       // the first whose glob fits a file counts
   std::int64_t zone_ns = 0;             // of times that say none
+  // Which node a host is that lines of a file without a node name; "" none. Without it a file is of one node.
+  std::function<std::string(std::string_view host)> node_of;
   unsigned threads = 0;                 // 0: as many as there are processors, at most 8
 };
 

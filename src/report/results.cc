@@ -60,10 +60,14 @@ std::string plan_json(const diagnose::Plan& plan) {
                {"schedules", std::move(schedules)}});
 }
 
-std::string plan_text(const diagnose::Plan& plan) {
-  std::string out = fmt::format("{} in the dump, {} discarded\n", plural(plan.failures, "failure"), percent(plan.discarded_share));
+std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
+  std::string out = only_logs ? fmt::format("{} may stand behind what the logs say, {} discarded\n", plural(plan.failures, "failure"), percent(plan.discarded_share))
+                              : fmt::format("{} in the dump, {} discarded\n", plural(plan.failures, "failure"), percent(plan.discarded_share));
   out += "\ncandidates, most likely first:\n";
-  if (plan.candidates.empty()) out += "  none\n";
+  if (plan.candidates.empty())
+    out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can hit. A diagnosis begins with a run without faults, and\n"
+                       "  then tries the calls that come shortly before what only the failure's logs say, and ends, pauses and cuts of the nodes\n"
+                     : "  none\n";
   for (const diagnose::Candidate& candidate : plan.candidates)
     out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate.rank, printable(schedule::in_words(candidate.fault)),
                        candidate.symptom ? "  [symptom]" : "", printable(candidate.why));

@@ -71,7 +71,7 @@ struct FaultRow {
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);
 
 [[nodiscard]] std::string plan_json(const diagnose::Plan& plan);
-[[nodiscard]] std::string plan_text(const diagnose::Plan& plan);
+[[nodiscard]] std::string plan_text(const diagnose::Plan& plan, bool only_logs = false);
 
 struct DiagnosisReport {
   const diagnose::Diagnosis* diagnosis = nullptr;

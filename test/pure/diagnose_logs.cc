@@ -93,6 +93,29 @@ TEST_CASE("a message that names no file means those that the node had just touch
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
 }
 
+TEST_CASE("what a program says before it ends itself is not explained by its end") {
+  const auto config = deployment();
+  const trace::Trace control = usual_run(log_begin());
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"), usual_log(), &control);
+  const Plan plan = told.plan();
+  std::size_t calls = 0;
+  for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
+  CHECK(calls >= 3);  // rename itself, and what else returns that
+  REQUIRE(!plan.candidates.empty());
+  CHECK(plan.candidates[0].syscall.starts_with("rename"));
+  for (const Discarded& one : plan.discarded) CHECK(one.why.find("own end") == std::string::npos);
+}
+
+TEST_CASE("an error of a connection is none of the files that the node works on") {
+  const auto config = deployment();
+  const trace::Trace control = usual_run(log_begin());
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "write failed: Connection reset by peer"), usual_log(), &control);
+  for (const Candidate& c : told.plan().candidates) {
+    INFO(c.why);
+    CHECK((c.error != "ECONNRESET" || c.path.empty()));
+  }
+}
+
 TEST_CASE("where no message names a cause, the calls that come shortly before are tried, nearest first") {
   const auto config = deployment();
   const trace::Trace control = usual_run(log_begin());
@@ -137,4 +160,15 @@ TEST_CASE("logs that say nothing, and no run to compare with, leave nothing to t
   const auto config = deployment();
   Told told(config, line(0, "all is well"), "", nullptr);
   CHECK(told.plan().candidates.empty());
+}
+
+TEST_CASE("hosts that lines of logs name are nodes by several forms of their names") {
+  const auto config = deployment();  // n1, n2, ...
+  const std::map<std::string, std::string> map = {{"db", "n1"}};
+  for (const char* host : {"n2", "n2-1", "shop_n2_1", "n2/postgres", "n2.example.com"}) {
+    INFO(host);
+    CHECK(node_of_host(host, config, map) == "n2");
+  }
+  CHECK(node_of_host("db-0/postgres", config, map) == "n1");
+  for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }

@@ -228,3 +228,53 @@ TEST_CASE("hostile logs are harmless") {
     CHECK(one.source().packing == "gzip");
   }
 }
+
+TEST_CASE("a file may have the lines of several nodes: each goes to the one that it names") {
+  ReadOptions options;
+  options.node_of = [](std::string_view host) { return std::string(host == "db-1" || host == "db-1/postgres" ? "n1" : host == "web-1" ? "n2" : ""); };
+  Templates kinds;
+  const auto node = [](const Logs& logs, const std::string& name) -> const NodeLog& {
+    for (const NodeLog& one : logs.nodes)
+      if (one.node == name) return one;
+    FAIL("no node " << name);
+    return logs.nodes[0];
+  };
+  SECTION("docker compose") {
+    const Logs logs = read_text("db-1     | 2024-05-05 05:05:05.000 UTC [1] LOG:  ready\n"
+                                "web-1    | Traceback (most recent call last):\n"
+                                "db-1     | 2024-05-05 05:05:06.000 UTC [7] ERROR:  could not extend file\n"
+                                "web-1    |   File \"a.py\", line 3\n"
+                                "web-1    | ValueError: odd\n"
+                                "cache-1  | ready\n"
+                                "db-1 exited with code 137\n",
+                                {"all.log", ""}, options, kinds);
+    const NodeLog& db = node(logs, "n1");
+    REQUIRE(db.messages.size() == 3);
+    CHECK(logs.text(db.messages[2]) == "exited with code 137");
+    CHECK(db.messages[2].line == 7);
+    const NodeLog& web = node(logs, "n2");
+    REQUIRE(web.messages.size() == 1);
+    CHECK(logs.text(web.messages[0]) == "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: odd");
+    REQUIRE(node(logs, "").messages.size() == 1);
+    CHECK(logs.sources[0].strangers == std::vector<std::string>{"cache-1"});
+    CHECK(words(logs.sources[1]).starts_with("all.log, n1 (db-1): 3 lines, 3 messages"));
+  }
+  SECTION("kubectl logs --prefix, syslog of several hosts, JSON with a pod's name") {
+    for (const char* text : {"[pod/db-1/postgres] 2024-05-05T05:05:05.1Z INFO up\n[pod/web-1] 2024-05-05T05:05:05.2Z INFO up\n",
+                             "Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
+                             "{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"db-1\",\"msg\":\"up\"}\n{\"ts\":1714900000.2,\"level\":\"info\",\"pod\":\"web-1\",\"msg\":\"up\"}\n"}) {
+      INFO(text);
+      Templates fresh;
+      const Logs logs = read_text(text, {"all.log", ""}, options, fresh);
+      CHECK(node(logs, "n1").messages.size() == 1);
+      CHECK(node(logs, "n2").messages.size() == 1);
+      CHECK(logs.nodes.size() == 2);
+    }
+  }
+  SECTION("whose file it is says more") {
+    const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n", {"all.log", "n3"}, options, kinds);
+    REQUIRE(logs.nodes.size() == 1);
+    CHECK(logs.nodes[0].node == "n3");
+    CHECK(logs.sources[0].lines == 2);
+  }
+}
