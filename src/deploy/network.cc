@@ -26,6 +26,8 @@ constexpr const char* kNeeded =
     "run as root on a kernel with network namespaces, bridge and veth; in a container, with --privileged; "
     "or use [deployment] network = \"host\"";
 
+constexpr std::uint16_t kNameServerPort = 53;
+
 Unexpected environment(std::string_view what, int err) {
   return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, std::strerror(err)), kNeeded);
 }
@@ -172,6 +174,10 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
         if (address.is_ipv4() == client_address.is_ipv4())
           if (const int err = netlink.add_default_route(client_address); err != 0)
             return environment(fmt::format("add a default route in {}", members[i].netns), err);
+        // There is no way out of the deployment: a name server there would never answer, and each look-up of a name (JVMs make
+        // several as they start) would take ten seconds. A kernel without rules for routes lets them wait.
+        if (const int err = netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort); err != 0)
+          log::debug("look-ups of names wait in {}: {}", members[i].netns, std::strerror(err));
         return {};
       }();
     });

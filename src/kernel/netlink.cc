@@ -1,5 +1,6 @@
 #include "kernel/netlink.h"
 
+#include <linux/fib_rules.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -180,6 +181,26 @@ int Netlink::add_default_route(const Address& address) {
   route->rtm_type = RTN_UNICAST;
   request.put(RTA_GATEWAY, gateway.bytes, gateway.size);
   return ask(request);
+}
+
+int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action, const std::function<void(Request&)>& more) {
+  Request request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
+  auto* rule = request.body<fib_rule_hdr>();
+  rule->family = static_cast<std::uint8_t>(family);
+  rule->table = action == FR_ACT_TO_TBL ? RT_TABLE_MAIN : RT_TABLE_UNSPEC;
+  rule->action = action;
+  request.put(FRA_PRIORITY, priority);
+  more(request);
+  return ask(request);
+}
+
+int Netlink::prohibit_port_by_default_route(int family, std::uint16_t port) {
+  // All routes but the default one come first.
+  const std::uint32_t prefix = 0;
+  if (const int err = add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); }); err != 0)
+    return err;
+  const fib_rule_port_range range{port, port};
+  return add_rule(family, 101, FR_ACT_PROHIBIT, [&](Request& rule) { rule.put(FRA_DPORT_RANGE, &range, sizeof range); });
 }
 
 }  // namespace rose::kernel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/address.h"
@@ -23,9 +24,12 @@ class Netlink {
   // Makes `link` a port of `bridge` that is sent nothing by itself, and whose senders are not remembered.
   [[nodiscard]] int quiet_port(int link, int bridge);
   [[nodiscard]] int add_default_route(const Address& gateway);
+  // What would take the default route to this port is refused at once (EACCES); other routes lead there as ever. AF_INET or AF_INET6.
+  [[nodiscard]] int prohibit_port_by_default_route(int family, std::uint16_t port);
 
  private:
   class Request;
+  [[nodiscard]] int add_rule(int family, std::uint32_t priority, std::uint8_t action, const std::function<void(Request&)>& more);
   [[nodiscard]] int ask(Request& request);
 
   Fd fd_;

@@ -1,9 +1,11 @@
 #include "deploy/deployment.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -37,6 +39,20 @@
 using namespace rose;
 using namespace rose::deploy;
 
+namespace {
+
+// 0 or the errno of connecting a UDP socket: whether there is a route.
+int connect_datagrams(const char* ip, std::uint16_t port) {
+  const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  REQUIRE(::inet_pton(AF_INET, ip, &to.sin_addr) == 1);
+  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
 TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}});
@@ -62,6 +78,12 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
     if (output) status = output->exit_code;
   });
   CHECK(status == 0);
+  // No name server is ever reached from here, and who asks one is told so at once; one within the deployment is.
+  in_netns(deployment->node_netns_fd(0), [&] {
+    CHECK(connect_datagrams("192.0.2.1", 53) == EACCES);
+    CHECK(connect_datagrams("192.0.2.1", 54) == 0);
+    CHECK(connect_datagrams("10.251.7.2", 53) == 0);
+  });
   // Not from the host: these addresses exist only inside.
   CHECK(run_command({"ip", "-o", "addr"}).value().out.find("10.251.7.") == std::string::npos);
   CHECK(names("/sys/class/net").count("rosebr0") == 0);
