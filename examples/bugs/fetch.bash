@@ -1,6 +1,6 @@
-# Sourced by the install scripts of bugs whose system comes from a language's registry: pinned versions, checksums
-# kept beside the example, one cache folder a bug. Whatever is missing here ends the script with status 77 and the reason.
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/bugs/${bug:?}
+# Sourced by the install scripts of bugs (and, with kind=systems, of systems) that come from a language's registry: pinned versions,
+# checksums kept beside the example, one cache folder each. Whatever is missing here ends the script with status 77 and the reason.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/${kind:-bugs}/${bug:?}
 log=$cache/install.log
 mkdir -p "$cache"
 
@@ -40,4 +40,12 @@ maven_jars() {
     unavailable "the jars of $1/pom.xml are not those whose checksums are kept (see $log)"
   fi
   mv "$into.new" "$into"
+}
+
+# java_classes FILE.java CLASSPATH: compiles it to $cache/classes, against what maven_jars brought.
+java_classes() {
+  if [ "$cache/classes" -nt "$1" ]; then return 0; fi
+  rm -rf "$cache/classes" "$cache/classes.new"
+  if ! javac -d "$cache/classes.new" -cp "$2" "$1" >> "$log" 2>&1; then unavailable "$(javac -version) can't compile $1 (see $log)"; fi
+  mv "$cache/classes.new" "$cache/classes"
 }
