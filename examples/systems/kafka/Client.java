@@ -86,6 +86,7 @@ public class Client {
   static int check(String servers, int nodes) throws Exception {
     Set<String> missing = new TreeSet<>(Files.readAllLines(Path.of("acked.txt")));
     int acked = missing.size();
+    if (acked == 0) throw new IllegalStateException("nothing was acknowledged");
     String lacks;
     try (Admin admin = Admin.create(settings(servers))) {
       long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_S);

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# examples/systems: each that is installed here survives the fault of its schedule.toml, and has acknowledged something that its oracle asks for.
+# Only those of Debian's packages are installed by the test itself; those named after the build folder in any case.
+. "$(dirname "$0")/common.bash"
+command -v ip > /dev/null || skip "ip (iproute2) is missing"
+rose=$(realpath "$rose")
+examples=$(realpath "$here/../../examples/systems")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/systems
+shift 2
+
+ran=0
+reasons=
+for folder in "$examples"/*/; do
+  folder=${folder%/}
+  system=$(basename "$folder")
+  if [ $# -gt 0 ]; then
+    [[ " $* " == *" $system "* ]] || continue
+  elif grep -q fetch.bash "$folder/install" && [ ! -d "$cache/$system/server" ]; then
+    reasons="$reasons $system: examples/systems/$system/install has not been run;"
+    continue
+  fi
+  status=0
+  "$folder/install" > "$work/install.out" 2> "$work/install.err" || status=$?
+  if [ $status -eq 77 ]; then
+    reasons="$reasons $system: $(tail -n 1 "$work/install.out");"
+    continue
+  fi
+  [ $status -eq 0 ] || { fail "$system: install exits $status: $(tail -n 3 "$work/install.err")"; continue; }
+
+  ran=$((ran + 1))
+  expect 0 "$rose" replay "$folder" --expect fixed --runs 1 --no-stacks --json
+  if [ $failures -gt 0 ]; then break; fi
+  echo "$system: survived its fault"
+done
+if [ -n "$reasons" ]; then echo "not run:$reasons"; fi
+[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be had here:$reasons"
