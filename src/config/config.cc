@@ -28,10 +28,10 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kHour = 3600 * kSecond;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::size_t kMostNodes = 1024;
-constexpr std::size_t kMostName = 32;
+constexpr std::size_t kMostName = 63;
 
 // Folders, variables, namespaces and cgroups carry it.
-std::string name_problem(const std::string& name) {
+std::string name_problem(const std::string& name, bool service = false) {
   const bool shape = name.size() <= kMostName && (is_alpha(name[0]) || is_digit(name[0])) &&
                      std::all_of(name.begin(), name.end(), [](char c) {
                        return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
@@ -40,7 +40,7 @@ std::string name_problem(const std::string& name) {
     return fmt::format("{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
                        "letter or digit",
                        toml::quoted(name), kMostName);
-  if (name == "client") return "'client' is the name of rose's own namespace, another one is needed";
+  if (name == "client" && !service) return "'client' is the name of rose's own namespace, another one is needed";
   return {};
 }
 
@@ -119,6 +119,7 @@ class Reader {
   void read_deployment();
   void read_engine(toml::Table& table);
   void read_services(toml::Table& table);
+  void take_subnet(toml::Table& table, const std::string& subnet);
   void add_to_service(toml::Table& table, Node& node, NodePlaces& places);
   void read_nodes();
   void read_node(toml::Table& table);
@@ -226,19 +227,33 @@ void Reader::read_engine(toml::Table& table) {
 }
 
 void Reader::read_services(toml::Table& table) {
-  std::string name;
-  if (!table.string("compose", name)) return;
-  const std::filesystem::path file = (config_.directory / name).lexically_normal();
+  const toml::Value* value = table.get("compose");
+  if (value == nullptr) return;
+  std::vector<std::string> names;
+  if (value->type == toml::Type::array) {
+    if (!table.strings("compose", names)) return;
+    if (names.empty()) table.wrong("compose", "the list is empty, one Compose file or more is needed");
+  } else if (std::string name; table.string("compose", name)) {
+    names.push_back(name);
+  }
+  if (names.empty()) return;
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : names) files.push_back((config_.directory / name).lexically_normal());
+  const std::filesystem::path file = files.front();
   config_.deployment.compose = file;
-  std::vector<std::string> words;
-  auto services = read_compose_file(file, words);
+  auto services = read_compose_files(files);
   if (!services) {
     compose_problem_ = std::move(services).error();
     return;
   }
-  for (const std::string& word : words) log::info("{}: {}", file.string(), word);
-  for (Node& node : *services) {
-    if (const std::string problem = name_problem(node.name); !problem.empty()) table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
+  for (const std::string& word : services->warnings) log::warning("{}: {}", file.string(), word);
+  for (const std::string& word : services->words) log::info("{}: {}", file.string(), word);
+  take_subnet(table, services->subnet);
+  for (Node& node : services->nodes) {
+    if (node.container->host_network && config_.deployment.network != Network::host)
+      table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', and each node has a network of its own here; say network = \"host\" in [deployment] if "
+                                         "its services cannot do without", node.line, node.name));
+    if (const std::string problem = name_problem(node.name, true); !problem.empty()) table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
     if (node.container->health) {
       const Health& health = *node.container->health;
       node.ready = Ready();
@@ -248,6 +263,13 @@ void Reader::read_services(toml::Table& table) {
     places_.push_back({table.place("compose"), table.place("compose")});
     config_.nodes.push_back(std::move(node));
   }
+}
+
+// Addresses that a Compose file gives are kept, so that commands that name them are right.
+void Reader::take_subnet(toml::Table& table, const std::string& subnet) {
+  if (subnet.empty() || table.has("subnet") || config_.deployment.network == Network::host) return;
+  if (const auto parsed = parse_subnet(subnet); !parsed) table.wrong("compose", fmt::format("its subnet: {}", parsed.error()));
+  else config_.deployment.subnet = subnet;
 }
 
 // What Compose does not know of.

@@ -58,6 +58,13 @@ struct Dependency {
   std::string node;
   When when = When::started;
   int line = 0;  // of the Compose file
+  int file = 0;  // which of its files
+  bool optional = false;  // fine when it is not started
+};
+struct HandedFile {
+  std::string place;    // in the container
+  std::string content;
+  unsigned mode = 0444;
 };
 
 // A node that runs in a container, which rose has an engine make.
@@ -73,6 +80,9 @@ struct Container {
   std::vector<std::string> aliases;    // further names by which others know it
   std::string hostname, stop_signal;   // "": the node's name, the image's
   std::int64_t stop_grace_ns = 0;      // 0: the usual
+  std::string pull;                    // "": when it is missing; "always": once a command; "never"
+  std::vector<HandedFile> files;       // secrets and configs that the file itself says
+  bool host_network = false;           // asked for: [deployment] network must say so too
   std::optional<Health> health;
   std::vector<Dependency> after;       // it is started once these are
   std::vector<std::string> volumes;    // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a named volume of the run

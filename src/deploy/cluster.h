@@ -127,7 +127,10 @@ class Cluster final : public Deployment {
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
-  Result<void> make_container(std::size_t node);
+  Result<std::vector<std::string>> plan_container(std::size_t node);
+  Result<void> make_holders(std::vector<Network::Member>& members);
+  [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
+  Result<void> write_handed(std::size_t node, std::vector<std::string>& volumes);
   Result<void> place_folders(std::size_t node);
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
@@ -203,6 +206,8 @@ class Cluster final : public Deployment {
   std::vector<std::filesystem::path> volumes_;  // outer ones first
   std::vector<std::unique_ptr<Disk>> disks_;    // on some of them
   std::optional<Engine> engine_;                // of containers
+  std::vector<std::string> holders_;            // containers that only hold a node's network
+  std::string holder_image_;
   std::vector<std::string> run_volumes_;        // of the engine's, the run's own
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};

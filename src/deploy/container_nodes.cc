@@ -21,6 +21,7 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
+constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
 constexpr std::int64_t kCompletes = 600 * kSecond;     // a service that others wait for
 constexpr std::int64_t kSettleTimeout = 5 * kSecond;  // from the last container's end until the engine's helpers have gone
@@ -53,19 +54,97 @@ bool Cluster::has_containers() const {
 
 Result<void> Cluster::make_containers() {
   if (!has_containers()) return {};
-  ROSE_TRY(engine_, find_engine(config_.deployment.engine));
+  if (!engine_) {
+    ROSE_TRY(engine_, find_engine(config_.deployment.engine));
+  }
   ROSE_CHECK(cgroup::make(cgroup_ / kEngineCgroup));
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
-  if (::mkdir(folders.c_str(), 0700) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  std::vector<std::pair<std::size_t, std::vector<std::string>>> plans;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
     if (!config_.nodes[info.index].container) continue;
-    if (auto made = make_container(info.index); !made) return Unexpected(std::move(made).error().in("node " + info.name));
+    auto plan = plan_container(info.index);
+    if (!plan) return Unexpected(std::move(plan).error().in("node " + info.name));
+    plans.emplace_back(info.index, std::move(*plan));
+  }
+  // Engines make several at once in hardly more time than one.
+  for (std::size_t first = 0; first < plans.size(); first += kMadeAtOnce) {
+    ROSE_CHECK(cancel::check());
+    const std::size_t end = std::min(plans.size(), first + kMadeAtOnce);
+    std::vector<Result<std::string>> made(end - first, Result<std::string>(""));
+    std::vector<std::thread> makers;
+    for (std::size_t i = first; i < end; ++i) {
+      states_[plans[i].first]->container->made = true;
+      makers.emplace_back([&, i] { made[i - first] = ask_engine(plans[i].second, "make its container", kMakeTimeout); });
+    }
+    for (std::thread& maker : makers) maker.join();
+    for (std::size_t i = first; i < end; ++i)
+      if (!made[i - first]) return Unexpected(std::move(made[i - first]).error().in("node " + infos_[plans[i].first].name));
   }
   return {};
 }
 
-Result<void> Cluster::make_container(std::size_t node) {
+// What is known before its image is.
+ContainerSpec Cluster::named_spec(std::size_t node) const {
+  const NodeInfo& info = infos_[node];
+  const config::Node& config = config_.nodes[node];
+  ContainerSpec spec;
+  spec.name = fmt::format("{}-{}", identity_.id(), info.name);
+  spec.run = identity_.id();
+  spec.image = config.container->image;
+  if (!facts_.host_network) {
+    spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
+    spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
+    if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), info.name);
+  }
+  for (const NodeInfo& each : infos_) {
+    spec.hosts.emplace_back(each.name, reachable_ip(each));
+    if (const auto& other = config_.nodes[each.index].container)
+      for (const std::string& alias : other->aliases) spec.hosts.emplace_back(alias, reachable_ip(each));
+  }
+  spec.user = config.user;
+  spec.options = config.container->options;
+  spec.limits = config.container->limits;
+  for (const std::string& limit : inherited_limits())
+    if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) { return own.substr(0, own.find('=')) == limit.substr(0, limit.find('=')); }))
+      spec.limits.push_back(limit);
+  spec.enter = run_dir_ / kEnterFolders / info.name;
+  return spec;
+}
+
+// With docker, whose containers enter no network namespace but another container's: before the network is made, so that it is made of these.
+Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
+  if (!has_containers()) return {};
+  ROSE_TRY(engine_, find_engine(config_.deployment.engine));
+  if (engine_->podman) return {};
+  const std::filesystem::path folders = run_dir_ / kEnterFolders;
+  if (::mkdir(folders.c_str(), 0700) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  // A tar file of nothing.
+  const std::filesystem::path archive = folders / "empty.tar";
+  ROSE_CHECK(write_file(archive, std::string(1024, '\0'), 0600));
+  const std::string image = identity_.id() + "-network";
+  ROSE_CHECK(identity_.note("engine", undo_line(remove_image_words(*engine_, image))));
+  holder_image_ = image;
+  ROSE_TRY([[maybe_unused]] const std::string imported, ask_engine(holder_image_words(*engine_, archive.string(), image), "make an empty image", kMakeTimeout));
+  std::vector<std::size_t> which;
+  for (const NodeInfo& info : infos_) {
+    if (!config_.nodes[info.index].container) continue;
+    ROSE_CHECK(cancel::check());
+    const ContainerSpec spec = named_spec(info.index);
+    ROSE_CHECK(place_entry(spec.enter));
+    ROSE_CHECK(identity_.note("engine", undo_line(remove_words(*engine_, {spec.holder}))));
+    holders_.push_back(spec.holder);
+    which.push_back(info.index);
+    ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(holder_words(*engine_, spec, image), fmt::format("make the network of node {}", info.name), kMakeTimeout));
+  }
+  ROSE_TRY(const std::vector<pid_t> pids, start_holders(*engine_, holders_));
+  for (std::size_t i = 0; i < which.size(); ++i) members[which[i]].holder = pids[i];
+  return {};
+}
+
+// The words that make it; whatever they will have made is noted for heal().
+Result<std::vector<std::string>> Cluster::plan_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
   const config::Node& config = config_.nodes[node];
@@ -80,36 +159,16 @@ Result<void> Cluster::make_container(std::size_t node) {
   if (container.argv.empty())
     return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image), "say what it runs: command = [...]");
 
+  container.spec = named_spec(node);
   ContainerSpec& spec = container.spec;
-  spec.name = fmt::format("{}-{}", identity_.id(), info.name);
-  spec.run = identity_.id();
-  spec.image = config.container->image;
-  if (!facts_.host_network) {
-    spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
-    spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
-  }
-  for (const NodeInfo& each : infos_) {
-    spec.hosts.emplace_back(each.name, reachable_ip(each));
-    if (const auto& other = config_.nodes[each.index].container)
-      for (const std::string& alias : other->aliases) spec.hosts.emplace_back(alias, reachable_ip(each));
-  }
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
-  spec.user = config.user;
-  spec.options = config.container->options;
-  spec.limits = config.container->limits;
-  for (const std::string& limit : inherited_limits())
-    if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) { return own.substr(0, own.find('=')) == limit.substr(0, limit.find('=')); }))
-      spec.limits.push_back(limit);
-  spec.enter = run_dir_ / kEnterFolders / info.name;
-  ROSE_CHECK(place_entry(spec.enter));
+  if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_folders(node));
 
-  ROSE_TRY(const std::vector<std::string> words, create_words(*engine_, spec));
+  ROSE_TRY(std::vector<std::string> words, create_words(*engine_, spec));
   ROSE_CHECK(identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}))));
-  container.made = true;
-  ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(words, "make its container", kMakeTimeout));
-  return {};
+  return words;
 }
 
 // Volumes that are asked for, and the folders that the command speaks of at the places where it expects them.
@@ -128,16 +187,20 @@ Result<void> Cluster::place_folders(std::size_t node) {
       volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
       break;
     }
+  const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
+  const auto note_volume = [this](const std::string& own) -> Result<void> {
+    if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) return {};
+    ROSE_CHECK(identity_.note("engine", undo_line(remove_volume_words(*engine_, own))));
+    run_volumes_.push_back(own);
+    return {};
+  };
   for (std::string& volume : volumes) {
     const std::vector<std::string> parts = split(volume, ':');
     const std::filesystem::path source = parts.front();
     if (!source.is_absolute()) {
       // A name: a volume of the run's own.
-      const std::string own = fmt::format("{}-{}", identity_.id(), parts.front());
-      if (std::find(run_volumes_.begin(), run_volumes_.end(), own) == run_volumes_.end()) {
-        ROSE_CHECK(identity_.note("engine", undo_line(remove_volume_words(*engine_, own))));
-        run_volumes_.push_back(own);
-      }
+      const std::string own = own_volume(parts.front());
+      ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (source == info.dir || is_within(source, info.dir)) {
       std::filesystem::path folder = info.dir;
@@ -149,14 +212,35 @@ Result<void> Cluster::place_folders(std::size_t node) {
           return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
         container.folders.push_back(folder);
       }
-    } else if (std::error_code error; !std::filesystem::exists(source, error)) {
+    } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
+      // Compose would make the folder, and runs would share it.
+      const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
+      log::info("node {}: {} does not exist: the run has an empty volume in its place", info.name, source.string());
+      ROSE_CHECK(note_volume(own));
+      volume = own + volume.substr(parts.front().size());
+    } else if (!std::filesystem::exists(source, error)) {
       return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()), "relative paths start at the folder of the configuration file");
     }
   }
+  ROSE_CHECK(write_handed(node, volumes));
   for (const auto& [place, file] : config.container->programs) volumes.push_back(fmt::format("{}:{}:ro", file, place));
   std::sort(volumes.begin(), volumes.end());
   volumes.erase(std::unique(volumes.begin(), volumes.end()), volumes.end());
   container.spec.volumes = std::move(volumes);
+  return {};
+}
+
+// What a Compose file itself says of secrets and configs.
+Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& volumes) {
+  const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
+  if (files.empty()) return {};
+  const std::filesystem::path folder = run_dir_ / kEnterFolders / (infos_[node].name + ".files");
+  if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::filesystem::path file = folder / std::to_string(i);
+    ROSE_CHECK(write_file(file, files[i].content, static_cast<mode_t>(files[i].mode)));
+    volumes.push_back(fmt::format("{}:{}:ro", file.string(), files[i].place));
+  }
   return {};
 }
 
@@ -190,12 +274,15 @@ void Cluster::remove_containers() {
     state->engine.kill();
     if (state->container && state->container->made) names.push_back(state->container->spec.name);
   }
+  names.insert(names.end(), holders_.begin(), holders_.end());
   if (!names.empty())
     if (auto removed = ask_engine(remove_words(*engine_, names), "remove the run's containers", kRemoveTimeout); !removed)
       log::warning("{}", removed.error().message);
   for (const std::string& volume : run_volumes_)
     if (auto removed = ask_engine(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume), kRemoveTimeout); !removed)
       log::warning("{}", removed.error().message);
+  if (!holder_image_.empty())
+    if (auto removed = ask_engine(remove_image_words(*engine_, holder_image_), "remove an image", kRemoveTimeout); !removed) log::warning("{}", removed.error().message);
   std::error_code ignored;
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
 }

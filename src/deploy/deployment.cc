@@ -69,6 +69,7 @@ Result<void> Cluster::make() {
     ROSE_CHECK(identity_.note("netns", client_netns_));
     for (const NodeInfo& info : infos_) ROSE_CHECK(identity_.note("netns", info.netns));
     for (const NodeInfo& info : infos_) members.push_back({info.netns, info.bridge_port, info.ip});
+    ROSE_CHECK(make_holders(members));
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
                                        config::prefix_length(config_.deployment), members));
   }

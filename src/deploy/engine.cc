@@ -67,6 +67,18 @@ Result<Engine> try_engine(const config::Command& words) {
   return engine;
 }
 
+Result<Engine> look_for_engine(const config::Command& wanted) {
+  if (!wanted.empty()) return try_engine(wanted);
+  std::string why;
+  for (const char* name : {"podman", "docker"}) {
+    auto found = try_engine({name});
+    if (found) return found;
+    why += fmt::format("{}{}", why.empty() ? "" : "; ", found.error().message);
+  }
+  return fail(ErrorKind::environment, fmt::format("no container engine works here: {}", why),
+              "install podman (apt install podman), or name one with [deployment] engine = \"...\"");
+}
+
 std::vector<std::string> strings_of(const Json& value) {
   std::vector<std::string> words;
   if (value.is_string()) words.push_back(value.get<std::string>());
@@ -74,6 +86,12 @@ std::vector<std::string> strings_of(const Json& value) {
     for (const Json& item : value)
       if (item.is_string()) words.push_back(item.get<std::string>());
   return words;
+}
+
+// How it and others are called.
+void add_names(const ContainerSpec& spec, std::vector<std::string>& words) {
+  if (!spec.hostname.empty()) words.insert(words.end(), {"--hostname", spec.hostname});
+  for (const auto& [name, address] : spec.hosts) words.insert(words.end(), {"--add-host", fmt::format("{}:{}", name, address)});
 }
 
 std::string string_of(const Json& map, const char* key) {
@@ -91,16 +109,15 @@ Result<std::string> ask_engine(const std::vector<std::string>& words, std::strin
   return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
 }
 
+// What was found stays true as long as this process lives; what was not is looked for again.
 Result<Engine> find_engine(const config::Command& wanted) {
-  if (!wanted.empty()) return try_engine(wanted);
-  std::string why;
-  for (const char* name : {"podman", "docker"}) {
-    auto found = try_engine({name});
-    if (found) return found;
-    why += fmt::format("{}{}", why.empty() ? "" : "; ", found.error().message);
-  }
-  return fail(ErrorKind::environment, fmt::format("no container engine works here: {}", why),
-              "install podman (apt install podman), or name one with [deployment] engine = \"...\"");
+  static std::mutex mutex;
+  static std::map<config::Command, Engine> known;
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(wanted); found != known.end()) return found->second;
+  ROSE_TRY(Engine engine, look_for_engine(wanted));
+  known.emplace(wanted, engine);
+  return engine;
 }
 
 Result<Image> parse_image(const std::string& text) {
@@ -122,9 +139,14 @@ Result<Image> parse_image(const std::string& text) {
   return found;
 }
 
-Result<Image> look_at_image(const Engine& engine, const std::string& image) {
+Result<Image> look_at_image(const Engine& engine, const std::string& image, const std::string& policy) {
+  static std::set<std::string> fetched;  // under have_image's lock
   const std::vector<std::string> look = joined(engine.command, {"image", "inspect", image});
+  if (policy == "always" && fetched.insert(image).second)
+    if (auto pulled = ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull); !pulled)
+      return fail(ErrorKind::input, pulled.error().message, "the Compose file says 'pull_policy: always'");
   auto known = ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer);
+  if (!known && policy == "never") return fail(ErrorKind::input, fmt::format("image '{}' is not here, and the Compose file says 'pull_policy: never'", image));
   if (!known) {
     log::info("image '{}' is not here: it is pulled", image);
     auto pulled = ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
@@ -147,7 +169,41 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
     if (!made) return fail(ErrorKind::input, made.error().message, fmt::format("'{}' tells more", fmt::join(words, " ")));
     built.insert(container.image);
   }
-  return look_at_image(engine, container.image);
+  return look_at_image(engine, container.image, container.pull);
+}
+
+std::vector<std::string> holder_image_words(const Engine& engine, const std::string& archive, const std::string& image) {
+  return joined(engine.command, {"import", archive, image});
+}
+
+std::vector<std::string> remove_image_words(const Engine& engine, const std::string& image) {
+  return joined(engine.command, {"image", "rm", "--force", image});
+}
+
+std::vector<std::string> holder_words(const Engine& engine, const ContainerSpec& spec, const std::string& image) {
+  std::vector<std::string> words = joined(engine.command, {"create", "--name", spec.holder, "--label", "rose=" + spec.run, "--log-driver", "none", "--network", "none"});
+  add_names(spec, words);
+  for (std::size_t i = 0; i + 1 < spec.options.size(); ++i)
+    if (spec.options[i] == "--add-host") words.insert(words.end(), {"--add-host", spec.options[i + 1]});
+  for (const std::string& limit : spec.limits) words.insert(words.end(), {"--ulimit", limit});
+  words.insert(words.end(), {"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER), "--security-opt", "label=disable", "--cap-drop", "ALL",
+                             "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), image, ROSE_ENTER_HOLD});
+  return words;
+}
+
+Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector<std::string>& names) {
+  std::vector<std::string> words = joined(engine.command, {"start"});
+  words.insert(words.end(), names.begin(), names.end());
+  ROSE_TRY([[maybe_unused]] const std::string started, ask_engine(words, "start the containers that hold the nodes' networks", kPull));
+  words = joined(engine.command, {"inspect", "--format", "{{.State.Pid}}"});
+  words.insert(words.end(), names.begin(), names.end());
+  ROSE_TRY(const std::string told, ask_engine(words, "ask for the containers that hold the nodes' networks", kEngineAnswer));
+  std::vector<pid_t> pids;
+  for (const std::string& line : split(told, '\n'))
+    if (const long pid = std::strtol(line.c_str(), nullptr, 10); pid > 0) pids.push_back(static_cast<pid_t>(pid));
+  if (pids.size() != names.size())
+    return fail(ErrorKind::environment, fmt::format("of {} containers that hold the nodes' networks, {} run on this machine", names.size(), pids.size()), "the engine's daemon has to run on this machine");
+  return pids;
 }
 
 Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec) {
@@ -155,21 +211,24 @@ Result<std::vector<std::string>> create_words(const Engine& engine, const Contai
   const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   // Its output goes straight to the node's files.
   add({"create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
-  if (spec.netns.empty()) {
-    add({"--network", "host"});
+  if (!spec.holder.empty()) {
+    add({"--network", "container:" + spec.holder});
   } else {
-    if (!engine.podman)
-      return fail(ErrorKind::input, "docker cannot start a container in a network namespace of rose's", "use podman (engine = \"podman\"), or network = \"host\"");
-    add({"--network", "ns:" + spec.netns});
+    if (!spec.netns.empty() && !engine.podman) return fail(ErrorKind::input, "docker enters no network namespace but a container's");
+    if (!spec.netns.empty()) add({"--network", "ns:" + spec.netns});
+    else add({"--network", "host"});
+    add_names(spec, words);
   }
-  if (!spec.hostname.empty()) add({"--hostname", spec.hostname});
-  for (const auto& [name, address] : spec.hosts) add({"--add-host", fmt::format("{}:{}", name, address)});
   for (const auto& [name, value] : spec.env) add({"--env", fmt::format("{}={}", name, value)});
   for (const std::string& volume : spec.volumes) add({"--volume", volume});
   add({"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER), "--security-opt", "label=disable"});
   for (const std::string& limit : spec.limits) add({"--ulimit", limit});
   if (!spec.user.empty()) add({"--user", spec.user});
-  words.insert(words.end(), spec.options.begin(), spec.options.end());
+  for (std::size_t i = 0; i < spec.options.size(); ++i) {
+    // Its network's container has them.
+    if (!spec.holder.empty() && spec.options[i] == "--add-host") ++i;
+    else words.push_back(spec.options[i]);
+  }
   // A health check of the image's would run beside the node, unasked.
   add({"--no-healthcheck", "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), spec.image});
   return words;

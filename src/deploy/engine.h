@@ -4,6 +4,8 @@
 // restart. Its entry point is rose's (deploy/enter), which becomes the image's command once rose has made its arrangements.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <string>
@@ -35,8 +37,8 @@ struct Image {
   std::string working_dir;  // "": "/"
   std::string path;         // where its commands are looked for
 };
-// Pulls it when it is not here. ErrorKind::input when it cannot be had.
-[[nodiscard]] Result<Image> look_at_image(const Engine& engine, const std::string& image);
+// Pulls it when it is not here; with `policy` "always" first, once a process, with "never" not at all. ErrorKind::input when it cannot be had.
+[[nodiscard]] Result<Image> look_at_image(const Engine& engine, const std::string& image, const std::string& policy);
 // Builds it first, once a process, where `container` says how.
 [[nodiscard]] Result<Image> have_image(const Engine& engine, const config::Container& container);
 // Of `image inspect`'s answer. ErrorKind::inconclusive: it is of a form that rose does not know.
@@ -48,6 +50,7 @@ struct ContainerSpec {
   std::string image;
   std::string hostname;
   std::string netns;                // a file; "": the host's
+  std::string holder;               // the container whose network it shares, and with it name and hosts; "": none
   std::filesystem::path enter;      // the folder with the entry point and the socket
   std::vector<std::pair<std::string, std::string>> hosts;  // names and addresses
   std::map<std::string, std::string> env;
@@ -58,6 +61,15 @@ struct ContainerSpec {
 };
 // The whole command that makes the container. ErrorKind::input when this engine cannot do it.
 [[nodiscard]] Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec);
+
+// Docker enters no network namespace but a container's: so each node's belongs to one that does nothing else, of an empty image.
+// The words that make that image out of `archive`, an empty tar file, and a holder.
+[[nodiscard]] std::vector<std::string> holder_image_words(const Engine& engine, const std::string& archive, const std::string& image);
+[[nodiscard]] std::vector<std::string> holder_words(const Engine& engine, const ContainerSpec& spec, const std::string& image);
+[[nodiscard]] std::vector<std::string> remove_image_words(const Engine& engine, const std::string& image);
+// Process ids of the main processes, in the order of `names`.
+[[nodiscard]] Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector<std::string>& names);
+
 [[nodiscard]] std::vector<std::string> start_words(const Engine& engine, const std::string& name);
 // Ends and removes containers with their anonymous volumes; fine when there are none.
 [[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names);

@@ -97,7 +97,10 @@ class Healer {
       // A line that names another folder is not one that rose wrote.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
-    for (const std::string& line : dead.all("engine")) engine(undo_words(line, dead.id), dead.id);
+    // Docker removes no volume or image of a container that is still there.
+    std::vector<std::string> lines = dead.all("engine");
+    std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) { return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos; });
+    for (const std::string& line : lines) engine(undo_words(line, dead.id), dead.id);
     if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
       healed.undone.push_back(fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
     for (const std::string& folder : dead.all("controller")) {

@@ -104,6 +104,22 @@ Result<Fd> make_netns(const std::string& name) {
   return made;
 }
 
+Result<Fd> adopt_netns(const std::string& name, pid_t holder) {
+  ROSE_CHECK(prepare_netns_folder());
+  const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
+  { Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
+    if (!file) return environment(fmt::format("make {}", path), errno); }
+  const std::string theirs = fmt::format("/proc/{}/ns/net", holder);
+  Fd fd(::open(theirs.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || ::mount(theirs.c_str(), path.c_str(), "none", MS_BIND, nullptr) != 0) {
+    const int err = errno;
+    ::unlink(path.c_str());
+    return environment(fmt::format("name the network namespace of process {} {}", holder, path), err);
+  }
+  in_netns(fd.get(), calm_ipv6);
+  return fd;
+}
+
 Result<void> remove_netns(const std::string& name) {
   const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
   // Once for each mount on it; EINVAL: none is left.
@@ -136,7 +152,7 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
   ROSE_TRY(network->client_, make_netns(client_netns));
   for (const Member& member : members) {
     network->names_.push_back(member.netns);
-    ROSE_TRY(Fd fd, make_netns(member.netns));
+    ROSE_TRY(Fd fd, member.holder > 0 ? adopt_netns(member.netns, member.holder) : make_netns(member.netns));
     network->nodes_.push_back(std::move(fd));
   }
 

@@ -2,6 +2,8 @@
 // by veth pairs. All of it lives in these namespaces; the host's own namespace never sees a link.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +20,8 @@ inline constexpr const char* kNodeLink = "rose0";          // in each node's nam
 
 // A new network namespace named as `ip netns add` names them, lo up.
 [[nodiscard]] Result<Fd> make_netns(const std::string& name);
+// That of a process, by such a name.
+[[nodiscard]] Result<Fd> adopt_netns(const std::string& name, pid_t holder);
 // Takes the name away; the namespace goes with its last process and descriptor. Fine when there is none.
 [[nodiscard]] Result<void> remove_netns(const std::string& name);
 
@@ -30,6 +34,7 @@ class Network {
     std::string netns;
     std::string port;
     std::string ip;
+    pid_t holder = 0;  // whose namespace it is; 0: it is made
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,

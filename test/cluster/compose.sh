@@ -23,14 +23,27 @@ cp victim root/bin/
 cp "$(command -v busybox)" root/bin/busybox
 for tool in sh cat sleep test grep; do ln -s busybox root/bin/$tool; done
 import_image root localhost/rosecompose:1 --change 'CMD ["/bin/victim"]'
+# What setup runs in is built, of what is here.
+mkdir image common
+printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > image/Dockerfile
+echo 'a note' > image/note
+cat > common/base.yaml <<'YAML'
+services:
+  base:
+    image: localhost/rosecompose:${TAG:-1}
+    env_file: ../app.env
+    environment:
+      - GREETING
+    mem_limit: 96m
+    pids_limit: 50
+YAML
 cat > compose.yaml <<'YAML'
 services:
   app:
-    image: localhost/rosecompose:${TAG:-1}
-    environment:
-      - GREETING
-    env_file: app.env
+    extends: { file: common/base.yaml, service: base }
     restart: unless-stopped
+    tty: true
+    stdin_open: true
     volumes:
       - shared:/shared
     ports: ["8080:80"]
@@ -38,8 +51,10 @@ services:
       db: { condition: service_healthy }
       setup: { condition: service_completed_successfully }
   setup:
-    image: localhost/rosecompose:1
-    command: sh -c 'cat /shared/db >/shared/setup && grep -w database /etc/hosts >>/shared/setup'
+    build: { context: image, args: { WORD: care } }
+    secrets: [word]
+    configs: [{ source: settings, target: /etc/settings }]
+    command: sh -c 'cat /shared/db /built /note /run/secrets/word /etc/settings >/shared/setup && grep -w database /etc/hosts >>/shared/setup'
     volumes: ["shared:/shared"]
     depends_on:
       db: { condition: service_healthy }
@@ -49,11 +64,19 @@ services:
     command: ["sleep 0.3; echo up >/shared/db; exec sleep 1000"]
     healthcheck: { test: ["CMD", "test", "-s", "/shared/db"], interval: 1s }
     networks: { default: { aliases: [database] } }
-    volumes: ["shared:/shared"]
+    volumes: ["shared:/shared", "./not-there:/kept"]
+  tool:
+    image: localhost/none:1
+    profiles: [debug]
 volumes:
-  shared:
+  shared: { external: true }
+secrets:
+  word: { file: ./word }
+configs:
+  settings: { content: "level = ${LEVEL:-high}\n" }
 YAML
 echo 'GREETING="good morning"' > app.env
+echo 'a secret' > word
 cat > rose.toml <<TOML
 [deployment]
 compose = "compose.yaml"
@@ -72,6 +95,7 @@ cat > workload.sh <<'SH'
 set -e
 until [ "$(grep -c began app/stdout.log)" = 2 ] && grep -q "beat 5" app/stdout.log; do sleep 0.05; done
 podman exec "$(podman ps -q --filter name=-app)" cat /shared/setup
+podman exec "$(podman ps -q --filter name=-app)" sh -c 'test ! -e /sys/fs/cgroup/memory/memory.limit_in_bytes || cat /sys/fs/cgroup/memory/memory.limit_in_bytes'
 SH
 chmod +x workload.sh
 cat > die.toml <<'TOML'
@@ -86,6 +110,10 @@ expect 0 "$rose" replay die.toml -c rose.toml --runs 1 --keep --json
 json_is 'j["faults"][0]["fired"]' 1
 run=$(json 'j["run_results"][0]["directory"]')
 grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$run/app/stdout.log")"
+for line in 'built with care' 'a note' 'a secret' 'level = high'; do grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"; done
+[ ! -e /sys/fs/cgroup/memory ] || grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
+[ ! -e not-there ] || fail "a folder of this machine was made"
+says err "volume 'shared' is external: each run has an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"
 # It dies at its 30th beat, neither before nor after; what it had said by then stands in its log.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log"; awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
@@ -96,10 +124,10 @@ no_containers "after a replay"
 ls -d "$work"/rose-*-images >/dev/null 2>&1 && fail "files of images left"
 
 # What is not known is refused, with the Compose file's own line.
-sed 's|^    ports:.*|    mem_limit: 1g|' compose.yaml > other.yaml
+sed 's|^    ports:.*|    memm_limit: 1g|' compose.yaml > other.yaml
 sed 's|compose.yaml|other.yaml|' rose.toml > wrong.toml
 expect 2 "$rose" replay die.toml -c wrong.toml --runs 1
-says err "other.yaml:10: service 'app': rose does not know 'mem_limit'"
+says err "other.yaml:9: service 'app': rose does not know 'memm_limit'"
 # A one-shot that fails ends the run, and says why.
 sed 's|sh -c .cat.*|sh -c "echo no way; exit 3"|' compose.yaml > other.yaml
 expect 4 "$rose" replay die.toml -c wrong.toml --runs 1

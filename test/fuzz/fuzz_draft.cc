@@ -33,8 +33,7 @@ void check(const Draft& draft) {
 }
 
 void compose_file(std::string_view text) {
-  std::vector<std::string> words;
-  (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; }, words);
+  (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; });
   const auto lookup = [](const std::string& name) { return name.size() > 3 ? std::nullopt : std::optional<std::string>("value"); };
   const auto file = parse_compose(text, "compose.yaml", lookup);
   if (!file) {

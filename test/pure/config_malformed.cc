@@ -226,7 +226,7 @@ command = ["./kv"]
 name = "../etc"
 command = ["./kv"]
 )",
-     "2:8: node.name: '../etc' is not a node name: up to 32 letters, digits, '_', '.', '-' are "
+     "2:8: node.name: '../etc' is not a node name: up to 63 letters, digits, '_', '.', '-' are "
      "accepted, the first a letter or digit",
      ""},
     {R"([[node]]
@@ -239,14 +239,14 @@ command = ["./kv"]
 name = "."
 command = ["./kv"]
 )",
-     "2:8: node.name: '.' is not a node name: up to 32 letters, digits, '_', '.', '-' are "
+     "2:8: node.name: '.' is not a node name: up to 63 letters, digits, '_', '.', '-' are "
      "accepted, the first a letter or digit",
      ""},
     {R"([[node]]
-name = "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+name = "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 command = ["./kv"]
 )",
-     "2:8: node.name: 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' is not a node name: up to 32 letters, "
+     "2:8: node.name: 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...' is not a node name: up to 63 letters, "
      "digits, '_', '.', '-' are accepted, the first a letter or digit",
      ""},
     {kNode + R"([[node]]

@@ -1,6 +1,7 @@
 // What container engines are asked, word for word, and what is understood of their answers.
 #include "deploy/engine.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace rose;
@@ -55,6 +56,28 @@ TEST_CASE("only podman enters a network namespace that is there already") {
   const auto refused = create_words({{"docker"}, false, ""}, one);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
+}
+
+TEST_CASE("with docker a container of its own holds the node's network") {
+  ContainerSpec one = spec();
+  one.netns = "/run/netns/rose-abcdef-n1";
+  one.holder = "rose-abcdef-network-of-n1";
+  one.hostname = "n1";
+  one.hosts = {{"n2", "10.77.0.2"}};
+  one.options = {"--add-host", "db:10.0.0.1", "--init"};
+  const Engine docker{{"docker"}, false, ""};
+  const auto words = create_words(docker, one);
+  REQUIRE(words.has_value());
+  CHECK(has(*words, "--network", "container:rose-abcdef-network-of-n1"));
+  // Docker has names and hosts of the container that the network is of.
+  for (const char* flag : {"--hostname", "--add-host"}) CHECK(std::count(words->begin(), words->end(), flag) == 0);
+  CHECK(std::count(words->begin(), words->end(), "--init") == 1);
+  const Words holder = holder_words(docker, one, "rose-abcdef-network");
+  CHECK((has(holder, "--name", "rose-abcdef-network-of-n1") && has(holder, "--network", "none") && has(holder, "--hostname", "n1")));
+  CHECK((has(holder, "--add-host", "n2:10.77.0.2") && has(holder, "--add-host", "db:10.0.0.1")));
+  CHECK((holder.end()[-2] == "rose-abcdef-network" && holder.back() == "rose:hold"));
+  const std::string undo = undo_line(remove_image_words(docker, "rose-abcdef-network"));
+  CHECK_FALSE(undo_words(undo, "rose-abcdef").empty());
 }
 
 TEST_CASE("an image's own command is read as either engine tells it") {

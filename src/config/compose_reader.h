@@ -1,0 +1,112 @@
+// Of compose.h's reader, which two files share: compose.cc reads what stands at the top of the file and puts the services together,
+// compose_service.cc reads one service.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/yaml.h"
+#include "config/compose.h"
+#include "config/compose_project.h"
+
+namespace rose::config {
+
+class ComposeReader {
+ public:
+  ComposeReader(std::filesystem::path file, compose::Project project, const compose::Lookup& lookup)
+      : folder_(file.parent_path()), project_(std::move(project)), lookup_(lookup) {}
+  Result<ComposeNodes> read();
+
+ private:
+  struct Wrong {
+    int file;
+    int line;
+    std::string what;
+    std::string hint;
+  };
+  // A secret or config of the top: a file of this machine, or what it says.
+  struct Handed {
+    std::string file;
+    std::optional<std::string> content;
+    const Yaml* external = nullptr;
+  };
+  using Known = std::function<void(const Yaml&, const std::string&)>;
+
+  [[noreturn]] static void refuse(const Yaml& at, std::string what, std::string hint = {}) { throw Wrong{at.file, at.line, std::move(what), std::move(hint)}; }
+  void say(std::string word) { add(found_.words, std::move(word)); }
+  void warn(std::string word) { add(found_.warnings, std::move(word)); }
+  static void add(std::vector<std::string>& to, std::string word);
+  // Each member by its reader; keys that begin with "x-" are anybody's own.
+  static void each(const Yaml& map, const std::map<std::string, Known>& readers, const std::string& whose);
+
+  static std::string text(const Yaml& value, std::string_view key);
+  static bool truth(const Yaml& value, std::string_view key);
+  static std::int64_t duration(const Yaml& value, std::string_view key);
+  static int number(const Yaml& value, std::string_view key, int least);
+  static std::vector<std::string> texts(const Yaml& value, std::string_view key);
+  static std::vector<std::string> command(const Yaml& value, std::string_view key);
+  static std::vector<std::pair<std::string, std::optional<std::string>>> pairs(const Yaml& value, std::string_view key);
+  [[nodiscard]] std::string path(const std::string& text) const { return compose::path_from(folder_, text); }
+  // A regular file's text: a pipe or device would hold rose up.
+  static Result<std::string> small_file(const std::string& path);
+
+  void read_networks_of_file(const Yaml& value);
+  void read_volumes_of_file(const Yaml& value);
+  void read_handed_of_file(const Yaml& value, const std::string& kind, std::map<std::string, Handed>& into);
+  bool is_started(const std::string& name, const Yaml& value);
+  void check_dependencies();
+  void check_networks();
+  void make_replicas();
+
+  struct Service {  // while it is read
+    Node node;
+    std::map<std::string, std::string> from_files;
+    std::set<std::string> networks{"default"};
+    std::optional<int> replicas;
+    std::optional<Restart> deployed_restart;  // of `deploy`, which counts before `restart`
+    std::string domain;
+    Container& container() { return *node.container; }
+    void option(const std::string& flag, std::string word) { container().options.insert(container().options.end(), {flag, std::move(word)}); }
+  };
+  void read_service(const std::string& name, const Yaml& value);
+  std::map<std::string, Known> service_keys(Service& service);
+  void read_environment(const Yaml& value, Service& service);
+  void read_env_files(const Yaml& value, Service& service);
+  void read_volume(const Yaml& value, Service& service);
+  void read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options, Service& service);
+  void read_depends(const Yaml& value, Container& container);
+  void read_links(const Yaml& value, Container& container);
+  void read_health(const Yaml& value, Container& container);
+  void read_restart(const Yaml& value, Node& node);
+  void read_build(const Yaml& value, Container& container);
+  void read_networks(const Yaml& value, Service& service);
+  void read_network_mode(const Yaml& value, Service& service);
+  void read_limits(const Yaml& value, Container& container);
+  void read_deploy(const Yaml& value, Service& service);
+  void read_resources(const Yaml& value, Service& service);
+  void read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all, Container& container);
+
+  const std::filesystem::path folder_;
+  const compose::Project project_;
+  const compose::Lookup& lookup_;
+  ComposeNodes found_;
+  std::map<std::string, std::string> volumes_;   // declared: "", or the folder that each stands for
+  std::set<std::string> networks_declared_;
+  std::map<std::string, std::string> subnets_;   // of networks
+  std::string addressed_;                        // the network whose addresses nodes have
+  std::map<std::string, Handed> secrets_, configs_;
+  std::set<std::string> left_out_;               // services that are not started
+  std::map<std::string, int> replicas_;          // of services with more than one
+  std::vector<std::set<std::string>> networks_;  // of each node
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> linked_names_;  // of a service: names, and who knows it by them
+};
+
+// What rose would replace stays as Compose has it.
+[[nodiscard]] std::string kept(std::string text);
+
+}  // namespace rose::config
