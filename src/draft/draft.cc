@@ -12,7 +12,9 @@
 #include "deploy/containers.h"
 #include "deploy/deployment.h"
 #include "deploy/processes.h"
+#include "config/compose.h"
 #include "draft/compose.h"
+#include "draft/services.h"
 #include "draft/container.h"
 #include "draft/look.h"
 #include "draft/node.h"
@@ -164,7 +166,12 @@ Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::f
     return found == beside.end() ? std::nullopt : std::optional(found->second);
   };
   ROSE_TRY(const ComposeFile file, parse_compose(*text, path.string(), lookup));
-  const Drafted drafted = draft_compose(file, path_from(path, folder), compose_tool());
+  // What rose cannot take is brought up by Compose, and attached to.
+  const auto taken = config::read_compose_files({std::filesystem::absolute(path).lexically_normal()});
+  Drafted drafted = taken ? draft_services(file, *taken, path_from(path, folder)) : draft_compose(file, path_from(path, folder), compose_tool());
+  if (!taken)
+    drafted.around.about.push_back(fmt::format("LOOK: rose does not make nodes of the file itself: {}. With that mended, [deployment] compose is a better way: each run has containers of its own, "
+                                               "and syscall faults need no change of the images.", taken.error().message));
   if (drafted.nodes.empty())
     return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()), "services with 'profiles' are not");
   Host host = look_at_host();
@@ -176,11 +183,11 @@ Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::f
 
 }  // namespace
 
-Result<void> check_draft(const Draft& draft) {
+Result<void> check_draft(const Draft& draft, const std::filesystem::path& folder) {
   std::string answered = draft.text;
   for (std::size_t at = answered.find("= \"?\"\n"); at != std::string::npos; at = answered.find("= \"?\"\n", at))
     answered.replace(at, 6, "= [\"true\"]\n");
-  const auto config = config::parse_config(answered, "the draft", ".");
+  const auto config = config::parse_config(answered, "the draft", folder.empty() ? "." : folder);
   if (!config) return fail(ErrorKind::bug, fmt::format("the draft is no valid configuration: {}", config.error().message), "please report this");
   return {};
 }
@@ -197,7 +204,7 @@ Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& fo
   auto draft = processes ? draft_processes(sources)
                          : sources.compose.empty() ? draft_running_containers(sources) : draft_compose_file(sources.compose, folder);
   if (!draft) return draft;
-  ROSE_CHECK(check_draft(*draft));
+  ROSE_CHECK(check_draft(*draft, folder));
   return draft;
 }
 

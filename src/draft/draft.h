@@ -37,6 +37,6 @@ struct Draft {
 
 // That rose.toml's reader takes it once its questions are answered. A draft that it refuses is a mistake of ours, and better
 // said when it is made than at the first run: ErrorKind::bug.
-[[nodiscard]] Result<void> check_draft(const Draft& draft);
+[[nodiscard]] Result<void> check_draft(const Draft& draft, const std::filesystem::path& folder = ".");
 
 }  // namespace rose::draft

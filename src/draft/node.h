@@ -32,6 +32,8 @@ struct NodeDraft {
   std::vector<Variable> env;
   std::vector<std::string> env_left;   // variables that were left out, and why
   std::string ready;                   // TOML, "" none
+  std::string ready_note;              // why there is none
+  bool service = false;                // of a Compose file, which says the rest
   std::string restart;                 // TOML, "" none
   std::string restart_note;
   std::string user;

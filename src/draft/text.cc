@@ -119,7 +119,9 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   text.key("name", 7, toml::literal(node.name));
   if (!node.ip.empty()) text.key("ip", 7, toml::literal(node.ip));
   for (const std::string& change : node.changes) text.comment("changed: " + change, "# ", 9);
-  if (!node.attach.empty()) {
+  if (node.service) {
+    // The Compose file says how.
+  } else if (!node.attach.empty()) {
     text.key("attach", 7, node.attach);
   } else if (node.command.empty()) {
     text.comment("QUESTION: how is it started? " + node.question + ".", "# ", 10);
@@ -132,6 +134,8 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   for (const std::string& left : node.env_left) text.comment("not in env: " + left);
   if (!node.ready.empty())
     text.key("ready", 7, node.ready);
+  else if (!node.ready_note.empty())
+    text.comment(node.ready_note);
   else
     text.comment("no 'ready': the workload begins as soon as it is started");
   if (!node.restart.empty())
@@ -182,6 +186,7 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line("[deployment]");
   text.key("network", 8, toml::literal(around.network),
            around.network == "netns" ? "each node has an address and a network of its own: ports may stay as they are" : "");
+  if (!around.compose.empty()) text.key("compose", 8, toml::literal(around.compose));
   if (!around.setup.empty()) text.line("setup    = " + list_of(around.setup, 11));
   if (!around.teardown.empty()) text.line("teardown = " + list_of(around.teardown, 11));
 

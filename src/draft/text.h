@@ -14,6 +14,7 @@ namespace rose::draft {
 // Commands that start and end nodes with `attach`.
 struct Surroundings {
   std::string network = "netns";
+  std::string compose;               // a Compose file, whose services are the nodes; "" none
   std::vector<std::string> about;    // above [deployment]
   std::vector<std::string> setup;    // a command; empty none
   std::vector<std::string> teardown;

@@ -4,6 +4,7 @@
 #include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/draft.h"
+#include "draft/services.h"
 #include "draft/text.h"
 #include "base/yaml.h"
 
@@ -135,6 +136,33 @@ include: [other.yaml]
   CHECK(has(draft.text, "the volumes old are external"));
   CHECK(has(draft.text, "LOOK: 'include' was not followed"));
   CHECK_FALSE(has(draft.text, "hunter2"));
+}
+
+TEST_CASE("a file that rose takes as it stands is named, and said to be complete") {
+  const char* text = R"(
+services:
+  cache: { image: "redis:7", ports: ["7001:6379"], healthcheck: { test: redis-cli ping }, restart: always }
+  app: { build: ., expose: [8080], depends_on: { migrate: { condition: service_completed_successfully } }, scale: 2, volumes: ["/srv/postgres:/x"] }
+  migrate: { image: postgres }
+  debug: { image: busybox, profiles: [debug] }
+)";
+  const auto file = parse_compose(text, "compose.yaml", variables);
+  const auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
+  REQUIRE((file && taken));
+  // Its own check would read the file.
+  const Drafted services = draft_services(*file, *taken, "compose.yaml");
+  const Draft draft = write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
+  INFO(draft.text);
+  CHECK(draft.nodes == Texts{"cache", "app-1", "app-2", "migrate"});
+  CHECK(has(draft.text, "compose  = \"compose.yaml\""));
+  CHECK(has(draft.text, "# --- cache: Redis"));
+  CHECK(has(draft.text, "it is ready when its health check passes"));
+  CHECK(has(draft.text, "app-1: a service, from line 4: built as the file says"));
+  CHECK(has(draft.text, "ready   = { tcp = 8080, timeout = \"120s\" }"));
+  CHECK(has(draft.text, "it ends by itself, and others wait for that"));
+  CHECK(has(draft.text, "LOOK: /srv/postgres is of this machine"));
+  CHECK(has(draft.text, "COMPOSE_PROFILES=debug starts it"));
+  for (const char* not_there : {"attach", "setup", "how is it started", "podman exec"}) CHECK_FALSE(has(draft.text, not_there));
 }
 
 TEST_CASE("what is no Compose file is refused with its place") {
