@@ -175,6 +175,23 @@ Result<void> AtomicFile::write(std::string_view bytes) {
   return {};
 }
 
+Result<void> AtomicFile::resize(std::uint64_t bytes) {
+  if (in_place_) return fail(ErrorKind::input, fmt::format("cannot write {}: it is no file", path_.string()));
+  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+  return {};
+}
+
+Result<void> AtomicFile::write_at(std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
 // Links make new names only; one that is taken over is first beside it, for an instant.
 Result<void> AtomicFile::link_over() {
   const std::string from = own_link(fd_);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -44,6 +45,9 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();  // leaves nothing unless committed
   [[nodiscard]] Result<void> write(std::string_view bytes);
+  // Not in order: its size first, then what is not zero. Only of files, which pipes and devices are not.
+  [[nodiscard]] Result<void> resize(std::uint64_t bytes);
+  [[nodiscard]] Result<void> write_at(std::uint64_t offset, std::string_view bytes);
   [[nodiscard]] Result<void> commit();
 
  private:

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/page.h"
+#include "cli/replay_recording.h"
 #include "observe/collect.h"
 #include "observe/control.h"
 #include "observe/dump_files.h"
@@ -231,10 +232,20 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
   }
   if (options.out == "-") return dump_to_stdout(socket, after_ns, common);
   ROSE_TRY(const std::string said, observe::request_dump(socket, std::filesystem::path(options.out), after_ns));
+  std::vector<std::string> recordings;
+  if (auto open = observe::request_recordings(socket); !open) {
+    log::warning("no recording is taken along: {}", open.error().message);
+  } else {
+    const observe::CopiedRecordings copied = observe::copy_recordings(std::move(*open), options.out);
+    for (const auto& file : copied.files) recordings.push_back(file.string());
+    for (const std::string& word : copied.words) log::warning("{}", word);
+  }
   if (common.json)
-    print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}}.dump() + "\n");
-  else if (!common.quiet)
+    print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}, {"recordings", recordings}}.dump() + "\n");
+  else if (!common.quiet) {
     print(fmt::format("{}: {}\n", printable(options.out), printable(said)));
+    for (const std::string& file : recordings) print(fmt::format("{}: a recording\n", printable(file)));
+  }
   return 0;
 }
 
@@ -272,6 +283,7 @@ Result<int> show(const ShowOptions& options, const Common& common) {
     print(report::dump_html(read.trace, filter, options.file, page_context({})));
   else
     report::show_text(read.trace, filter, print);
+  if (format == "text" && !common.json) print(recordings_beside(options.file));
   if (read.damage) return Unexpected(*read.damage);
   return 0;
 }

@@ -51,6 +51,12 @@ std::vector<Option> recording_options(RecordingOptions& options) {
        .group = group, .completes = Completes::file},
       {.names = "--keep-dumps", .slot = &options.keep, .value = "N",
        .help = "Earlier dumps to keep; in a folder, dumps of this host in all", .group = group, .range = {{0, 1000}}},
+      {.names = "--recordings", .slot = &options.recordings, .value = "[NODE=]FOLDER",
+       .help = "Recordings of librose-rr to take along with the window, into FILE.recordings/NODE; those of processes that run when it "
+               "starts are found by themselves",
+       .group = group, .one_each = true, .completes = Completes::folder},
+      {.names = "--recordings-size", .slot = &options.recordings_size, .value = "SIZE",
+       .help = "How large the recordings of one dump may be together; 0B: none is taken along", .group = group, .otherwise = "256MiB"},
       {.names = "--control", .slot = &options.control, .value = "SOCK", .help = "Control socket that 'rose dump' talks to", .group = group,
        .completes = Completes::file},
   };
@@ -94,6 +100,31 @@ Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options) {
   return observe::DumpFiles::open(options.out, options.keep, host_name());
 }
 
+Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const RecordingOptions& options, const std::vector<std::string>& nodes) {
+  std::uint64_t most = observe::kRecordingBytes;
+  if (!options.recordings_size.empty()) {
+    Result<std::uint64_t> bytes = parse_size(options.recordings_size);
+    if (!bytes) return Unexpected(Error{ErrorKind::usage, "--recordings-size: " + bytes.error().message, bytes.error().hint});
+    most = *bytes;
+  }
+  if (most == 0 && !options.recordings.empty()) return fail(ErrorKind::usage, "--recordings does not go with --recordings-size 0B, which takes none along");
+  auto sources = std::make_shared<observe::RecordingSources>(most);
+  for (const std::string& text : options.recordings) {
+    const std::size_t equals = text.find('=');
+    const std::string node = equals == std::string::npos ? nodes.front() : text.substr(0, equals);
+    const std::string folder = equals == std::string::npos ? text : text.substr(equals + 1);
+    if (node.empty() || folder.empty()) return fail(ErrorKind::usage, fmt::format("--recordings '{}' is not [NODE=]FOLDER", text));
+    if (equals == std::string::npos ? nodes.size() > 1 : std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+      return fail(ErrorKind::usage, equals == std::string::npos ? fmt::format("--recordings {}: of which node are they?", folder)
+                                                               : fmt::format("--recordings: no node '{}' is traced", node),
+                  fmt::format("write NODE=FOLDER, NODE being one of {}", fmt::join(nodes, ", ")));
+    std::error_code ignored;
+    if (!std::filesystem::exists(folder, ignored)) log::info("--recordings: {} is not there yet", folder);
+    if (auto added = sources->add(node, folder, ""); !added) return Unexpected(std::move(added).error().in("--recordings"));
+  }
+  return sources;
+}
+
 Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options, const std::filesystem::path& own_socket,
                                                     const observe::TriggerOptions& triggers, observe::Tracer& tracer,
                                                     observe::DumpFiles files) {
@@ -106,7 +137,7 @@ Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& opti
                    meta.trigger = observe::Cause{observe::TriggerKind::control, "rose dump"}.text();
                  }));
         return fmt::format("{} events, {} lost", totals.events, totals.lost);
-      });
+      }, [sources = recording->files().sources()] { return sources ? sources->open() : observe::OpenRecordings(); });
   if (control)
     recording->control_ = std::move(*control);
   else if (!options.control.empty() || control.error().kind != ErrorKind::usage)
@@ -161,7 +192,8 @@ void add_recorded(nlohmann::ordered_json& json, const std::vector<observe::Writt
                              {"trigger", dump.trigger},
                              {"events", dump.size.events},
                              {"lost", dump.size.lost},
-                             {"ts", dump.ts_ns}});
+                             {"ts", dump.ts_ns},
+                             {"recordings", dump.recording_files()}});
   }
   json["left_out"] = tally.left_out;
   if (tally.oracle.asked != 0)

@@ -28,6 +28,8 @@ struct RecordingOptions {
   std::string after;
   std::string cooldown;
   int keep = 5;
+  std::vector<std::string> recordings;  // [NODE=]FOLDER
+  std::string recordings_size;
 };
 
 // `options` must live as long as what they are given to.
@@ -35,6 +37,8 @@ struct RecordingOptions {
 // Refuses what contradicts itself.
 [[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
 [[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);
+// --recordings and --recordings-size. `nodes`: the targets' names, the first of which is meant where none is given.
+[[nodiscard]] Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const RecordingOptions& options, const std::vector<std::string>& nodes);
 
 // The last dump holds what nothing else does: when it cannot be written to the file or folder `out`, as the disk is full, it
 // is tried again for a while, or until a further Ctrl-C.

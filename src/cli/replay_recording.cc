@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "observe/recordings.h"
 #include "replay/alone.h"
 
 namespace rose::cli {
@@ -68,6 +69,16 @@ std::string alone_text(const replay::AloneResult& result) {
 }
 
 }  // namespace
+
+std::string recordings_beside(const std::filesystem::path& dump) {
+  std::string text;
+  for (const replay::FoundRecording& one : replay::recordings_under(observe::recordings_folder(dump))) {
+    const std::string what = one.facts ? fmt::format("{} records of {}", one.facts->replayable, whose(*one.facts)) : one.problem;
+    text += fmt::format("recording {}: {}\n", printable(one.path.string()), what);
+  }
+  if (!text.empty()) text += fmt::format("rose replay --recording {} --node NODE -- CMD replays one of them\n", printable(observe::recordings_folder(dump).string()));
+  return text;
+}
 
 Result<int> replay_recording(AloneOptions options, const Common& common) {
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "deploy/environment.h"
 #include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -113,14 +114,15 @@ bool open_to_root(const std::filesystem::path& file) {
 
 // A tracer runs all year: once attached, it keeps what it still needs, and what it executes gets no more. But -- CMD was
 // made before and keeps everything, and --dump-when asks with all that its author could do by hand.
-Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command) {
+Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command, bool has_recordings) {
   kernel::Capabilities keep = tracer.still_needed();
   auto commands = kernel::Commands::as_weak;
   if (::geteuid() == 0) {
     // Root without privilege is one user among others.
     if (!open_to_root(recording.out) || (!recording.control.empty() && !open_to_root(recording.control)))
       keep.add(CAP_DAC_OVERRIDE);
-    if (!recording.on_log.empty()) keep.add(CAP_DAC_READ_SEARCH);  // logs are their servers' own, and rotated ones come later
+    // Logs are their servers' own, and rotated ones come later; recordings are their processes' own, and later lives make new ones.
+    if (!recording.on_log.empty() || has_recordings) keep.add(CAP_DAC_READ_SEARCH);
     if (has_command || !recording.when.empty()) keep.add(CAP_KILL);
     if (!recording.when.empty()) commands = kernel::Commands::as_root;
   }
@@ -166,6 +168,11 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
         target.profiled.push_back({function.function, function.binary});
     }
   }
+  std::vector<std::string> nodes;
+  for (const observe::Target& target : targets) nodes.push_back(target.node);
+  ROSE_TRY(const auto sources, recording_sources(options.recording, nodes));
+  sources->follow(targets);
+  files.take_along(sources);
   if (!options.java_agent.empty()) {
     ROSE_TRY(std::filesystem::path agent, java_agent_in(options.java_agent));
     if (!observe::any_maps(targets, agent))
@@ -176,7 +183,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
 
   const std::int64_t began = monotonic_ns();
   ROSE_TRY(const std::unique_ptr<observe::Tracer> tracer, observe::Tracer::start(tracer_options, targets));
-  ROSE_CHECK(give_up_privileges(*tracer, options.recording, command.has_value()));
+  ROSE_CHECK(give_up_privileges(*tracer, options.recording, command.has_value(), !sources->empty()));
   ROSE_TRY(const std::unique_ptr<Recording> recording,
            Recording::start(options.recording, observe::default_control_socket(), triggers, *tracer, std::move(files)));
   log::info("tracing {} {}; ready: SIGUSR1 or 'rose dump' writes the window, Ctrl-C writes {} and ends", targets.size(),
@@ -257,6 +264,9 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   run_options.cut_short_is_result = true;  // Ctrl-C ends the recording, and what was recorded is written
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
+  std::vector<std::string> nodes;
+  for (const config::Node& node : config.nodes) nodes.push_back(node.name);
+  ROSE_TRY(const auto sources, recording_sources(options.recording, nodes));
   ROSE_CHECK(need_root("trace"));
   ROSE_CHECK(need_process_ids("trace"));
   ROSE_CHECK(cancel::install(true));
@@ -266,6 +276,11 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   std::unique_ptr<Recording> recording;
   std::optional<Error> recording_error;
   run_options.tracer_ready = [&](observe::Tracer& tracer, const std::filesystem::path& run_dir) {
+    for (const config::Node& node : config.nodes) {
+      if (!node.record) continue;
+      if (auto added = sources->add(node.name, run_dir / node.name, deploy::kRecordingName); !added) log::warning("{}", added.error().message);
+    }
+    files.take_along(sources);
     // In the run's folder, so that any number of them go side by side.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
     Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, files);

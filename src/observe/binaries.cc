@@ -17,22 +17,6 @@ namespace {
 constexpr std::size_t kMostProcesses = 1024;  // looked at
 constexpr std::size_t kMostPrograms = 64;
 
-std::vector<pid_t> processes_of(const Target& target) {
-  std::vector<pid_t> found = kernel::with_descendants(target.pids);
-  const auto read = [&](const std::filesystem::path& folder) {
-    std::ifstream file(folder / "cgroup.procs");
-    for (pid_t pid = 0; found.size() < kMostProcesses && file >> pid;) found.push_back(pid);
-  };
-  for (const auto& cgroup : target.cgroups) {
-    read(cgroup);
-    std::error_code bad;
-    for (std::filesystem::recursive_directory_iterator at(cgroup, bad), end; !bad && at != end; at.increment(bad)) {
-      if (at->is_directory(bad)) read(at->path());
-    }
-  }
-  return found;
-}
-
 std::filesystem::path program_of(pid_t pid) {
   std::error_code bad;
   auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), bad);
@@ -51,6 +35,22 @@ std::set<std::string> mapped(pid_t pid) {
 }
 
 }  // namespace
+
+std::vector<pid_t> processes_of(const Target& target) {
+  std::vector<pid_t> found = kernel::with_descendants(target.pids);
+  const auto read = [&](const std::filesystem::path& folder) {
+    std::ifstream file(folder / "cgroup.procs");
+    for (pid_t pid = 0; found.size() < kMostProcesses && file >> pid;) found.push_back(pid);
+  };
+  for (const auto& cgroup : target.cgroups) {
+    read(cgroup);
+    std::error_code bad;
+    for (std::filesystem::recursive_directory_iterator at(cgroup, bad), end; !bad && at != end; at.increment(bad)) {
+      if (at->is_directory(bad)) read(at->path());
+    }
+  }
+  return found;
+}
 
 bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& file) {
   struct stat wanted{};

@@ -13,6 +13,9 @@
 
 namespace rose::observe {
 
+// Alive now; of many the first.
+[[nodiscard]] std::vector<pid_t> processes_of(const Target& target);
+
 // Does a process of the targets map this file to execute it?
 [[nodiscard]] bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& file);
 

@@ -29,15 +29,17 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "base/unix_socket.h"
+#include "observe/hand_over.h"
 #include "trace/dump.h"
 
 // The protocol: the client says "rose 2 dump" and a newline. The answer is a line, "rose 2 error KIND MESSAGE<tab>HINT"
 // or "rose 2 ok"; behind the latter pieces of the dump, each a little-endian u32 length and that many bytes, then a
-// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump.
+// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump. Behind "rose 2 recordings" and a
+// newline it is what hand_over.h makes of them.
 namespace rose::observe {
 namespace {
 
-constexpr std::string_view kRequest = "rose 2 dump\n";
+constexpr std::string_view kRequest = "rose 2 dump\n", kRecordingsRequest = "rose 2 recordings\n";
 constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;     // for a client that neither asks nor reads
@@ -110,7 +112,8 @@ class NameLock {
 
 class SocketServer final : public ControlServer {
  public:
-  SocketServer(std::filesystem::path path, Source source) : path_(std::move(path)), source_(std::move(source)) {}
+  SocketServer(std::filesystem::path path, Source source, Recordings recordings)
+      : path_(std::move(path)), source_(std::move(source)), recordings_(std::move(recordings)) {}
 
   ~SocketServer() override {
     if (thread_.joinable()) {
@@ -229,6 +232,10 @@ class SocketServer final : public ControlServer {
       if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
       if (n > 0) request.append(bytes, static_cast<std::size_t>(n));
     }
+    if (request == kRecordingsRequest) {
+      (void)send_recordings(fd, recordings_ ? recordings_() : OpenRecordings(), [&] { return wait(fd, POLLOUT); });
+      return;
+    }
     if (request != kRequest) {
       refuse(fd, {ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
               "use the rose that runs the tracer"});
@@ -254,6 +261,7 @@ class SocketServer final : public ControlServer {
 
   std::filesystem::path path_;
   Source source_;
+  Recordings recordings_;
   Fd listener_, stop_;
   ino_t inode_ = 0;
   std::thread thread_;
@@ -306,8 +314,8 @@ bool answers(const std::filesystem::path& socket) {
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket,
-                                                            Source source) {
-  auto server = std::make_unique<SocketServer>(socket, std::move(source));
+                                                            Source source, Recordings recordings) {
+  auto server = std::make_unique<SocketServer>(socket, std::move(source), std::move(recordings));
   ROSE_CHECK(server->listen());
   return server;
 }
@@ -411,6 +419,20 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
   ROSE_TRY(const auto summary, line());
   if (!summary) return ended();
   return *summary;
+}
+
+Result<OpenRecordings> request_recordings(const std::filesystem::path& socket) {
+  ROSE_TRY(const Fd fd, connect_or_say(socket));
+  if (::send(fd.get(), kRecordingsRequest.data(), kRecordingsRequest.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kRecordingsRequest.size()))
+    return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
+  const std::int64_t limit = monotonic_ns() + kDumpPatience;
+  return receive_recordings(fd.get(), [&] {
+    while (cancel::check() && monotonic_ns() < limit) {
+      pollfd waits[2] = {{fd.get(), POLLIN, 0}, {cancel::fd(), POLLIN, 0}};
+      if (::poll(waits, cancel::fd() >= 0 ? 2 : 1, 1000) > 0 && waits[0].revents != 0) return true;
+    }
+    return false;
+  });
 }
 
 }  // namespace rose::observe

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "observe/recordings.h"
 #include "trace/dump.h"
 
 namespace rose::observe {
@@ -26,11 +27,13 @@ class ControlServer {
  public:
   // Writes a dump to the sink, piece by piece; says in a line what it holds ("12345 events, 0 lost").
   using Source = std::function<Result<std::string>(const trace::DumpWriter::Sink&)>;
+  using Recordings = std::function<OpenRecordings()>;
 
-  // `source` is called for each request, on a thread of the request's own: who reads slowly holds up nobody else.
+  // `source` (or `recordings`, which may be none) is called for each request, on a thread of the request's own: who reads slowly holds up nobody else.
   // A socket file left by a killed tracer is taken over; one that answers is an error (ErrorKind::usage, hint:
   // --control).
-  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, Source source);
+  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, Source source,
+                                                                     Recordings recordings = {});
   virtual ~ControlServer() = default;  // removes the socket file
 };
 
@@ -41,5 +44,8 @@ class ControlServer {
 // The same, to a sink. Its bytes are a whole dump only when this succeeds.
 [[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
                                                std::int64_t after_ns);
+
+// The recordings of the tracer's targets, as they stand now.
+[[nodiscard]] Result<OpenRecordings> request_recordings(const std::filesystem::path& socket);
 
 }  // namespace rose::observe

@@ -38,12 +38,33 @@ bool is_stamp(std::string_view text) {
   return true;
 }
 
+// The recordings of a dump go where it goes; `to` "": away.
+void move_recordings(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (!to.empty()) {
+    fs::remove_all(recordings_folder(to), error);
+    fs::rename(recordings_folder(from), recordings_folder(to), error);
+  } else {
+    fs::remove_all(recordings_folder(from), error);
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    log::warning("cannot move {}: {}", recordings_folder(from).string(), error.message());
+}
+
 bool same_file(const fs::path& a, const fs::path& b) {
   struct stat sa {}, sb {};
   return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
 }
 
 }  // namespace
+
+std::vector<std::string> WrittenDump::recording_files() const {
+  std::vector<std::string> files;
+  for (const std::string& name : recordings) {
+    if (!file.empty()) files.push_back((recordings_folder(file) / name).string());
+  }
+  return files;
+}
 
 std::string file_word(std::string_view host) {
   std::string out;
@@ -101,7 +122,9 @@ Result<bool> DumpFiles::make_room() {
   if (same_file(out_, kept(1))) return true;  // room was made, and then nothing could be written
   moved(kept(keep_), {});
   for (int i = keep_ - 1; i >= 1; --i) {
-    if (::rename(kept(i).c_str(), kept(i + 1).c_str()) == 0) moved(kept(i), kept(i + 1));
+    if (::rename(kept(i).c_str(), kept(i + 1).c_str()) != 0) continue;
+    move_recordings(kept(i), kept(i + 1));
+    moved(kept(i), kept(i + 1));
   }
   if (::linkat(AT_FDCWD, out_.c_str(), AT_FDCWD, kept(1).c_str(), 0) == 0) return true;
   if (::rename(out_.c_str(), kept(1).c_str()) != 0)  // a file system without hard links
@@ -147,6 +170,7 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   bool removed = false;
   for (std::size_t i = most; i < found.size(); ++i) {
     if (::unlink(found[i].path.c_str()) == 0) {
+      move_recordings(found[i].path, {});
       moved(found[i].path, {});
       removed = true;
     } else {
@@ -167,9 +191,17 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
   // The oldest would go next: the disk may be full of it. One at least stays until the new one is there.
   if (!size && folder_ && prune({}, std::max<std::size_t>(others, 1))) size = writer(target);
   if (!size) return Unexpected(std::move(size).error());
-  if (!folder_) moved(out_, keeps ? kept(1) : fs::path());
+  if (!folder_) {
+    move_recordings(out_, keeps ? kept(1) : fs::path());
+    moved(out_, keeps ? kept(1) : fs::path());
+  }
   if (written_.size() >= kMostWritten) written_.erase(written_.begin());
-  written_.push_back({target, cause.text(), std::move(*size), wall_ns});
+  written_.push_back({target, cause.text(), std::move(*size), wall_ns, {}});
+  if (sources_) {
+    const CopiedRecordings copied = copy_recordings(sources_->open(), target);
+    for (const fs::path& file : copied.files) written_.back().recordings.push_back(file.lexically_relative(recordings_folder(target)).string());
+    for (const std::string& word : copied.words) log::warning("{}", word);
+  }
   if (folder_) prune(target, others);
   return written_.back();
 }

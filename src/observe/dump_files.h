@@ -1,10 +1,11 @@
 // Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it, of earlier recorders
-// too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go.
+// too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go. With each its recordings.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "observe/dump_plan.h"
+#include "observe/recordings.h"
 #include "observe/tracer.h"
 #include "trace/event.h"
 
@@ -34,6 +36,8 @@ struct WrittenDump {
   std::string trigger;
   DumpTotals size;
   std::int64_t ts_ns = 0;
+  std::vector<std::string> recordings;  // beside it: in FILE.recordings, as NODE/NAME
+  [[nodiscard]] std::vector<std::string> recording_files() const;  // where they are now; none once the dump made room
 };
 
 class DumpFiles {
@@ -45,6 +49,10 @@ class DumpFiles {
   // `writer` writes a whole dump to the name it is given (beside and renamed).
   using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&)>;
   Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
+
+  // From here on each dump has the recordings of the targets beside it.
+  void take_along(std::shared_ptr<RecordingSources> sources) { sources_ = std::move(sources); }
+  [[nodiscard]] const std::shared_ptr<RecordingSources>& sources() const { return sources_; }
 
   [[nodiscard]] const std::vector<WrittenDump>& written() const { return written_; }
 
@@ -62,6 +70,7 @@ class DumpFiles {
   int keep_ = 5;
   std::string host_;
   std::vector<WrittenDump> written_;
+  std::shared_ptr<RecordingSources> sources_;
 };
 
 }  // namespace rose::observe

@@ -122,7 +122,8 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
 // By their heads alone.
 struct Candidate {
   fs::path path;
-  std::string node;
+  std::string node;    // as the process knew itself; without, the name of the folder that it lies in
+  std::string folder;  // the latter; "": in no folder of its own
   std::int64_t began_ns = 0;
 };
 
@@ -142,9 +143,10 @@ std::vector<Candidate> recordings_in(const fs::path& folder) {
     const char* why = nullptr;
     if (!file || ::fstat(file.get(), &info) != 0 || ::pread(file.get(), head, sizeof head, 0) != sizeof head) continue;
     if (rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) == 0) continue;
-    Candidate candidate{at->path(), "", 0};
+    Candidate candidate{at->path(), "", at.depth() > 0 ? at->path().parent_path().filename().string() : "", 0};
     const char* node = head + offsetof(rr::FileHead, node);
     candidate.node = std::string(node, ::strnlen(node, sizeof rr::FileHead::node));
+    if (candidate.node.empty()) candidate.node = candidate.folder;
     std::memcpy(&candidate.began_ns, head + offsetof(rr::FileHead, began_ns), sizeof candidate.began_ns);
     found.push_back(std::move(candidate));
   }
@@ -239,7 +241,7 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
   std::size_t lives = 0;
   for (const Candidate& candidate : all) {
     nodes.insert(candidate.node);
-    if (!node.empty() && candidate.node != node) continue;
+    if (!node.empty() && candidate.node != node && candidate.folder != node) continue;
     ++lives;
     if (newest == nullptr || candidate.began_ns > newest->began_ns) newest = &candidate;
   }
@@ -249,6 +251,19 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
     return fail(ErrorKind::usage, fmt::format("{}: there are recordings of several nodes", path.string()), "say which with --node: " + list);
   if (lives > 1) log::info("{} recordings, one for each life of the process; this is the newest: {}", lives, newest->path.string());
   return read_recording(newest->path);
+}
+
+std::vector<FoundRecording> recordings_under(const fs::path& folder) {
+  std::vector<FoundRecording> all;
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return all;
+  for (const Candidate& candidate : recordings_in(folder)) {
+    FoundRecording& one = all.emplace_back(FoundRecording{candidate.path, std::nullopt, ""});
+    if (Result<RecordingFacts> facts = read_recording(candidate.path)) one.facts = std::move(*facts);
+    else one.problem = facts.error().message;
+  }
+  std::sort(all.begin(), all.end(), [](const FoundRecording& a, const FoundRecording& b) { return a.path < b.path; });
+  return all;
 }
 
 std::vector<fs::path> recordings_of(const config::Config& config, const fs::path& run_dir) {

@@ -25,9 +25,17 @@ struct RecordingFacts {
   bool overwritten = false, damaged = false, ended = false;  // ended: on purpose
 };
 
-// `path`: a recording, or a folder with recordings in it or in folders of it (a run's directory); of those the newest of `node`, or of the
-// only node there is. ErrorKind::input: none, damaged from the beginning, of another node, or it cannot be replayed.
+// `path`: a recording, or a folder with recordings in it or in folders of it (a run's directory, DUMP.recordings); of those the newest of
+// `node` (as the process knew itself, or by its folder's name), or of the only node there is. ErrorKind::input: none, damaged from the beginning, of another node, or it cannot be replayed.
 [[nodiscard]] Result<RecordingFacts> find_recording(const std::filesystem::path& path, const std::string& node);
+
+struct FoundRecording {
+  std::filesystem::path path;
+  std::optional<RecordingFacts> facts;
+  std::string problem;  // why it cannot be replayed
+};
+// All in this folder, and in folders of it; by name.
+[[nodiscard]] std::vector<FoundRecording> recordings_under(const std::filesystem::path& folder);
 
 // Those that librose-rr made in a run's directory, of the nodes with `record`: in the order of the nodes, then of their starts. None when
 // there is no such directory (any more).

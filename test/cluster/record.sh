@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Nodes that record themselves with librose-rr, and are replayed alone: examples/record as it stands, then a run with a kill, a restart
-# and a cut, whose every life comes to the same state again.
+# and a cut, whose every life comes to the same state again. In production, the tracer takes recordings along with its window.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/tracing.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
 build=$(realpath "$build")
@@ -19,11 +20,11 @@ alone() {
   "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
 }
 
-# --- seen once, by chance
-expect 0 "$rose" trace -c rose.toml -o "$work/dump.bin" --json
+# --- seen once: not by luck, but by a schedule that has a SWAP wait for another one
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report "$work/seen" --json
 json_is 'j["verdict"]' reproduced
-json_is 'len(j["recordings"])' 3
-json 'chr(10).join(j["recordings"])' > "$work/recordings"
+json_is 'len(j["run_results"][0]["recordings"])' 3
+json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
 line=$(grep -h 'assertion failed' $(sed 's/recording.1.rr/stderr.log/' "$work/recordings") | head -1)
 broken=$(sed 's/^[^ ]* \(n[123]\) .*/\1/' <<< "$line")
 what=${line#*assertion failed: }
@@ -59,7 +60,7 @@ other=n1
 [ "$broken" != n1 ] || other=n2
 expect 2 "$rose" replay --recording "$file" --node $other -- true
 says err "it is of node $broken, not of $other"
-expect 2 "$rose" replay --recording "$work/dump.bin" -- true
+expect 2 "$rose" replay --recording rose.toml -- true
 says err 'it is not a recording of librose-rr|it is too short to be a recording'
 expect 2 "$rose" replay --recording "$file" --runs 2 -- true
 expect 2 "$rose" replay --node n1 schedule.toml
@@ -110,3 +111,43 @@ done < "$work/recordings"
 [ -s "$run/state-n1.txt" ] || fail "no state to compare with"
 nothing_left "the runs"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
+
+# --- production: a server that records itself, as a user of its own, is killed; the tracer, which has given up its privileges, takes
+# along what it left, and what it writes just now when somebody asks for a dump
+mkdir "$work/production"
+chown nobody "$work/production"
+command -v setpriv > /dev/null || skip "setpriv (util-linux) is missing"
+ROSE_RR=record:kv.%n.rr ROSE_RR_WINDOW=256KiB unshare --net -- sh -c 'ip link set lo up && cd "$2" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$1" --id 1 --cluster 127.0.0.1 --data data' \
+  sh "$server" "$work/production" 2> "$work/production.err" &
+killed=$!
+client=(nsenter --net --target "$killed" "$build/examples/kv/kv-client" --nodes 127.0.0.1)
+until_true 60 "${client[@]}" --timeout 1 settle || cat "$work/production.err" >&2
+"${client[@]}" --op add --seconds 60 --interval-ms 1 load > /dev/null 2>&1 &
+load=$!
+out=$work/production.bin
+start_trace --node db=pid:$killed --dump-on-crash
+expect 0 "$rose" dump --control "$work/control.sock" -o "$work/now.bin" --json
+json_is 'j["recordings"]' "['$work/now.bin.recordings/db/kv.1.rr']"
+copied=$work/now.bin.recordings/db/kv.1.rr
+[ "$(stat -c %a "$copied")" = 600 ] || fail "$copied is not 0600"
+replays() { expect 0 "$rose" replay --quiet --recording "$1" --node db -- "$server" --id 1 --cluster 127.0.0.1 --data /nowhere && says out '^replayed to its end: '; }
+replays "$work/now.bin.recordings"
+kill -9 "$killed"
+wait "$killed" 2> /dev/null || true
+until_true 60 test -s "$work/production.bin.recordings/db/kv.1.rr" || cat "$work/trace.err" >&2
+kill "$load" 2> /dev/null || true
+wait "$load" 2> /dev/null || true
+stop_trace
+# The last dump, too, has it: who died has left it behind.
+for dump in production.bin production.bin.1; do
+  cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" || fail "$dump.recordings does not hold what the server left"
+  expect 0 "$rose" dump show "$work/$dump"
+  says out "^recording $work/$dump.recordings/db/kv.1.rr: [0-9]+ records of a process"
+done
+replays "$work/production.bin.recordings"
+expect 2 "$rose" trace --pid $$ --recordings other="$work/production" -o "$work/none.bin"
+says err "no node 'other' is traced"
+
+# --- lives that end at random moments; the same with a hundred of each: test/bench/record/lives.sh
+expect 0 "$here/../bench/record/lives.sh" "$build" 3 $RANDOM
+says out '3 of 3 \|$'

@@ -1,0 +1,117 @@
+#include "observe/hand_over.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+
+#include "base/text.h"
+
+// One line each: "recording NODE<tab>NAME" with a descriptor that goes with its first byte, "word TEXT", and "end" last.
+namespace rose::observe {
+namespace {
+
+constexpr std::size_t kMostHandedOver = 1 << 20;  // of all lines
+constexpr std::size_t kMostAtOnce = 16;      // descriptors of one message that are taken
+
+std::string one_line_of(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r' || c == '\0'; }, ' ');
+  if (text.size() > 1000) text.resize(1000);
+  return text;
+}
+
+bool send_line(int socket, std::string_view line, int descriptor, const std::function<bool()>& writable) {
+  while (!line.empty()) {
+    iovec part{const_cast<char*>(line.data()), line.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (descriptor >= 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* head = CMSG_FIRSTHDR(&message);
+      head->cmsg_level = SOL_SOCKET;
+      head->cmsg_type = SCM_RIGHTS;
+      head->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
+    }
+    const ssize_t n = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno != EAGAIN || !writable())) return false;
+    if (n <= 0) continue;
+    descriptor = -1;
+    line.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool send_recordings(int socket, const OpenRecordings& recordings, const std::function<bool()>& writable) {
+  for (const OpenRecording& one : recordings.all) {
+    if (!send_line(socket, fmt::format("recording {}\t{}\n", one_line_of(one.node), one_line_of(one.name)), one.file.get(), writable)) return false;
+  }
+  for (const std::string& word : recordings.words) {
+    if (!send_line(socket, fmt::format("word {}\n", one_line_of(word)), -1, writable)) return false;
+  }
+  return send_line(socket, "end\n", -1, writable);
+}
+
+Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()>& readable) {
+  OpenRecordings got;
+  std::deque<Fd> files;
+  std::string lines;
+  const auto ended = [] { return fail(ErrorKind::input, "the tracer ended, or gave up, while it told of recordings"); };
+  for (;;) {
+    for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n')) {
+      const std::string line = lines.substr(0, end);
+      lines.erase(0, end + 1);
+      const std::size_t tab = line.find('\t');
+      if (line == "end") return got;
+      if (line.starts_with("word ")) {
+        got.words.push_back(printable(line.substr(5)));
+      } else if (line.starts_with("recording ") && tab != std::string::npos && !files.empty()) {
+        OpenRecording one;
+        one.node = line.substr(10, tab - 10);
+        one.name = line.substr(tab + 1);
+        one.file = std::move(files.front());
+        files.pop_front();
+        struct stat info {};
+        const bool plain = one.name.find('/') == std::string::npos && one.name != "." && one.name != ".." && !one.name.empty();
+        if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !plain) return ended();
+        one.bytes = static_cast<std::uint64_t>(info.st_size);
+        got.all.push_back(std::move(one));
+      } else {
+        return fail(ErrorKind::input, "the tracer does not know of recordings, or is of another version", "use the rose that runs the tracer");
+      }
+    }
+    if (lines.size() > kMostHandedOver || !readable()) return ended();
+    char bytes[4096];
+    iovec part{bytes, sizeof bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostAtOnce)] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) return ended();
+    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+      for (std::size_t at = 0; at + sizeof(int) <= head->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+        int descriptor = -1;
+        std::memcpy(&descriptor, CMSG_DATA(head) + at, sizeof descriptor);
+        files.emplace_back(descriptor);
+      }
+    }
+    lines.append(bytes, static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace rose::observe
