@@ -9,16 +9,17 @@ mkdir -p "$cache"
 # need PROGRAM DEBIAN-PACKAGE: installs the package when the program is missing.
 need() { command -v "$1" > /dev/null || debian "$2"; }
 
-# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM.
+# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM. Made anew when
+# what it is made of changes, the file $links too, if there is one. C code counts with CGO_ENABLED=1.
 go_build() {
   local stamp
-  stamp=$(cat "$1"/go.mod "$1"/go.sum "$1"/*.go 2> /dev/null | sha256sum)
+  stamp=$(cat "$1"/go.mod "$1"/go.sum "$1"/*.go "${links:-/dev/null}" 2> /dev/null | sha256sum)
   if [ -x "$cache/$2" ] && [ "$(cat "$cache/$2.stamp" 2> /dev/null)" = "$stamp" ]; then return 0; fi
   need go golang-go
   if ! (cd "$1" && go mod download) >> "$log" 2>&1; then
     unavailable "the modules of $3 can't be had from the Go module proxy (see $log)"
   fi
-  if ! (cd "$1" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$cache/$2.new" "$3") >> "$log" 2>&1; then
+  if ! (cd "$1" && CGO_ENABLED=${CGO_ENABLED:-0} go build -trimpath -buildvcs=false -o "$cache/$2.new" "$3") >> "$log" 2>&1; then
     unavailable "$(go version) can't build $3 (see $log)"
   fi
   mv "$cache/$2.new" "$cache/$2"

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Runs the nodes of examples/record/raft with and without recordings by turns, and prints lines of a Markdown table.
+
+Usage: raft.py RAFT-COUNTER ROUNDS [SECONDS]     (in a network of its own: see raft.sh)
+"""
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+program, rounds, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "2"
+addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
+
+
+def measured(folder, record):
+    """Additions a second, and how long the slowest of each hundred took, in ms."""
+    nodes = []
+    try:
+        for number in range(1, 4):
+            environment = {**os.environ, "ROSE_RR": f"record:{folder}/{number}.rr", "ROSE_RR_WINDOW": "64MiB"} if record else os.environ
+            nodes.append(subprocess.Popen([program, "-id", str(number), "-nodes", addresses], env=environment, stderr=subprocess.DEVNULL))
+        said = subprocess.run([program, "load", "-nodes", addresses, "-seconds", seconds, "-writers", "8", "-readers", "0"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        a_second, slowest = re.fullmatch(r"(\d+) a second, 99th percentile ([\d.]+) ms\n", said).groups()
+        return float(a_second), float(slowest)
+    finally:
+        for node in nodes:
+            node.kill()
+            node.wait()
+
+
+pairs = []
+for turn in range(rounds):
+    pair = {}
+    for record in (True, False) if turn % 2 else (False, True):
+        with tempfile.TemporaryDirectory(prefix="rose-bench-") as folder:
+            pair[record] = measured(folder, record)
+    pairs.append(pair)
+print("| what | measured |\n|---|---|")
+for at, what, unit in ((0, "additions a second", "a second"), (1, "99th percentile of an addition", "ms")):
+    ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]
+    mean = statistics.mean(ratios)
+    spread = 1.96 * statistics.stdev(ratios) / math.sqrt(rounds) if rounds > 1 else 0
+    print(f"| {what} of three nodes on etcd's raft module, all recorded ÷ not, {rounds} rounds | {math.exp(mean):.2f} "
+          f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] ({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")
