@@ -1,38 +1,11 @@
 #!/usr/bin/env bash
 # examples/bugs: real bugs of Debian's packages, from what was recorded: their dumps are planned (the fault that caused it
 # is among the first two) and their schedules replayed. Those that say "ci": true in case.json, or those named after the build folder.
-# `bugs.sh ROSE BUILD --install` gets their systems, where there is a network: the test itself has one of its own.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
 examples=$(realpath "$here/../../examples/bugs")
 shift 2
-
-# chosen FOLDER BUG...: is it named, or one that CI runs?
-chosen() {
-  local folder=$1
-  shift
-  if [ $# -gt 0 ]; then [[ " $* " == *" $(basename "$folder") "* ]]; else
-    python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1])).get("ci"))' "$folder/case.json"
-  fi
-}
-
-unavailable=$(realpath "$build")/bugs.unavailable  # BUG: why it can't be had, one a line
-if [ "${1:-}" = --install ]; then
-  shift
-  : > "$unavailable"
-  for folder in "$examples"/*/; do
-    [ -e "$folder/case.json" ] && chosen "${folder%/}" "$@" || continue
-    status=0
-    "$folder/install" > "$work/install.out" 2> "$work/install.err" || status=$?
-    case $status in
-      0) ;;
-      77) echo "$(basename "$folder"): $(tail -1 "$work/install.out")" | tee -a "$unavailable" ;;
-      *) fail "$(basename "$folder"): install exits $status: $(tail -3 "$work/install.err")" ;;
-    esac
-  done
-  exit 0
-fi
 
 # root FIELD: of case.json, else of the schedule's first fault.
 ranks='
@@ -49,17 +22,28 @@ reasons=
 for case in "$examples"/*/case.json; do
   folder=$(dirname "$case")
   bug=$(basename "$folder")
-  chosen "$folder" "$@" || continue
+  if [ $# -gt 0 ]; then
+    [[ " $* " == *" $bug "* ]] || continue
+  else
+    python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1])).get("ci"))' "$case" || continue
+  fi
 
   expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json" -c "$folder/rose.toml" --json
   cp "$work/out" "$work/plan.json"
   python3 -c "$ranks" "$work/plan.json" "$case" "$folder/schedule.toml" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
   echo "$bug: root cause at rank $(cat "$work/rank")"
 
-  if why=$(grep "^$bug: " "$unavailable" 2> /dev/null); then
-    reasons="$reasons $why;"
+  if why=$(unavailable "examples/bugs/$bug"); then
+    reasons="$reasons $bug: $why;"
     continue
   fi
+  status=0
+  "$folder/install" > "$work/install.out" 2> "$work/install.err" || status=$?
+  if [ $status -eq 77 ]; then
+    reasons="$reasons $bug: $(tail -1 "$work/install.out");"
+    continue
+  fi
+  [ $status -eq 0 ] || { fail "$bug: install exits $status: $(tail -3 "$work/install.err")"; continue; }
 
   ran=$((ran + 1))
   # Machines are shared: a run or two may be lost to that.

@@ -37,6 +37,9 @@ expect() {
 # says FILE PATTERN: the last command's out or err has it.
 says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$work/$1" | sed 's/^/  /' >&2; }; }
 
+# unavailable FOLDER: prints why what `install` was to get for it can't be had; false if it can.
+unavailable() { sed -n "s|^$1: ||p" "$build/unavailable" 2> /dev/null | grep .; }
+
 # json EXPRESSION: of the object `j` that the last command printed, evaluated by Python.
 json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$work/out" "$1"; }
 json_is() { local got; got=$(json "$1") || got="(no JSON)"; [ "$got" = "$2" ] || fail "$1 is $got, not $2"; }

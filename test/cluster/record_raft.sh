@@ -7,6 +7,7 @@ rose=$(realpath "$rose")
 build=$(realpath "$build")
 export TMPDIR=$work
 example=$here/../../examples/record/raft
+if why=$(unavailable examples/record/raft); then skip "$why"; fi
 status=0
 said=$("$example/install" "$build" 2> "$work/err") || status=$?
 [ $status -ne 77 ] || skip "${said##*$'\n'}"

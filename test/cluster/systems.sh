@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # examples/systems: each that is installed here survives the fault of its schedule.toml, and has acknowledged something that its oracle asks for.
-# Only those of Debian's packages are installed by the test itself; those named after the build folder in any case.
+# Those named after the build folder are installed first; a test's own network reaches no registry.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
@@ -17,6 +17,9 @@ for folder in "$examples"/*/; do
     [[ " $* " == *" $system "* ]] || continue
   elif grep -q fetch.bash "$folder/install" && [ ! -d "$cache/$system/server" ]; then
     reasons="$reasons $system: examples/systems/$system/install has not been run;"
+    continue
+  elif why=$(unavailable "examples/systems/$system"); then
+    reasons="$reasons $system: $why;"
     continue
   fi
   status=0
