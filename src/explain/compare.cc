@@ -50,13 +50,13 @@ void note(Firsts& firsts, Key key, const Step& step, std::int64_t after, Nearnes
 }
 
 // What a run does from its cut on, each thing once: loops and counts are collapsed.
-Firsts firsts_of(const Run& run, const Kinds& kinds) {
+Firsts firsts_of(const Run& run, const Kinds& kinds, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
   std::unordered_map<std::int32_t, std::uint32_t> before;  // by thread
   std::size_t pairs = 0;
   for (const Step& step : run.steps) {
-    if (step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
+    if (step.ts_ns <= from_ns || step.ts_ns > to_ns) continue;
     const Kind& kind = kinds[step.kind];
     if (kind.unsure) continue;
     Nearness nearness = Nearness::elsewhere;
@@ -88,6 +88,7 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run) {
 
 struct Groups {
   std::vector<const Firsts*> failing, sound, near;
+  std::vector<const Firsts*> ahead;        // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
 
@@ -141,6 +142,9 @@ Difference measure(const Groups& groups, Key key) {
   d.missing = d.failing < d.sound;
   // What comes after a failing run is over is not missing in it.
   if (d.missing) {
+    std::size_t have = 0;
+    for (std::size_t i = 0; i < groups.failing.size(); ++i) have += groups.failing[i]->contains(key) || groups.ahead[i]->contains(key) ? 1 : 0;
+    d.failing = std::max(d.failing, static_cast<double>(have) / static_cast<double>(groups.failing.size()));
     d.sound = share(groups.sound, key, groups.shortest_failing);
     d.near = share(groups.near, key, groups.shortest_failing);
   }
@@ -184,16 +188,19 @@ double weight_of(Nearness nearness) {
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   Comparison out;
   std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
-  std::vector<Firsts> firsts;
+  std::vector<Firsts> firsts, ahead;
   firsts.reserve(runs.size());
+  ahead.reserve(runs.size());
   Groups groups;
   for (const Run& run : runs) {
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
-    firsts.push_back(firsts_of(run, kinds));
+    firsts.push_back(firsts_of(run, kinds, run.cut_ns, run.end_ns));
     switch (run.group) {
       case Group::failing:
         groups.failing.push_back(&firsts.back());
+        ahead.push_back(firsts_of(run, kinds, run.known_ns, run.cut_ns));
+        groups.ahead.push_back(&ahead.back());
         groups.shortest_failing = std::min(groups.shortest_failing, run.end_ns - run.cut_ns);
         break;
       case Group::sound:

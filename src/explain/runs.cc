@@ -13,6 +13,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kLookBack = 60;      // steps before the fault among which a common one is looked for
+constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
 constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a kind's words
 
 std::string_view letter(StepKind kind) {
@@ -235,12 +236,24 @@ void align(std::vector<Run>& runs, const Kinds& kinds) {
   if (!anchors.empty())
     for (const Anchor& anchor : anchors.front())
       if (std::all_of(anchors.begin() + 1, anchors.end(), [&](const auto& others) { return has(others, anchor); })) common.push_back(anchor);
+  std::size_t earliest = 0;  // of the anchors that are used
+  bool by_time = false;
   for (Run& run : runs) {
     if (!fired(run).empty()) continue;
     const Step* found = nullptr;
-    for (std::size_t i = 0; i < common.size() && found == nullptr; ++i) found = find_anchor(run, common[i]);
+    std::size_t i = 0;
+    while (i < common.size() && (found = find_anchor(run, common[i])) == nullptr) ++i;
     run.found_cut = found != nullptr;
     run.cut_ns = found != nullptr ? found->ts_ns : run.zero_ns + usual;
+    if (found != nullptr) earliest = std::max(earliest, i);
+    else by_time = true;
+  }
+  for (Run& run : runs) {
+    if (fired(run).empty()) continue;
+    run.known_ns = run.cut_ns;
+    if (const Step* step = common.empty() ? nullptr : find_anchor(run, common[earliest]); step != nullptr) run.known_ns = std::min(run.known_ns, step->ts_ns);
+    // Before the workload begins a time means nothing.
+    if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }
 }
 

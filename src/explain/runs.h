@@ -76,6 +76,7 @@ struct Run {
   std::int64_t zero_ns = 0;     // when the workload began, wall clock
   std::int64_t end_ns = 0;      // when it ended, or the oracle found the bug
   std::int64_t cut_ns = 0;      // the first fault, or the moment that corresponds to it: see align()
+  std::int64_t known_ns = 0;    // with a fault: what comes between here and the cut comes behind the cut of sound runs; see align()
   bool found_cut = true;        // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
   std::vector<Step> steps;      // by time
@@ -94,7 +95,8 @@ struct Run {
 bool merge_nodes(std::vector<Run>& runs, Kinds& kinds);
 
 // Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
-// (the same kind, the same number of its kind), else the same time after the workload began.
+// (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have
+// come: `known_ns` of runs with a fault is the same step, or about as long before.
 void align(std::vector<Run>& runs, const Kinds& kinds);
 
 }  // namespace rose::explain

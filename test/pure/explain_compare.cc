@@ -244,3 +244,16 @@ TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
   }
   CHECK(one.explain().verdict == explain::Verdict::nothing_found);
 }
+
+TEST_CASE("what comes between the last common step and the fault is not missing in failing runs", "[explain]") {
+  // Before the workload: the fault comes behind `ready`, whose time varies; nothing is common but the start.
+  Case early, stepped;
+  for (int i = 0; i < 5; ++i) {
+    early.add(Group::failing, script::Run(2 * i).says(-400 + 10 * i, 3, "ready").faulted(-300));
+    early.add(Group::sound, script::Run(2 * i + 1).says(-200 + 10 * i, 3, "ready"));
+    stepped.add(Group::failing, script::Run(2 * i).enters(100, "begin").says(150, 3, "ready").faulted(160).enters(300, "end"));
+    stepped.add(Group::sound, script::Run(2 * i + 1).enters(100, "begin").says(150, 3, "ready").enters(300, "end"));
+  }
+  CHECK(early.explain().verdict == explain::Verdict::nothing_found);
+  CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
+}
