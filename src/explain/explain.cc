@@ -97,14 +97,37 @@ std::string_view verdict_name(Verdict verdict) {
   return "inconclusive";
 }
 
+namespace {
+
+// Who takes over may be decided by chance: where no node by itself differs, whichever node does so is looked at.
+Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
+  merged = merge_nodes(runs, kinds);
+  align(runs, kinds);
+  Comparison comparison = compare(runs, kinds);
+  if (merged) return comparison;
+  comparison.orders = swapped(runs, kinds, schedule);
+  if (!comparison.none() || !comparison.enough) return comparison;
+  std::vector<Run> other_runs = runs;
+  Kinds other_kinds = kinds;
+  merge_nodes(other_runs, other_kinds, true);
+  Comparison other = compare(other_runs, other_kinds);
+  // It is the second try.
+  if (other.none() || other.chance > kMostChance / 2) return comparison;
+  merged = true;
+  runs = std::move(other_runs);
+  kinds = std::move(other_kinds);
+  return other;
+}
+
+}  // namespace
+
 bool needs_more_runs(const Input& input) {
   std::vector<Run> runs = input.runs;
   Kinds kinds = input.kinds;
   if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
-  const bool merged = merge_nodes(runs, kinds);
-  align(runs, kinds);
-  const Comparison comparison = compare(runs, kinds);
-  return comparison.enough && comparison.none() && comparison.chance > kMostChance && (merged || swapped(runs, kinds, input.schedule).empty());
+  bool merged = false;
+  const Comparison comparison = compare_all(runs, kinds, input.schedule, merged);
+  return comparison.enough && comparison.none() && comparison.chance > kMostChance / 2;
 }
 
 Explanation explain(Input& input) {
@@ -118,10 +141,8 @@ Explanation explain(Input& input) {
   }
   const ValueSorts sorts(input.runs, input.questions.size());
   add_values(input.runs, input.questions, sorts, input.kinds);
-  const bool merged = merge_nodes(input.runs, input.kinds);
-  align(input.runs, input.kinds);
-  Comparison comparison = compare(input.runs, input.kinds);
-  if (!merged) comparison.orders = swapped(input.runs, input.kinds, input.schedule);
+  bool merged = false;
+  const Comparison comparison = compare_all(input.runs, input.kinds, input.schedule, merged);
   out.chance = comparison.chance;
   out.differences = told(input, comparison);
   out.suspects = suspects_of(input, comparison);
@@ -136,7 +157,7 @@ Explanation explain(Input& input) {
   }
   out.symptom = input.oracle_said;
   tell_limits(input, comparison, out);
-  if (merged) out.limits.emplace_back("the fault hits other nodes in other runs: steps are compared whichever node makes them");
+  if (merged) out.limits.emplace_back("the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes them");
   if (faults.empty()) {
     // Without a fault there is nothing that a difference could come from.
     out.suspects.clear();

@@ -157,12 +157,12 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   return run;
 }
 
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds) {
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, bool always) {
   std::map<std::string, std::set<std::string>> nodes;  // by fault
   for (const Run& run : runs)
     if (run.group == Group::failing)
       for (const schedule::FaultOutcome* fault : fired(run)) nodes[fault->id].insert(fault->node);
-  if (std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return false;
+  if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return false;
   std::vector<std::uint32_t> now(kinds.size());
   for (std::uint32_t id = 0; id < now.size(); ++id) {
     Kind kind = kinds[id];

@@ -91,8 +91,8 @@ struct Run {
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
 // Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
-// True: they were made so, in all runs.
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds);
+// True: they were made so, in all runs. `always`: whichever nodes faults hit.
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, bool always = false);
 
 // Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
 // (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have

@@ -257,3 +257,16 @@ TEST_CASE("what comes between the last common step and the fault is not missing 
   CHECK(early.explain().verdict == explain::Verdict::nothing_found);
   CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
 }
+
+TEST_CASE("who takes over may be decided by chance: then whichever node does so differs", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(400, "lead", 4, i % 2 == 0 ? "n2" : "n3"));
+    one.add(Group::sound, usual(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(tells(e, "enters lead"));
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
+}
