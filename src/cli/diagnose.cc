@@ -514,7 +514,7 @@ Command diagnose_command() {
           {
               {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .completes = Completes::file},
               {.names = "--log", .slot = &options->logs, .value = "[NODE=]FILE",
-               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path names the node", .completes = Completes::file},
+               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path or its lines name the node", .completes = Completes::file},
               {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The test deployment, its workload and oracle",
                .completes = Completes::file},
               {.names = "--profile", .slot = &options->profile, .value = "FILE", .help = "What is normal, from 'rose profile'",

@@ -14,6 +14,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kQuoted = 140;                      // characters of a message
+constexpr std::size_t kLooked = 30;                       // lines of a message, for the one that names the error
 constexpr std::uint64_t kMostRead = 500;                  // messages of one kind that are read one by one
 constexpr std::size_t kBannerLines = 12;                 // within so many lines a program says that it begins
 constexpr std::size_t kTail = 6;                          // messages before a restart that may tell why
@@ -501,6 +502,10 @@ std::string told_in(std::string_view text) {
   if (python) return cut_to(lines.back(), kQuoted);
   for (std::size_t i = 1; i < lines.size(); ++i)
     if (lines[i].starts_with("Traceback (most recent call last)")) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines.back(), kQuoted);
+  // What was written without a time of its own ("open /x: permission denied" before it ends) came to the message before.
+  if (read_meaning(lines[0]).error == 0)
+    for (std::size_t i = 1; i < std::min(lines.size(), kLooked); ++i)
+      if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[i], kQuoted);
   if (lines[0].ends_with(':') || names_exception(lines[1])) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[1], kQuoted);
   return cut_to(lines[0], kQuoted);
 }

@@ -175,9 +175,11 @@ TEST_CASE("how long it stood still, as it says itself") {
 TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
   Templates kinds;
   const Logs logs = read_text("2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
-                              "2026-01-02 03:04:06 ERROR Traceback (most recent call last):\n  File \"a.py\", line 3, in save\n    f()\nValueError: odd\n",
+                              "2026-01-02 03:04:06 ERROR Traceback (most recent call last):\n  File \"a.py\", line 3, in save\n    f()\nValueError: odd\n"
+                              "2026-01-02 03:04:07 ERROR server stopped\nopen /srv/state.json: permission denied\n",
                               {"n1.log", "n1"}, {}, kinds);
-  REQUIRE(logs.nodes[0].messages.size() == 2);
+  REQUIRE(logs.nodes[0].messages.size() == 3);
+  CHECK(quote(logs, 0, logs.nodes[0].messages[2]) == "n1.log:8 of n1: 'server stopped / open /srv/state.json: permission denied'");
   CHECK(quote(logs, 0, logs.nodes[0].messages[0]) == "n1.log:1 of n1: 'cannot append: / java.io.IOException: disk is odd'");
   CHECK(quote(logs, 0, logs.nodes[0].messages[1]) == "n1.log:4 of n1: 'ValueError: odd'");
 }
