@@ -27,6 +27,7 @@ constexpr std::uint32_t kTold = 1000;                   // packets of a pair tha
 constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
 constexpr double kSpeaks = 0.3;                         // a hint of this weight says something of its node
 constexpr double kNextCall = 0.5;                       // each further call or file that a message may mean has so much of the one before
+constexpr double kOpened = 0.9;                         // of a guess that a file can't be opened, beside one that it can't be written to
 constexpr double kPlainlySaid = 0.9;                    // so much less is believed of guesses where logs name a cause
 constexpr double kStoppedGuess = 0.08;                  // a kill or a stop that no message names
 constexpr double kCutGuess = 0.06;                      // a cut or a pause that no message names
@@ -482,11 +483,14 @@ class FromLogs {
       if (done->peer != 0) scf.peer = out_.strings.intern(control_->str(done->peer));
       put(scf, weight * share, words);
     };
-    failed(call, 1);
-    // A file that is opened to be written to is written to; those calls are too many to be recorded one by one.
+    // A file that is opened to be written to is written to; those calls are too many to be recorded one by one. Disks that are full
+    // are met far more often than files that can't be opened, and what can't be opened is not written to.
     if (call.starts_with("open") || call == "creat") {
       failed("write", 1);
-      failed("pwrite64", 0.5);
+      failed("pwrite64", kNextCall);
+      failed(call, kOpened);
+    } else {
+      failed(call, 1);
     }
   }
 

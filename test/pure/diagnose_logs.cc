@@ -127,6 +127,15 @@ TEST_CASE("where no message names a cause, the calls that come shortly before ar
     if (c.kind == FaultKind::syscall && (best == nullptr || c.weight > best->weight)) best = &c;
   REQUIRE(best != nullptr);
   CHECK(best->path.find("check.tmp") != std::string::npos);
+  // A full disk is likelier than a file that can't be opened.
+  double write = 0, open = 0;
+  for (const Candidate& c : plan.candidates) {
+    if (c.kind != FaultKind::syscall || c.path.find("store.db") == std::string::npos) continue;
+    if (c.syscall == "write" && c.error == "ENOSPC") write = c.weight;
+    if (c.syscall == "openat") open = c.weight;
+  }
+  CHECK(write > open);
+  CHECK(open > 0);
   CHECK(best->why.find("no message names a cause") == 0);
   CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash && c.node == "n2"; }));
 }
