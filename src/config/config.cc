@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 #include <set>
 
 #include "base/ascii.h"
@@ -246,8 +247,14 @@ void Reader::read_services(toml::Table& table) {
     compose_problem_ = std::move(services).error();
     return;
   }
-  for (const std::string& word : services->warnings) log::warning("{}: {}", file.string(), word);
-  for (const std::string& word : services->words) log::info("{}: {}", file.string(), word);
+  // Said once, though a command may read its configuration more than once.
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  for (const std::string& word : services->warnings)
+    if (said.insert(word).second) log::warning("{}: {}", file.string(), word);
+  for (const std::string& word : services->words)
+    if (said.insert(word).second) log::debug("{}: {}", file.string(), word);
   take_subnet(table, services->subnet);
   for (Node& node : services->nodes) {
     if (node.container->host_network && config_.deployment.network != Network::host)

@@ -45,6 +45,7 @@ struct NodeState {
   Fd events;        // its cgroup.events; the monitor's
   std::unique_ptr<ContainerState> container;  // null: it runs on this machine as it is
   EngineChild engine;  // beside its container; the monitor's
+  std::optional<Result<ContainerLaunch>> held;  // its container waits to be let run, for its first start
 
   // One `rose node` request at a time.
   std::mutex operation;
@@ -135,6 +136,7 @@ class Cluster final : public Deployment {
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
   ContainerStart container_start(std::size_t node) const;
+  void hold_containers();
   Result<void> await_dependencies(std::size_t node);
   Result<void> await_completed(std::size_t node);
   [[nodiscard]] std::vector<std::size_t> start_order() const;

@@ -271,6 +271,7 @@ void Cluster::remove_containers() {
   (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
   std::vector<std::string> names;
   for (const auto& state : states_) {
+    state->held.reset();
     state->engine.kill();
     if (state->container && state->container->made) names.push_back(state->container->spec.name);
   }
@@ -285,6 +286,29 @@ void Cluster::remove_containers() {
     if (auto removed = ask_engine(remove_image_words(*engine_, holder_image_), "remove an image", kRemoveTimeout); !removed) log::warning("{}", removed.error().message);
   std::error_code ignored;
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
+}
+
+// Engines take a while to start a container. So that nodes begin as close to each other as processes do, all that need not wait
+// for another one's health or end are brought to their entry points side by side.
+void Cluster::hold_containers() {
+  std::vector<std::pair<std::size_t, ContainerStart>> starts;
+  on_monitor([&] {
+    for (const NodeInfo& info : infos_) {
+      NodeState& state = *states_[info.index];
+      if (!state.container) continue;
+      const auto& after = state.config->container->after;
+      if (!std::all_of(after.begin(), after.end(), [](const config::Dependency& one) { return one.when == config::Dependency::When::started; })) continue;
+      state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(info.index) : std::vector<int>{};
+      state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(info.index) : ClockCalls::none;
+      starts.emplace_back(info.index, container_start(info.index));
+    }
+  });
+  for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {
+    std::vector<std::thread> starters;
+    for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i)
+      starters.emplace_back([this, &starts, i] { states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second)); });
+    for (std::thread& starter : starters) starter.join();
+  }
 }
 
 // Those a service waits for, as Compose means it.

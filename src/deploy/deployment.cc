@@ -316,6 +316,7 @@ Result<void> Cluster::start() {
     ROSE_CHECK(check_commands());
   }
   ROSE_CHECK(make_containers());
+  hold_containers();
   std::vector<std::size_t> all;
   for (const std::size_t i : start_order()) {
     ROSE_CHECK(cancel::check());

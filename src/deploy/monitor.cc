@@ -174,7 +174,7 @@ Result<void> Cluster::launch(std::size_t node) {
   };
   if (stopping_) return failed({ErrorKind::cancelled, "the run is ending", ""});
   // What an earlier incarnation left would take its ports.
-  if (cgroup::populated(info.cgroup)) {
+  if (!state.held && cgroup::populated(info.cgroup)) {
     if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
     if (!cgroup::wait_empty(info.cgroup, kKillTimeout))
       return failed({ErrorKind::inconclusive, fmt::format("node {}: old processes do not die", info.name), ""});
@@ -186,6 +186,11 @@ Result<void> Cluster::launch(std::size_t node) {
     state.restart_at_ns = 0;
     state.logs.clear();
     for (const std::filesystem::path& file : info.logs) state.logs.push_back({file.string(), file_size(file.string())});
+  }
+  if (state.held) {
+    Result<ContainerLaunch> held = std::move(*state.held);
+    state.held.reset();
+    return let_run(node, std::move(held));
   }
   state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
   state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;
