@@ -171,6 +171,10 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
     report.runs.push_back(std::move(made.result));
   }
+  if (const schedule::RunResult* recorded = report.recorded_run()) {
+    for (const auto& path : recorded->recordings)
+      if (std::string command = replay::alone_command(test.config, recorded->directory, path); !command.empty()) report.alone.push_back(std::move(command));
+  }
   for (const auto& [note, times] : failed_workloads)
     log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times, report.runs.size());
   conclude(report);

@@ -41,6 +41,9 @@ struct FoundRecording {
 // there is no such directory (any more).
 [[nodiscard]] std::vector<std::filesystem::path> recordings_of(const config::Config& config, const std::filesystem::path& run_dir);
 
+// What replays one of those alone, for a shell: with the node's command as it was in that run. "" for nodes that rose does not start itself.
+[[nodiscard]] std::string alone_command(const config::Config& config, const std::filesystem::path& run_dir, const std::filesystem::path& recording);
+
 struct Divergence {
   std::uint64_t record = 0;    // the one that was not met, from 1 on
   std::uint64_t position = 0;  // of it in the recording, in bytes

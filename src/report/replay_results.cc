@@ -139,6 +139,15 @@ std::vector<NameCount> names_of_order(const ReplayReport& report) {
 
 }  // namespace
 
+const RunResult* ReplayReport::recorded_run() const {
+  const RunResult* found = nullptr;
+  for (const RunResult& run : runs) {
+    if (run.recordings.empty()) continue;
+    if (found == nullptr || run.verdict == Verdict::reproduced || found->verdict != Verdict::reproduced) found = &run;
+  }
+  return found;
+}
+
 Json recordings_json(const RunResult& run) {
   Json list = Json::array();
   for (const auto& path : run.recordings) list.push_back(path.string());
@@ -196,6 +205,7 @@ Json replay_object(const ReplayReport& report) {
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
   if (report.flaky()) json["flaky"] = true;
+  if (!report.alone.empty()) json["alone"] = report.alone;
   if (!order.empty()) json["order"] = std::move(order);
   return json;
 }
@@ -229,11 +239,12 @@ std::string replay_text(const ReplayReport& report) {
   if (shown != nullptr && !report.schedule.faults.empty())
     out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict), printable(shown->reason),
                        fault_table(report.schedule, *shown));
-  // Of the last run that has some: what is to be replayed alone is a run that failed.
-  const auto recorded = std::find_if(report.runs.rbegin(), report.runs.rend(), [](const RunResult& run) { return !run.recordings.empty(); });
-  if (recorded != report.runs.rend()) {
-    out += fmt::format("\nrecorded in run {}, {} (rose replay --recording FILE -- CMD):\n", recorded->number, schedule::verdict_name(recorded->verdict));
+  if (const RunResult* recorded = report.recorded_run()) {
+    const bool pins = recorded->verdict == Verdict::reproduced && report.tally.rate() < report.target_rate;
+    out += fmt::format("\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number, schedule::verdict_name(recorded->verdict),
+                       pins ? "; what the schedule does not bring back each time, a replay of the node that failed does" : "");
     for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
+    for (const std::string& command : report.alone) out += fmt::format("  {}\n", printable(command));
   }
   return out;
 }

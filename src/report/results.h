@@ -37,9 +37,12 @@ struct ReplayReport {
   std::int64_t began_ns = 0;       // wall clock; 0: not known
   std::string backend;
   std::vector<schedule::RunResult> runs;
+  std::vector<std::string> alone;      // commands that replay single nodes of recorded_run() alone
   std::vector<std::string> workloads;  // of each run: how the workload ended; told, never judged
 
   [[nodiscard]] std::vector<FaultCount> faults() const;
+  // Of those whose recordings were kept the last that reproduced, else the last; null: there is none.
+  [[nodiscard]] const schedule::RunResult* recorded_run() const;
   // What `expect` asks for is so.
   [[nodiscard]] bool passed() const {
     return verdict != schedule::Verdict::inconclusive && (verdict == schedule::Verdict::reproduced) != expect_fixed;

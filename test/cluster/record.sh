@@ -25,6 +25,7 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report "$work/seen
 json_is 'j["verdict"]' reproduced
 json_is 'len(j["run_results"][0]["recordings"])' 3
 json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
+json 'chr(10).join(j["alone"])' > "$work/commands"
 line=$(grep -h 'assertion failed' $(sed 's/recording.1.rr/stderr.log/' "$work/recordings") | head -1)
 broken=$(sed 's/^[^ ]* \(n[123]\) .*/\1/' <<< "$line")
 what=${line#*assertion failed: }
@@ -40,6 +41,9 @@ done
 for node in n1 n2 n3; do
   if [ "$node" != "$broken" ]; then expect 0 alone "$node" "$(grep "/$node/" "$work/recordings")"; fi
 done
+# As the command that rose tells for it says.
+expect 0 env PATH="$(dirname "$rose"):$PATH" sh -c "$(grep -- "--node $broken " "$work/commands")"
+says out "^replayed to its end: "
 # The folder of the run is good enough: it holds one recording of the node.
 expect 0 alone "$broken" "$(dirname "$(dirname "$file")")"
 if command -v gdb > /dev/null; then
