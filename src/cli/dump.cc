@@ -463,7 +463,8 @@ Command dump_command() {
       .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
           "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a file; the tracer goes "
-          "on. The file is readable by its owner alone; '-o -' writes to stdout.",
+          "on. The file is readable by its owner alone; '-o -' writes to stdout. Recordings that the traced processes make of themselves with "
+          "librose-rr are copied into FILE.recordings, unless it goes to stdout.",
       .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
       .options =
           {
