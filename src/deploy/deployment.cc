@@ -360,9 +360,7 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
-  std::string log = "stderr.log";
-  std::string last = tail(info.dir / log, 10);
-  if (last.empty()) last = tail(info.dir / (log = "stdout.log"), 10);
+  const auto [log, last] = last_words(info.dir);
   return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message),
           last.empty() ? fmt::format("node {} printed nothing", info.name) : fmt::format("last lines of {}/{}:\n{}", info.name, log, last)};
 }

@@ -191,7 +191,16 @@ std::string tail(const std::filesystem::path& path, std::size_t lines, std::size
     begin = found;
   }
   if (begin > 0 && begin < text.size()) ++begin;
-  return text.substr(begin);
+  // Java's stack traces have them, and terminals are shown no control characters.
+  return replaced(text.substr(begin), "\t", "    ");
+}
+
+LastWords last_words(const std::filesystem::path& node) {
+  std::string said;
+  for (const std::string& line : split(tail(node / "stderr.log", 10), '\n'))
+    if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) said += (said.empty() ? "" : "\n") + line;
+  if (!said.empty()) return {"stderr.log", said};
+  return {"stdout.log", tail(node / "stdout.log", 10)};
 }
 
 }  // namespace rose::deploy

@@ -34,7 +34,14 @@ struct LogStart {
 using SpawnReady = std::function<Result<std::unique_ptr<RunningCommand>>()>;
 [[nodiscard]] std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady spawn);
 
-// The last lines of a log, at most `most` bytes; "" when there is none.
+// The last lines of a log, at most `most` bytes of it, tabs as spaces; "" when there is none.
 [[nodiscard]] std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most = 2048);
+
+struct LastWords {
+  std::string log;
+  std::string text;  // "": it printed nothing
+};
+// Of a node's folder: its errors, else its output. That a JVM has loaded the agent, which it says on stderr, is no error.
+[[nodiscard]] LastWords last_words(const std::filesystem::path& node);
 
 }  // namespace rose::deploy

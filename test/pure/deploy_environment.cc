@@ -245,6 +245,20 @@ TEST_CASE("tails are short", "[deploy]") {
   REQUIRE(write_file(path, "1\n2\n3\n4\n\n"));
   CHECK(tail(path, 2) == "3\n4");
   CHECK(tail(path, 9) == "1\n2\n3\n4");
+  REQUIRE(write_file(path, "java.io.IOException\n\tat A.b(A.java:1)\n"));
+  CHECK(tail(path, 2) == "java.io.IOException\n    at A.b(A.java:1)");
   REQUIRE(write_file(path, std::string(5000, 'x')));
   CHECK(tail(path, 2).size() == 2048);
+}
+
+TEST_CASE("what a node said last is its errors, else its output", "[deploy]") {
+  const Folder folder;
+  CHECK(last_words(folder.path).text.empty());
+  REQUIRE(write_file(folder.path + "/stdout.log", "ERROR no such class\n"));
+  REQUIRE(write_file(folder.path + "/stderr.log", "Picked up JAVA_TOOL_OPTIONS: \"-agentpath:rose-jvm.so\"\n"));
+  CHECK(last_words(folder.path).log == "stdout.log");
+  CHECK(last_words(folder.path).text == "ERROR no such class");
+  REQUIRE(write_file(folder.path + "/stderr.log", "Picked up JAVA_TOOL_OPTIONS: x\nException in thread main\n"));
+  CHECK(last_words(folder.path).log == "stderr.log");
+  CHECK(last_words(folder.path).text == "Exception in thread main");
 }
