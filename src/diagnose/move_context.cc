@@ -411,6 +411,14 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
+// Whether the other faults of the schedule belong to it: what is believed far less has hardly to do with it, too.
+double others_count(const World& world, const Candidate& c, const Schedule& base) {
+  double least = c.weight;
+  for (const Fault& fault : base.faults)
+    if (const Candidate* other = world.candidate(fault.id)) least = std::min(least, other->weight);
+  return c.weight > 0 ? std::min(1.0, kFarLess * least / c.weight) : 1;
+}
+
 std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief, std::string why) {
   ContextMove::Setup setup;
   setup.base = base;
@@ -460,10 +468,11 @@ Moves context_moves(const World& world, const Schedule* lead) {
     if (base == nullptr) base = alone;
     if (base == nullptr) continue;
     const bool with_others = base->faults.size() > 1;
-    if (auto setup = setup_for(world, c, *base, kShareContext * c.weight * (with_others ? 0.7 : 1), ""))
+    const double needed = with_others ? kContextWithOthers * others_count(world, c, *base) : 1;
+    if (auto setup = setup_for(world, c, *base, kShareContext * c.weight * needed, ""))
       moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
     if (!with_others || alone == nullptr) continue;
-    if (auto setup = setup_for(world, c, *alone, kShareContext * c.weight * 0.5, "without the other faults"))
+    if (auto setup = setup_for(world, c, *alone, kShareContext * c.weight * std::max(kContextAlone, 1 - needed), "without the other faults"))
       moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
   }
   return moves;

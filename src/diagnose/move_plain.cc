@@ -81,8 +81,9 @@ class Builder {
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
-    if (incidents.size() > 1)
-      propose(sequence(last_of(timed), starts(*timed.front()).front()), kShareTogether * weight_of(incidents.back()),
+    if (incidents.size() > 1)  // those of before are needed, too, as far as they are believed at all
+      propose(sequence(last_of(timed), starts(*timed.front()).front()),
+              kShareTogether * std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
               "process and network faults of all times together, closer than they were");
     root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);

@@ -153,3 +153,28 @@ TEST_CASE("noise: what a window of days counts further than a run does is waited
   CHECK(never < last);  // it does come
   CHECK(seventh < never);
 }
+
+TEST_CASE("noise: an old fault is not gone on from with every step of the last one") {
+  const auto config = deployment();
+  std::vector<Act> acts;
+  Dump dump(false);
+  dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
+  for (int i = 0; i < 30; ++i)  // and much else, so that it is over for long
+    dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT, fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
+  int number = 0;
+  for (const char* function : {"boot", "load", "elect", "append", "store", "apply", "compact", "send", "swap", "tidy"}) {
+    acts.push_back({1.0 + number, "n1", function, "", ""});
+    dump.event(1.0 + number, trace::EventType::af, "n1").function = dump.intern(function);
+    ++number;
+  }
+  dump.crashed(1.5 + number, "n1");
+  dump.ends(2 + number);
+  Play play(acts, [&](const std::vector<Hit>&, int) { return false; });
+  const Inputs inputs = inputs_of(config, {dump});
+  REQUIRE(diagnose::diagnose(inputs, play, {}));
+  REQUIRE(play.made.size() > 14);
+  const auto both = std::count_if(play.made.begin(), play.made.begin() + 14, [](const Schedule& made) {
+    return fault_of(made, FaultKind::pause) != nullptr && fault_of(made, FaultKind::crash) != nullptr;
+  });
+  CHECK(both <= 3);
+}
