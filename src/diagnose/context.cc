@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "diagnose/extract.h"
@@ -77,6 +78,7 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   }
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::vector<std::map<std::string, std::size_t>> by_key(kinds_.size());
+  std::unordered_map<std::string_view, std::uint32_t> hosts;
   std::int64_t first = 0;
   std::int64_t last = 0;
   for (std::size_t source = 0; source < inputs.traces.size(); ++source) {
@@ -111,7 +113,8 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
       }
       if (it->second == kNone) continue;
       kinds_[at][it->second].count += std::max<std::uint32_t>(1, event.count);
-      seen_[at].push_back({event.ts_ns, it->second});
+      const auto [host, new_host] = hosts.try_emplace(std::string_view(trace.str(event.node)), static_cast<std::uint32_t>(hosts.size()));
+      seen_[at].push_back({event.ts_ns, static_cast<std::uint32_t>(it->second), host->second});
     }
   }
   const double seconds = std::max(1.0, static_cast<double>(last - first) / 1e9);
@@ -130,11 +133,12 @@ std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std
   const auto after = [](std::int64_t ts, const Seen& s) { return ts < s.ts; };
   const auto begin = std::upper_bound(seen.begin(), seen.end(), since, after);
   const auto end = std::upper_bound(begin, seen.end(), until, after);
-  std::vector<std::uint64_t> counts(kinds.size());
-  for (auto it = begin; it != end; ++it) ++counts[it->kind];
+  std::unordered_map<std::uint64_t, std::uint64_t> counts;
+  const auto count_of = [&](const Seen& s) -> std::uint64_t& { return counts[std::uint64_t{s.host} << 32 | s.kind]; };
+  for (auto it = begin; it != end; ++it) ++count_of(*it);
   for (auto it = end; it != begin && events.size() < most;) {
     --it;
-    const std::uint64_t occurrence = counts[it->kind]--;
+    const std::uint64_t occurrence = count_of(*it)--;
     if (kinds[it->kind].frequent) continue;
     events.push_back(kinds[it->kind].event);
     events.back().occurrence = occurrence;

@@ -17,7 +17,7 @@ namespace rose::diagnose {
 struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
-  std::uint64_t occurrence = 1;   // which one of its key, counted since the dump's beginning or the fault before
+  std::uint64_t occurrence = 1;   // which one of its key on its host, counted since the dump's beginning or the fault before
 };
 
 // The condition that such an event meets; nothing for events that are no context.
@@ -37,7 +37,8 @@ class ContextIndex {
  private:
   struct Seen {
     std::int64_t ts = 0;
-    std::size_t kind = 0;
+    std::uint32_t kind = 0;
+    std::uint32_t host = 0;  // several may play one node, and each counts for itself
   };
   struct Kind {
     ContextEvent event;

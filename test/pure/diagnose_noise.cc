@@ -178,3 +178,26 @@ TEST_CASE("noise: an old fault is not gone on from with every step of the last o
   });
   CHECK(both <= 3);
 }
+
+TEST_CASE("noise: of several hosts that play a node each counts for itself") {
+  const auto config = deployment();
+  Dump dump(false);
+  for (int i = 0; i < 20; ++i) dump.sys(-2000 + 50.0 * i, "other.example", "rename", "/srv/index");
+  for (int i = 0; i < 3; ++i) dump.sys(1 + i, "this.example", "rename", "/srv/index");
+  dump.crashed(3.5, "this.example");
+  dump.ends(4);
+  std::vector<Act> acts;
+  for (int i = 0; i < 6; ++i) acts.push_back({1.0 + i, "n1", "", "rename", "/run/n1/index"});
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.host_to_node = {{"this.example", "n1"}, {"other.example", "n1"}};
+  REQUIRE(diagnose::diagnose(inputs, play, {}));
+  const auto waits_for = [&](int nth) {
+    return std::any_of(play.made.begin(), play.made.end(), [&](const Schedule& made) {
+      const schedule::Fault* crash = fault_of(made, FaultKind::crash, "n1");
+      return crash != nullptr && crash->when.size() == 1 && crash->when[0].call.syscall == "rename" && crash->when[0].count == nth;
+    });
+  };
+  CHECK(waits_for(3));
+  CHECK_FALSE(waits_for(23));
+}
