@@ -25,6 +25,7 @@ constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
 constexpr std::uint64_t kFewOfAKind = 256;      // kept of each kind when a file has used up its share, as long as there is room
 constexpr std::size_t kMostNodesOfFile = 15;    // whose lines stand in one file; those of further ones belong to no known node
 constexpr std::size_t kMostHosts = 4096;        // that the lines of one file name
+constexpr std::size_t kLongestHost = 64;        // of a name that is told
 constexpr std::size_t kMostStrangers = 8;       // of them, that are told because they are no nodes
 constexpr std::size_t kExceptionsInKind = 3;    // lines of a stack trace that count for the kind
 
@@ -334,7 +335,7 @@ class FileReader {
     result.source = source_;
     if (!node.empty()) {
       result.source.node = node;
-      result.source.host = host;
+      result.source.host = printable(host.substr(0, kLongestHost));
       result.source.shared = true;
     }
     sinks_.push_back(std::make_unique<Sink>(parts_, clock_, most_messages_, most_text_, kept_, result));
@@ -357,7 +358,7 @@ class FileReader {
       if (last_ == sinks_.size() && sinks_.size() > kMostNodesOfFile) last_ = 0;
       else if (last_ == sinks_.size()) add_sink(node, last_host_);
     } else if (std::vector<std::string>& strangers = sinks_[0]->source().strangers; strangers.size() < kMostStrangers) {
-      strangers.push_back(last_host_);
+      strangers.push_back(printable(last_host_.substr(0, kLongestHost)));
     }
     sink_of_host_.emplace(last_host_, last_);
     return *sinks_[last_];

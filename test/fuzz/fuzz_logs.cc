@@ -42,5 +42,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)kinds.text(message.kind);
     check(read_traces(logs.text(message)));
   }
+  // The same as a file with the lines of several nodes.
+  ReadOptions several;
+  several.node_of = [](std::string_view host) { return host.size() % 3 == 0 ? std::string() : "n" + std::to_string(host.size() % 40); };
+  Templates more;
+  const Logs apart = read_text(std::string(reinterpret_cast<const char*>(data), size), {"x.log", ""}, several, more);
+  if (apart.sources.empty() || apart.sources.size() > 16 || apart.nodes.size() > apart.sources.size()) std::abort();
+  for (const Source& one : apart.sources) {
+    if (words(one).find('\n') != std::string::npos || one.messages > one.lines || one.kept > one.messages) std::abort();
+    for (const std::string& name : one.strangers)
+      if (name.find('\n') != std::string::npos || name.size() > 256) std::abort();
+  }
+  for (const NodeLog& node : apart.nodes)
+    for (const Message& message : node.messages)
+      if (message.source >= apart.sources.size() || apart.text(message).size() > kLongestText + 1) std::abort();
   return 0;
 }

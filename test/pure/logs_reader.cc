@@ -271,6 +271,10 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
       CHECK(logs.nodes.size() == 2);
     }
   }
+  SECTION("what hosts are called can't break lines of ours") {
+    const Logs logs = read_text("{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"x\\ny\",\"msg\":\"up\"}\n", {"all.log", ""}, options, kinds);
+    CHECK(logs.sources[0].strangers == std::vector<std::string>{"x\\x0ay"});
+  }
   SECTION("whose file it is says more") {
     const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n", {"all.log", "n3"}, options, kinds);
     REQUIRE(logs.nodes.size() == 1);
