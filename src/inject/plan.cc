@@ -484,6 +484,7 @@ Result<void> take_order(Plan& plan) {
     mark.name = mark.carrier.id = event.name;
     mark.carrier.node = event.node;
     mark.carrier.when = event.when;
+    mark.carrier.duration_ns = event.timeout_ns;
   }
   for (const schedule::OrderedName& name : plan.order) {
     if (plan.schedule.find(name.name) != nullptr || plan.schedule.find_event(name.name) != nullptr) continue;

@@ -100,13 +100,14 @@ bool Waits::follow_turn(std::size_t i, std::uint64_t& next) {
     return false;
   }
   if (wait.since_ns == 0 || wait.ended_ns != 0) return false;
-  const auto due = wait.since_ns + static_cast<std::uint64_t>(schedule::kMostBlockNs);
+  const std::int64_t most = plan_.chains[i].fault->duration_ns;
+  const auto due = wait.since_ns + static_cast<std::uint64_t>(most);
   if (!turn && due > clock_ns() && !wait.failed) {
     next = std::min(next, due);
     return false;
   }
   if (!turn) log::warning("event '{}' came before its turn, and {}", plan_.chains[i].fault->id,
-                          wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(schedule::kMostBlockNs)));
+                          wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(most)));
   const auto& shared = state_.chain(i);
   const bool came = threads && state_.fire(i, shared.pid, shared.tid, clock_ns());
   release(i, clock_ns());

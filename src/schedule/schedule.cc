@@ -215,6 +215,7 @@ void Reader::read_events() {
     Fault own;  // whose node is that of conditions without one
     read_node_or_role(table, own.node);
     read_conditions(table, "when", own, event.when);
+    table.duration("timeout", event.timeout_ns, kLeastTime, kMostTime);
     table.finish();
     event.node = std::move(own.node);
     schedule_.events.push_back(std::move(event));

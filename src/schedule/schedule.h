@@ -168,6 +168,7 @@ struct Event {
   std::string name;
   std::string node;
   std::vector<Condition> when;
+  std::int64_t timeout_ns = kMostBlockNs;  // it is held no longer, when it comes before its turn
   int line = 0;
 
   friend bool operator==(const Event&, const Event&) = default;

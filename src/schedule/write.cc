@@ -155,8 +155,10 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
   if (!schedule.order.empty()) text += fmt::format("order = {}\n", literal(schedule.order));
   for (const Role& role : schedule.roles)
     text += fmt::format("\n[[role]]\nname     = {}\nfunction = {}\n", literal(role.name), literal(role.function));
-  for (const Event& event : schedule.events)
+  for (const Event& event : schedule.events) {
     text += fmt::format("\n[[event]]\nname = {}\nnode = {}\nwhen = {}\n", literal(event.name), literal(event.node), conditions_text(event.when));
+    if (event.timeout_ns != kMostBlockNs) text += fmt::format("timeout = {}\n", literal(duration_text(event.timeout_ns)));
+  }
   const auto order = parse_order(schedule.order);
   for (const Fault& fault : schedule.faults) {
     Parts parts;

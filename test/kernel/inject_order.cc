@@ -126,6 +126,40 @@ TEST_CASE("what never comes says what it waited for, and who waits is let go whe
   CHECK(broken.empty());
 }
 
+TEST_CASE("an event that comes before its turn is held no longer than its timeout, and that it came too early is told", "[order][block]") {
+  Rig rig;
+  rig.leave_to_seccomp();
+  rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
+  rig.prepare("order = \"looked * written\"\n" + kWritten + "timeout = \"300ms\"\n");
+  rig.begin();
+  rig.wait_said("written");
+  rig.finish();
+  std::string broken;
+  const auto written = came(*rig.injector, "written", &broken);
+  CHECK(written.came);
+  CHECK(written.held_ns >= 300'000'000);
+  CHECK(broken == "'written' came before 'looked', which never came");
+}
+
+TEST_CASE("an event's place in a program that comes before its turn is held no longer than its timeout", "[order][block]") {
+  Rig rig;
+  rig.add({"call", "print", "entered", "gate", rig.path("never")});
+  rig.prepare(R"(
+order = "looked * entered"
+[[event]]
+name = "entered"
+node = "n1"
+when = [ { function = "step_function" } ]
+timeout = "300ms"
+)");
+  rig.begin();
+  rig.wait_said("entered");
+  rig.finish();
+  const auto entered = came(*rig.injector, "entered");
+  CHECK(entered.came);
+  CHECK(entered.held_ns >= 300'000'000);
+}
+
 TEST_CASE("an event's call that comes before its turn is held until then; others of the same kind go on", "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
