@@ -18,6 +18,7 @@
 #include "engine/ahead.h"
 #include "engine/fleet.h"
 #include "inject/injector.h"
+#include "kernel/probe.h"
 #include "replay/repeat.h"
 #include "report/results.h"
 
@@ -402,6 +403,9 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_CHECK(need_process_ids("diagnose"));
   }
   inputs.power = deploy::Disk::check().has_value();
+  inputs.limits = {schedule::FaultKind::descriptors, schedule::FaultKind::disk_full};
+  if (kernel::probe("memory_controller").ok) inputs.limits.insert(schedule::FaultKind::memory);
+  if (inputs.power && deploy::PacedFile::check()) inputs.limits.insert(schedule::FaultKind::disk_slow);
   ROSE_CHECK(check_output("-o", options.out));
   ROSE_CHECK(cancel::install());
   export_own_name();

@@ -60,6 +60,7 @@ struct Inputs {
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
   bool power = false;                                   // where the runs are made, nodes' disks can lose their power
+  std::set<schedule::FaultKind> limits;                 // ... and these kinds of limits can be set
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
   std::vector<Said> said;                               // these four come from logs: from_logs.h
   std::vector<ToldException> exceptions;
@@ -93,6 +94,7 @@ struct Candidate {
   int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
   bool own_end = false;         // PS: the process ended itself
   bool blocked = false;         // PS: it waited for a disk
+  bool out_of_memory = false;   // PS: the kernel ended it for its memory
   bool first = false;           // a disk error before all other faults
   double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
   double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one

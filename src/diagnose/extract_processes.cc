@@ -275,6 +275,8 @@ void Extractor::crashes_of(int node, const std::vector<ProcessEvent>& ends) {
       Candidate& c = add(FaultKind::crash, node, std::move(fault), weight, ts);
       c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name(node), signal,
                           at(ts), processes);
+      c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
+      if (c.out_of_memory) c.why += ", by the kernel for its memory";
       from_log(c, *p.event);
       causes_.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name(node), at(ts))});
       if (back < kNever && !config_.nodes[static_cast<std::size_t>(node)].restart)

@@ -221,7 +221,7 @@ class FromLogs {
         end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
         end.signal = static_cast<std::uint8_t>(hint.signal);
         end.exit_code = hint.exit_code;
-        end.flags = trace::kMain;
+        end.flags = static_cast<decltype(end.flags)>(trace::kMain | (hint.out_of_memory ? trace::kOutOfMemory : 0));
         put(end, hint.weight, hint.words);
         if (hint.until_ns != kNoTime) {
           Event start = event(EventType::ps, node, std::max(hint.until_ns, end.ts_ns + 1'000'000));

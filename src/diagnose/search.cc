@@ -149,6 +149,7 @@ class Search {
     for (const Try& t : plain) world_.plan.schedules.push_back(t.schedule);
     for (Try& t : rare_tries(world_))
       if (t.level == 1) plain.push_back(std::move(t));
+    for (Try& t : limit_tries(world_)) plain.push_back(std::move(t));
     if (world_.level(1)) {
       moves_.push_back(plain_move(world_, std::move(plain)));
       if (world_.uses("groups")) moves_.push_back(call_group_move(world_));

@@ -359,6 +359,7 @@ class Finder {
       hint.signal = said.meaning.signal;
       hint.exit_code = said.meaning.exit_code;
       hint.itself = said.meaning.signal == 0;
+      hint.out_of_memory = said.meaning.out_of_memory;
       hint.count = said.count;
     }
   }

@@ -35,6 +35,7 @@ struct Hint {
   std::string peer;              // call, silence: address or node name; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool itself = false;           // end: by its own doing
+  bool out_of_memory = false;    // end: the kernel's, for want of memory
   StackTrace trace;              // thrown
   double weight = 0;             // 0..1: how plainly the logs say it
   std::size_t log = kNoNode;     // index into the failure's nodes of the message, and of the message among that node's

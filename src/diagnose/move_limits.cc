@@ -1,0 +1,140 @@
+// Level 1: the real limit behind what the evidence shows. A call that fails with EMFILE is one of all those that a node without descriptors
+// cannot make; so with full disks, processes that the kernel ended for their memory, and processes that stood still for their disk.
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract.h"
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr double kShareLimit = 0.20;                  // beside the failed call (0.42) and its next shape (0.12)
+constexpr double kShareLimitOneCause = 0.45;          // several calls that fail so at one time: beside all of them together (0.70)
+constexpr std::int64_t kFewDescriptors = 16;          // a node that runs has them open: from then on none is to be had, and yet it can begin anew
+constexpr std::int64_t kLittleMemory = 1 << 20;       // any node uses more: the next page is one too many
+constexpr std::int64_t kRequestsOfSync = 5;           // of a disk, while one process stood still
+constexpr std::int64_t kLeastDiskDelay = 10'000'000;
+constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
+
+// The limit whose want a call tells of; `syscall`: of none.
+FaultKind limit_behind(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE: return FaultKind::descriptors;
+    case ENOSPC:
+    case EDQUOT: return FaultKind::disk_full;
+    default: return FaultKind::syscall;
+  }
+}
+
+class LimitTries {
+ public:
+  explicit LimitTries(const World& world) : world_(world) {
+    limit_ns_ = world.config->workload ? world.config->workload->timeout_ns : 60 * kSecond;
+  }
+
+  std::vector<Try> build() {
+    // The calls of one node that want for the same are one.
+    std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
+    for (const Candidate& c : world_.plan.candidates) {
+      if (c.symptom || c.profiled) continue;
+      if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall) wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
+      if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
+      if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
+    }
+    for (const auto& [want, calls] : wants) failed_calls(want.second, calls);
+    return std::move(tries_);
+  }
+
+ private:
+  // Where the runs are made, and on this node.
+  [[nodiscard]] bool able(FaultKind kind, const std::string& name) const {
+    const auto& nodes = world_.config->nodes;
+    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == name; });
+    if (node == nodes.end() || !world_.inputs->limits.contains(kind)) return false;
+    if (kind == FaultKind::descriptors) return node->user.empty() || node->user == "root";
+    if (node->attach) return false;
+    return kind == FaultKind::memory || !node->container;
+  }
+
+  void propose(Fault fault, double yield, std::string why) {
+    Try t;
+    t.schedule.name = world_.config->name;
+    t.schedule.faults = {std::move(fault)};
+    t.yield = yield;
+    t.why = std::move(why);
+    tries_.push_back(std::move(t));
+  }
+
+  Fault limit(FaultKind kind, const Candidate& c) const {
+    Fault fault;
+    fault.id = fmt::format("{}-{}", schedule::kind_name(kind), c.node);
+    fault.kind = kind;
+    fault.node = c.node;
+    fault.when = when_seen(c);
+    return fault;
+  }
+
+  std::vector<Condition> when_seen(const Candidate& c) const {
+    if (world_.plan.workload_ts == 0 || c.first_ts <= world_.plan.workload_ts) return {};
+    const std::int64_t most = world_.workload_ns > 0 ? world_.workload_ns / 2 : limit_ns_ / 2;
+    Condition condition;
+    condition.elapsed_ns = std::min(rounded(c.first_ts - world_.plan.workload_ts), std::max(kTimeStep, rounded(most)));
+    return {condition};
+  }
+
+  void failed_calls(FaultKind kind, const std::vector<const Candidate*>& calls) {
+    const Candidate& first = **std::min_element(calls.begin(), calls.end(), [](const auto* a, const auto* b) { return a->first_ts < b->first_ts; });
+    if (!able(kind, first.node)) return;
+    double weight = 0;
+    std::int64_t last = first.last_ts;
+    for (const Candidate* c : calls) {
+      weight += c->weight;
+      last = std::max(last, c->last_ts);
+    }
+    Fault fault = limit(kind, first);
+    if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
+    const double share = calls.size() > 1 ? kShareLimitOneCause : kShareLimit;
+    const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
+    const std::string seen = calls.size() > 1 ? fmt::format("{} of its calls fail with {}", calls.size(), first.error) : first.why;
+    propose(fault, share * weight, fmt::format("{}, to the end of the run: {}", what, seen));
+    // It was over before the dump's end, perhaps.
+    fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
+    propose(std::move(fault), share * kNextStep * weight, fmt::format("{}, as long as was seen: {}", what, seen));
+  }
+
+  // The kernel chooses one process, where a crash takes the whole node, and at a page that it wants.
+  void out_of_memory(const Candidate& c) {
+    if (!able(FaultKind::memory, c.node)) return;
+    Fault fault = limit(FaultKind::memory, c);
+    fault.resource.limit = kLittleMemory;
+    Condition crashed;
+    crashed.kind = ConditionKind::process_state;
+    crashed.state = "crashed";
+    fault.until = {crashed};
+    propose(std::move(fault), kShareLimit * c.weight, fmt::format("the kernel ends it for its memory: {}", c.why));
+  }
+
+  // Others of the node wait for it, too, and those that need no disk go on.
+  void slow_disk(const Candidate& c) {
+    if (!able(FaultKind::disk_slow, c.node)) return;
+    Fault fault = limit(FaultKind::disk_slow, c);
+    fault.resource.delay_ns = std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
+    fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
+    propose(std::move(fault), kShareLimit * c.weight, fmt::format("its disk is slow: {}", c.why));
+  }
+
+  const World& world_;
+  std::int64_t limit_ns_ = 0;
+  std::vector<Try> tries_;
+};
+
+}  // namespace
+
+std::vector<Try> limit_tries(const World& world) { return LimitTries(world).build(); }
+
+}  // namespace rose::diagnose

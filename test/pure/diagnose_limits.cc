@@ -1,0 +1,87 @@
+// The real limits behind what a dump shows are tried beside the calls that failed.
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <csignal>
+#include <set>
+
+#include "diagnose_play.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::Fault;
+using schedule::FaultKind;
+using schedule::Schedule;
+
+namespace {
+
+Act makes(double t, std::string node, std::string syscall, std::string path) { return {t, std::move(node), "", std::move(syscall), std::move(path), true}; }
+
+const std::set<FaultKind> kAll{FaultKind::descriptors, FaultKind::disk_full, FaultKind::memory, FaultKind::disk_slow};
+
+bool only(const std::vector<Hit>& hits, FaultKind kind) { return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1"; }
+
+// What is found by a search whose bug shows under a fault of this kind alone.
+Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
+  config::Config config = deployment(3);
+  config.diagnose.levels = {1, 2};
+  Play play(std::move(acts), [kind](const std::vector<Hit>& hits, int) { return only(hits, kind); });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = able;
+  auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  if (!able.contains(kind))
+    for (const Schedule& made : play.made)
+      for (const Fault& fault : made.faults) CHECK(fault.kind != kind);
+  return *std::move(d);
+}
+
+}  // namespace
+
+TEST_CASE("calls that fail for want of descriptors or room: the real limit is tried, too") {
+  for (const auto& [error, kind] : {std::pair{EMFILE, FaultKind::descriptors}, {ENFILE, FaultKind::descriptors}, {ENOSPC, FaultKind::disk_full}, {EDQUOT, FaultKind::disk_full}}) {
+    Dump dump;
+    dump.scf(3, "n1", "openat", error, "/data/n1/log.1");
+    dump.scf(3.1, "n1", "openat", error, "/data/n1/index");
+    dump.ends(30);
+    const Diagnosis d = found_with(kind, dump, {makes(3, "n1", "openat", "/data/n1/log.1")});
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    const Fault* fault = fault_of(*d.found, kind, "n1");
+    REQUIRE(fault != nullptr);
+    if (kind == FaultKind::descriptors) CHECK(fault->resource.limit == 16);
+    CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
+    CHECK_FALSE(found_with(kind, dump, {makes(3, "n1", "openat", "/data/n1/log.1")}, {}).target_reached);
+  }
+}
+
+TEST_CASE("an end for want of memory: the node has too little of it, until it has crashed") {
+  Dump dump;
+  dump.crashed(4, "n1", SIGKILL, trace::kMain | trace::kOutOfMemory);
+  dump.ends(30);
+  const Diagnosis d = found_with(FaultKind::memory, dump, {makes(3, "n1", "rename", "/data/n1/log.1")});
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  const Fault* fault = fault_of(*d.found, FaultKind::memory, "n1");
+  REQUIRE(fault != nullptr);
+  CHECK(fault->resource.limit == 1 << 20);
+  REQUIRE(d.plan.candidates.size() == 1);
+  CHECK(d.plan.candidates[0].why.ends_with("by the kernel for its memory"));
+  // One that was killed otherwise is not.
+  Dump killed;
+  killed.crashed(4, "n1");
+  killed.ends(30);
+  CHECK_FALSE(found_with(FaultKind::memory, killed, {makes(3, "n1", "rename", "/data/n1/log.1")}).target_reached);
+}
+
+TEST_CASE("a process that stood still for its disk: the disk is slow") {
+  Dump dump;
+  dump.paused(4, 8, "n1").flags |= trace::kBlocked;
+  dump.ends(30);
+  const Diagnosis d = found_with(FaultKind::disk_slow, dump, {makes(3, "n1", "rename", "/data/n1/log.1")});
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  const Fault* fault = fault_of(*d.found, FaultKind::disk_slow, "n1");
+  REQUIRE(fault != nullptr);
+  CHECK(fault->resource.delay_ns == 800'000'000);
+}
