@@ -160,6 +160,73 @@ sqlite full --runs 3
 sqlite off --runs 2
 sqlite extra --runs 3 --expect fixed
 
+# --- LevelDB promises nothing of what was written without sync, its default, and all of what was written with it
+if /usr/bin/python3 -c 'import plyvel' 2>/dev/null; then
+  cat > level.py <<'PY'
+import os, plyvel, sys, time
+os.makedirs("data", exist_ok=True)
+said = open("stdout.log").read().count("acknowledged")
+try:
+    db = plyvel.DB("data/db", create_if_missing=True)
+except plyvel.Error as problem:
+    os.write(1, f"lost all: {problem}\ntold\n".encode())
+    time.sleep(600)
+if said:
+    rows = sum(1 for _ in db)
+    os.write(1, f"{'lost' if rows < said else 'whole'} {rows} of {said}\ntold\n".encode())
+    time.sleep(600)
+for n in range(1, 10**6):
+    db.put(b"%08d" % n, b"x" * 100, sync=sys.argv[1] == "sync")
+    os.write(1, f"acknowledged {n}\n".encode())
+    time.sleep(0.001)
+PY
+  sed -e 's/^when = .*/when = [ { log = "acknowledged 100$" } ]/' db-schedule.toml > level-schedule.toml
+  for mode in default sync; do
+    sed -e "s#$work/db.py\", \"[a-z]*#$work/level.py\", \"$mode#; s#, \"n1/stderr.log\"##" db.toml > level.toml
+    expect 0 "$rose" replay level-schedule.toml -c level.toml --runs 2 $([ $mode = default ] || echo --expect fixed)
+  done
+
+  # Found from an outage: production's disk is its own, and its power goes by ordinary means (ext4 is shut down, the process killed).
+  cat > workload.sh <<'SH'
+#!/bin/sh
+for i in $(seq 60); do grep -q told n1/stdout.log && break; sleep 0.1; done
+SH
+  cat > disk.sh <<'SH'
+#!/bin/sh
+set -e
+mkdir -p n1/data
+truncate -s 64M disk.img
+$(command -v /usr/sbin/mke2fs || echo mke2fs) -q -F -t ext4 disk.img
+mount -o loop,commit=600 disk.img n1/data
+SH
+  cat > undo.sh <<'SH'
+#!/bin/sh
+while umount n1/data 2>/dev/null; do :; done
+SH
+  chmod +x disk.sh undo.sh
+  cat > incident.py <<'PY'
+import fcntl, os, signal, struct, subprocess, time
+folder = os.path.join(os.environ["ROSE_RUN_DIR"], "n1/data")
+while open(os.path.join(os.environ["ROSE_RUN_DIR"], "n1/stdout.log")).read().count("acknowledged") < 100: time.sleep(0.01)
+disk = os.open(folder, os.O_RDONLY)
+pid = int(open(os.environ["ROSE_PIDFILE_n1"]).read())
+fcntl.ioctl(disk, 0x8004587d, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without writing anything more
+os.kill(pid, signal.SIGKILL)
+os.close(disk)
+subprocess.check_call(["umount", "-l", folder])
+subprocess.check_call(["mount", "-o", "loop", os.path.join(os.environ["ROSE_RUN_DIR"], "disk.img"), folder])
+PY
+  sed -e "s#level.py\", \"[a-z]*#level.py\", \"default#; s#delay = \"10ms\"#delay = \"1s\"#" level.toml > test.toml
+  printf '[diagnose]\nconfirm_runs = 2\nmax_runs = 40\n' >> test.toml
+  { cat test.toml; printf '[deployment]\nsetup = ["./disk.sh"]\nteardown = ["./undo.sh"]\n'; } > production.toml
+  expect 0 "$rose" trace -c production.toml --incident "/usr/bin/python3 $work/incident.py" -o dump.bin
+  expect 0 "$rose" profile -c test.toml -o profile.json --runs 1
+  expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml
+  grep -q 'lose = "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
+else
+  echo "SKIPPED: LevelDB: needs python3-plyvel"
+fi
+
 # --- Redis, as the example has it
 if command -v redis-server >/dev/null; then
   expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.toml" --runs 2
