@@ -148,7 +148,7 @@ Result<std::vector<std::string>> Cluster::plan_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
   const config::Node& config = config_.nodes[node];
-  ROSE_TRY(const Image image, have_image(*engine_, *config.container));
+  ROSE_TRY(const Image image, have_image(*engine_, *config.container, config_.deployment.setup.has_value()));
   state.container = std::make_unique<ContainerState>();
   ContainerState& container = *state.container;
   ROSE_TRY(container.stop_signal, stop_signal(config.container->stop_signal.empty() ? image.stop_signal : config.container->stop_signal));

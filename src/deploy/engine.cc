@@ -157,9 +157,10 @@ Result<Image> look_at_image(const Engine& engine, const std::string& image, cons
   return parse_image(*known);
 }
 
-Result<Image> have_image(const Engine& engine, const config::Container& container) {
+Result<Image> have_image(const Engine& engine, const config::Container& container, bool may_change) {
   static std::mutex mutex;
   static std::set<std::string> built;
+  static std::map<std::pair<std::vector<std::string>, std::string>, Image> known;
   const std::lock_guard lock(mutex);
   if (!container.build.empty() && !built.contains(container.image)) {
     log::info("image '{}' is built", container.image);
@@ -169,7 +170,11 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
     if (!made) return fail(ErrorKind::input, made.error().message, fmt::format("'{}' tells more", fmt::join(words, " ")));
     built.insert(container.image);
   }
-  return look_at_image(engine, container.image, container.pull);
+  const std::pair<std::vector<std::string>, std::string> key{engine.command, container.image};
+  if (const auto before = known.find(key); before != known.end() && !may_change) return before->second;
+  ROSE_TRY(Image image, look_at_image(engine, container.image, container.pull));
+  known[key] = image;
+  return image;
 }
 
 std::vector<std::string> holder_image_words(const Engine& engine, const std::string& archive, const std::string& image) {

@@ -39,8 +39,9 @@ struct Image {
 };
 // Pulls it when it is not here; with `policy` "always" first, once a process, with "never" not at all. ErrorKind::input when it cannot be had.
 [[nodiscard]] Result<Image> look_at_image(const Engine& engine, const std::string& image, const std::string& policy);
-// Builds it first, once a process, where `container` says how.
-[[nodiscard]] Result<Image> have_image(const Engine& engine, const config::Container& container);
+// Builds it first, once a process, where `container` says how. `may_change`: what it was the last time may not be true any more, as a
+// `setup` may make it anew.
+[[nodiscard]] Result<Image> have_image(const Engine& engine, const config::Container& container, bool may_change);
 // Of `image inspect`'s answer. ErrorKind::inconclusive: it is of a form that rose does not know.
 [[nodiscard]] Result<Image> parse_image(const std::string& json);
 

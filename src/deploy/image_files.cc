@@ -52,7 +52,7 @@ class Source {
  public:
   static Result<std::unique_ptr<Source>> make(const Engine& engine, const config::Container& container, Identity& identity, std::size_t number) {
     auto source = std::unique_ptr<Source>(new Source(engine, fmt::format("{}-image{}", identity.id(), number)));
-    ROSE_TRY(source->image_, have_image(engine, container));
+    ROSE_TRY(source->image_, have_image(engine, container, true));
     ROSE_CHECK(identity.note("engine", undo_line(remove_words(engine, {source->name_}))));
     std::vector<std::string> words = engine.command;
     // A command it must have, though it is never asked to run.
