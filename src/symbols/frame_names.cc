@@ -49,6 +49,8 @@ std::string scope_of(Dwarf_Die* die) {
   std::string out;
   for (int i = 1; i < depth; ++i) {
     const int tag = dwarf_tag(&chain.get()[i]);
+    // Of C, though declared in a namespace: its symbol has none.
+    if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(die, DW_AT_external) != 0) return {};
     if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type) continue;
     const char* name = dwarf_diename(&chain.get()[i]);
     if (name == nullptr && tag != DW_TAG_namespace) continue;
