@@ -1,20 +1,29 @@
 #!/usr/bin/env python3
-"""Measures `rose explain` with the planted failures: at which rank it tells the function that is at fault.
+"""Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: at which rank it tells
+the function that is at fault, and whether the stack where the fault fired is right.
 
-For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by reading it before
-anything is explained): installs it, explains the schedule, and prints a row of a table. A function that the compiler has built into
-others has no entry of its own: then those count that it stands in, by the program's debug information.
+For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by reading it or its
+fix before anything is explained): installs it, explains the schedule, and prints a row of a table. `arrives` names, for each fault, functions
+that are on the stack where it fires, innermost first. `unseen` says why no function of the case can be seen: it is not explained, unless it is
+named. A function that the compiler has built into others has no entry of its own: then those count that it stands in, by the
+program's debug information. Each row goes to the case's explained.json, and the tables into the READMEs of both folders.
 """
 import argparse
+import datetime
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LIMIT = 1800
+BUGS = HERE.parent.parent / "examples" / "bugs"
+BEGIN, END = "<!-- explained: begin (written by explain.py) -->", "<!-- explained: end -->"
+LIMIT = 2400
+INSTALL_SKIPS = 77
+DASH = "\N{EN DASH}"
 
 
 def say(text):
@@ -79,64 +88,145 @@ def rank_of(suspects, functions):
     return next((s["rank"] for s in suspects if any(means(s["function"], f) for f in functions)), None)
 
 
+def stack_is_right(stacks, arrives):
+    """Whether each fault that `arrives` names, and that fired, has a stack with these functions, innermost first."""
+    fired = {s["fault"] for s in stacks}
+    wanted = {fault: functions for fault, functions in arrives.items() if fault in fired}
+    if not wanted:  # alternatives: one of them fires
+        return False
+
+    def has(frames, functions):
+        rest = iter(frames)
+        return all(any(means(frame["function"], f) for frame in rest) for f in functions)
+
+    return all(any(s["fault"] == fault and has(s["frames"], functions) for s in stacks) for fault, functions in wanted.items())
+
+
+def explain(command, case):
+    """Asked to stop, rose undoes what it did."""
+    process = subprocess.Popen(command, cwd=case, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        return "", err, f"longer than {LIMIT} s"
+    return out, err, f"exit {process.returncode}"
+
+
 def measure(case, rose, runs, keep):
     facts = json.loads((case / "case.json").read_text())
     install = subprocess.run(["./install"], cwd=case, capture_output=True, text=True) if (case / "install").exists() else None
+    if install is not None and install.returncode == INSTALL_SKIPS:
+        say(f"{case.name}: SKIPPED: {install.stdout.strip()}")
+        return None
     if install is not None and install.returncode != 0:
         say(f"{case.name}: {install.stdout.strip() or install.stderr.strip()}")
         return None
-    out = Path(os.environ.get("TMPDIR", "/tmp")) / f"explain-{case.name}.md"
+    out = Path(keep or os.environ.get("TMPDIR", "/tmp")) / f"explain-{case.name}.md"
     command = [rose, "explain", "schedule.toml", "-c", "rose.toml", "-o", str(out), "--json", *(["--runs", str(runs)] if runs else [])]
-    made = subprocess.run(command, cwd=case, capture_output=True, text=True, errors="replace", timeout=LIMIT)
+    said, complained, ended = explain(command, case)
     if keep:
-        (Path(keep) / f"{case.name}.json").write_text(made.stdout)
-        (Path(keep) / f"{case.name}.err").write_text(made.stderr)
-    if not made.stdout:
-        say(f"{case.name}: exit {made.returncode}: {made.stderr.strip().splitlines()[-1] if made.stderr else ''}")
-        return {"case": case.name, "faulty": facts["faulty"], "verdict": f"exit {made.returncode}"}
-    told = json.loads(made.stdout)
+        (Path(keep) / f"{case.name}.json").write_text(said)
+        (Path(keep) / f"{case.name}.err").write_text(complained)
+    else:
+        out.unlink(missing_ok=True)
+    if not said:
+        say(f"{case.name}: {ended}: {complained.strip().splitlines()[-1] if complained else ''}")
+        return {"case": case.name, "faulty": facts["faulty"], "verdict": ended}
+    told = json.loads(said)
     programs = [p for p in (case / "build").glob("*") if p.is_file()] if (case / "build").is_dir() else []
     into = sorted({name for f in facts["faulty"] for name in built_into(programs, f)})
-    return {"case": case.name, "faulty": facts["faulty"], "verdict": told["verdict"], "rank": rank_of(told["suspects"], facts["faulty"]), "into": into,
-            "rank_into": rank_of(told["suspects"], into), "suspects": len(told["suspects"]), "runs": told["runs"], "seconds": told["seconds"],
-            "stacks": len(told["stacks"]), "chance": told["chance"],
-            "first": [s["function"] for s in told["suspects"][:3]]}
+    row = {"case": case.name, "date": datetime.date.today().isoformat(), "faulty": facts["faulty"], "verdict": told["verdict"],
+           "rank": rank_of(told["suspects"], facts["faulty"]), "into": into, "rank_into": rank_of(told["suspects"], into),
+           "suspects": len(told["suspects"]), "runs": told["runs"], "seconds": round(told["seconds"], 1), "stacks": len(told["stacks"]),
+           "chance": told["chance"], "first": [s["function"] for s in told["suspects"][:3]]}
+    if "arrives" in facts:
+        row["stack_right"] = stack_is_right(told["stacks"], facts["arrives"])
+    return row
+
+
+def best(row):
+    return min((x for x in (row.get("rank"), row.get("rank_into")) if x), default=None)
+
+
+def table(folder):
+    """Of all cases of a folder that were measured, now or before."""
+    lines = ["| case | at fault | its rank | built into (rank) | stack where it fired | verdict | failing, sound, fault without bug | seconds |",
+             "|---|---|---|---|---|---|---|---|"]
+    rows = []
+    for case in sorted(folder.iterdir()):
+        facts = json.loads((case / "case.json").read_text()) if (case / "case.json").exists() else {}
+        if "unseen" in facts:
+            lines.append(f"| {case.name} | {', '.join(facts['faulty'])} | {DASH} | {DASH} | {DASH} | not counted: {facts['unseen']} | {DASH} | {DASH} |")
+            continue
+        if not (case / "explained.json").exists():
+            continue
+        r = json.loads((case / "explained.json").read_text())
+        rows.append(r)
+        runs = r.get("runs")
+        into = f"{', '.join(r['into'])} ({r.get('rank_into') or DASH})" if r.get("into") else DASH
+        right = {True: "right", False: "**not told**", None: DASH}[r.get("stack_right")]
+        lines.append(f"| {r['case']} | {', '.join(r['faulty'])} | {r.get('rank') or DASH} | {into} | {right} | {r['verdict']} | "
+                     f"{', '.join(str(runs[k]) for k in ('failing', 'sound', 'near')) if runs else DASH} | {r.get('seconds', 0):.0f} |")
+    if not rows:
+        return "", rows
+    lines.append("")
+    for most in (1, 3, 10):
+        lines.append(f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}")
+    judged = [r for r in rows if r.get("stack_right") is not None]
+    if judged:
+        lines.append(f"- the stack where the fault fired is right: {sum(1 for r in judged if r['stack_right'])} of {len(judged)}")
+    dates = sorted({r["date"] for r in rows if "date" in r})
+    if dates:
+        lines.append(f"- measured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else ""))
+    return "\n".join(lines) + "\n", rows
+
+
+def write_readme(folder):
+    text, rows = table(folder)
+    readme = folder / "README.md"
+    old = readme.read_text()
+    if not rows or BEGIN not in old:
+        return
+    new = old[:old.index(BEGIN) + len(BEGIN)] + "\n" + text + old[old.index(END):]
+    beside = readme.with_suffix(".md.new")
+    beside.write_text(new)
+    beside.rename(readme)
+
+
+def known_in(folder):
+    return [c for c in sorted(folder.iterdir())
+            if (c / "schedule.toml").exists() and (c / "case.json").exists() and "faulty" in json.loads((c / "case.json").read_text())]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="of either folder; otherwise all planted ones")
+    parser.add_argument("--bugs", action="store_true", help="all real bugs instead")
     parser.add_argument("--runs", type=int)
-    parser.add_argument("--keep", metavar="DIR", help="keep what explain prints in this folder")
+    parser.add_argument("--keep", metavar="DIR", help="keep what explain prints and writes in this folder")
     arguments = parser.parse_args()
-    rose = os.environ.get("ROSE", str(HERE / "../../build/release/rose"))
-    known = [c for c in sorted(HERE.iterdir()) if (c / "schedule.toml").exists() and "faulty" in json.loads((c / "case.json").read_text())]
-    names = [c.name for c in known]
+    rose = str(Path(os.environ.get("ROSE", HERE / "../../build/release/rose")).resolve())
+    known = {c.name: c for folder in (HERE, BUGS) for c in known_in(folder)}
     for name in arguments.cases:
-        if name not in names:
-            parser.error(f"no case '{name}' with a schedule and a known faulty function: there are {', '.join(names)}")
-    rows = []
-    for case in known:
-        if arguments.cases and case.name not in arguments.cases:
-            continue
-        say(f"{case.name}...")
+        if name not in known:
+            parser.error(f"no case '{name}' with a schedule and a known faulty function: there are {', '.join(known)}")
+    folder = BUGS if arguments.bugs else HERE
+    chosen = arguments.cases or [c.name for c in known_in(folder) if "unseen" not in json.loads((c / "case.json").read_text())]
+    for name in chosen:
+        case = known[name]
+        say(f"{name}...")
         row = measure(case, rose, arguments.runs, arguments.keep)
-        if row is not None:
-            rows.append(row)
-            say(f"{case.name}: {json.dumps(row)}")
-    print("| case | faulty function | built into | verdict | its rank | rank of what it is built into | stacks | failing, sound, near | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    dash = "\N{EN DASH}"
-    for r in rows:
-        runs = r.get("runs")
-        print(f"| {r['case']} | {', '.join(r['faulty'])} | {', '.join(r.get('into', [])) or dash} | {r['verdict']} | {r.get('rank') or dash} | "
-              f"{r.get('rank_into') or dash} | {r.get('stacks', dash)} | "
-              f"{', '.join(str(runs[k]) for k in ('failing', 'sound', 'near')) if runs else dash} | {r.get('seconds', 0):.0f} |")
-    best = [min(x for x in (r.get("rank"), r.get("rank_into")) if x) if r.get("rank") or r.get("rank_into") else None for r in rows]
-    if rows:
-        for most in (1, 3, 10):
-            print(f"\nfirst {most}: {sum(1 for b in best if b and b <= most)} of {len(rows)}", end="")
-        print()
+        if row is None:
+            continue
+        (case / "explained.json").write_text(json.dumps(row, indent=1) + "\n")
+        say(f"{name}: rank {best(row) or DASH}; {json.dumps(row)}")
+        write_readme(case.parent)
+    for one in (HERE, BUGS):
+        text, rows = table(one)
+        if rows:
+            print(f"{one.name}\n\n{text}")
 
 
 if __name__ == "__main__":
