@@ -81,9 +81,9 @@ Yaml as_list(const Yaml& value) {
   return list;
 }
 
-class Reader {
+class ProjectReader {
  public:
-  Reader(const std::filesystem::path& file, const Lookup& lookup) : folder_(file.parent_path()), lookup_(lookup) {}
+  ProjectReader(const std::filesystem::path& file, const Lookup& lookup) : folder_(file.parent_path()), lookup_(lookup) {}
 
   Result<Project> read(std::string_view text, const std::filesystem::path& file, const std::vector<std::filesystem::path>& further) {
     project_.files.push_back(file);
@@ -327,7 +327,7 @@ Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
 }
 
 Result<Project> read_project(std::string_view text, const std::filesystem::path& file, const std::vector<std::filesystem::path>& further, const Lookup& lookup) {
-  return Reader(file, lookup).read(text, file, further);
+  return ProjectReader(file, lookup).read(text, file, further);
 }
 
 }  // namespace rose::compose
