@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# LevelDB promises nothing of what was written without sync, its default, and all of what was written with it: by a schedule by hand, and
+# found from an outage.
+. "$(dirname "$0")/common.bash"
+[ -e /dev/loop-control ] || skip "this machine has no loop devices"
+/usr/bin/python3 -c 'import plyvel' 2>/dev/null || skip "needs python3-plyvel"
+cd "$work"
+
+cat > level.py <<'PY'
+import os, plyvel, sys, time
+os.makedirs("data", exist_ok=True)
+said = open("stdout.log").read().count("acknowledged")
+try:
+    db = plyvel.DB("data/db", create_if_missing=True)
+except plyvel.Error as problem:
+    os.write(1, f"refused: {problem}\ntold\n".encode())
+    time.sleep(600)
+if said:
+    rows = sum(1 for _ in db)
+    os.write(1, f"{'lost' if rows < said else 'whole'} {rows} of {said}\ntold\n".encode())
+    time.sleep(600)
+for n in range(1, 10**6):
+    db.put(b"%08d" % n, b"x" * 100, sync=sys.argv[1] == "sync")
+    os.write(1, f"acknowledged {n}\n".encode())
+    time.sleep(0.001)
+PY
+cat > schedule.toml <<'TOML'
+version = 1
+[[fault]]
+id = "power"
+kind = "crash"
+node = "n1"
+lose = "unsynced"
+path = "data"
+when = [ { log = "acknowledged 100$" } ]
+TOML
+# configuration MODE DELAY: of writes, and before the node starts again.
+configuration() {
+  cat <<TOML
+name = "leveldb"
+[[node]]
+name    = "n1"
+command = ["/usr/bin/python3", "$work/level.py", "$1"]
+restart = { delay = "$2", max = 1 }
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["grep", "-q", "^lost", "n1/stdout.log"]
+TOML
+}
+cat > workload.sh <<'SH'
+#!/bin/sh
+for i in $(seq 60); do grep -q told n1/stdout.log && break; sleep 0.1; done
+SH
+chmod +x workload.sh
+
+configuration default 10ms > rose.toml
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2
+configuration sync 10ms > rose.toml
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --expect fixed
+
+# Found from an outage: production's disk is its own, and its power goes by ordinary means (ext4 is shut down, the process killed).
+cat > disk.sh <<'SH'
+#!/bin/sh
+set -e
+mkdir -p n1/data
+truncate -s 64M disk.img
+$(command -v /usr/sbin/mke2fs || echo mke2fs) -q -F -t ext4 disk.img
+mount -o loop,commit=600 disk.img n1/data
+SH
+cat > undo.sh <<'SH'
+#!/bin/sh
+while umount n1/data 2>/dev/null; do :; done
+SH
+chmod +x disk.sh undo.sh
+cat > incident.py <<'PY'
+import fcntl, os, signal, struct, subprocess, time
+folder = os.path.join(os.environ["ROSE_RUN_DIR"], "n1/data")
+while open(os.path.join(os.environ["ROSE_RUN_DIR"], "n1/stdout.log")).read().count("acknowledged") < 100: time.sleep(0.01)
+disk = os.open(folder, os.O_RDONLY)
+pid = int(open(os.environ["ROSE_PIDFILE_n1"]).read())
+os.kill(pid, signal.SIGSTOP)  # all of it at one moment: it sees nothing of its disk's end
+while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "T": time.sleep(0.001)
+fcntl.ioctl(disk, 0x8004587d, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without writing anything more
+os.kill(pid, signal.SIGKILL)
+os.close(disk)
+subprocess.check_call(["umount", "-l", folder])
+subprocess.check_call(["mount", "-o", "loop", os.path.join(os.environ["ROSE_RUN_DIR"], "disk.img"), folder])
+PY
+configuration default 1s > test.toml
+printf '[diagnose]\njobs = 2\nconfirm_runs = 2\nmax_runs = 40\nsimplify = false\n' >> test.toml
+{ cat test.toml; printf '[deployment]\nsetup = ["./disk.sh"]\nteardown = ["./undo.sh"]\n'; } > production.toml
+expect 0 "$rose" trace -c production.toml --incident "/usr/bin/python3 $work/incident.py" -o dump.bin
+expect 0 "$rose" profile -c test.toml -o profile.json --runs 1
+expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml
+grep -q 'lose = "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
+nothing_left "diagnose"
