@@ -4,7 +4,7 @@ set -u
 redis="redis-cli -h $ROSE_IP_redis"
 before=$("$ROSE_EXE" node status redis)
 acknowledged=0
-for i in $(seq 100); do
+for i in $(seq 2000); do
   [ "$($redis SET "key$i" "$i" 2>/dev/null)" = OK ] || break
   acknowledged=$i
 done
