@@ -93,5 +93,5 @@ printf '[diagnose]\njobs = 2\nconfirm_runs = 2\nmax_runs = 40\nsimplify = false\
 expect 0 "$rose" trace -c production.toml --incident "/usr/bin/python3 $work/incident.py" -o dump.bin
 expect 0 "$rose" profile -c test.toml -o profile.json --runs 1
 expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml
-grep -q 'lose = "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
+grep -qE '^lose += "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
 nothing_left "diagnose"
