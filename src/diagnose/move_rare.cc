@@ -206,8 +206,8 @@ class Rare {
     }
   }
 
-  // All of a node that dies at once may have died with its machine, and then what was not synced is gone: as it was seen, or after
-  // what the node did last.
+  // All of a node that dies at once may have died with its machine, or its disk may have, and then what was not synced is gone: as it was
+  // seen, or after what the node did last. What never syncs loses all by that, however it failed in production: so this comes late.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
@@ -216,10 +216,10 @@ class Rare {
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;
     fault.when = when_seen(c);
-    propose({fault}, 1, kShareShape * c.weight, fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
+    propose({fault}, 1, kSharePower * kShareShape * c.weight, fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
     if (!world_.contexts || number == world_.node_numbers.end()) return;
-    double share = kShareRare;
+    double share = kSharePower * kShareRare;
     for (const ContextEvent& event : world_.contexts->before(number->second, INT64_MIN, c.first_ts, kMostPowerContexts)) {
       fault.when = {event.condition};
       propose({fault}, 2, share * c.weight, fmt::format("with its machine, so that what was not synced is gone, after {}: {}", context_words(event.condition), c.why));

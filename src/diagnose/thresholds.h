@@ -52,6 +52,7 @@ inline constexpr double kShareMixedNth = 0.06;      // another call of the kind,
 inline constexpr double kShareOneCause = 0.70;      // calls that begin to fail with one resource error at one time, together
 inline constexpr double kShareTogether = 0.10;      // two calls that are needed both
 inline constexpr double kShareRare = 0.04;          // shapes that the evidence hints at only: delays, loss, lies of fsync
+inline constexpr double kSharePower = 0.1;          // of such a shape's share goes to a loss of power: who saw the node end lived on, mostly on that machine
 inline constexpr double kNextStep = 0.6;            // each further step of one way has so much of the one before
 inline constexpr double kPlaceFirst = 0.16;         // of the belief in the places of one context has the first one,
 inline constexpr double kPlaceStep = 0.9;           // and each further one so much of the one before: they are many

@@ -152,6 +152,24 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
     }
 }
 
+TEST_CASE("level 3: a place of the crash that was seen comes ahead of a loss of power, which takes all from what never syncs") {
+  const auto config = deployment();
+  Code code = store_code();
+  const auto there = at_act(2);
+  Play play(store_acts(), [&](const std::vector<Hit>& hits, int run) {
+    return (hits.size() == 1 && hits[0].fault->lose == schedule::Loss::unsynced) || there(hits, run);
+  });
+  Inputs inputs = inputs_of(config, {crash_after(store_acts(), 5.05)});
+  inputs.simplify = false;
+  inputs.code = &code;
+  inputs.power = true;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  for (const Fault& fault : d->found->faults) CHECK(fault.lose == schedule::Loss::nothing);
+}
+
 TEST_CASE("level 3: a place that is not reached is not tried") {
   const auto config = deployment();
   Code code = store_code();
