@@ -113,6 +113,8 @@ Result<int> dump_to_stdout(const std::filesystem::path& socket, std::int64_t aft
     return fail(ErrorKind::usage, "a dump is no text for a terminal", "send stdout to a file or a pipe, or name a file with -o");
   ROSE_TRY(const std::string said, observe::request_dump(socket, to_stdout, after_ns));
   log::info(printable(said));
+  if (const auto open = observe::request_recordings(socket); open && !open->all.empty())
+    log::info("{} recordings of librose-rr stay where they are: there is no room for them on stdout ('rose dump -o FILE' copies them)", open->all.size());
   return 0;
 }
 
@@ -405,7 +407,7 @@ Command collect_command() {
           "write to (rose trace -o /net/incidents/) gives the newest dump of each host in it. They are merged into one dump, as 'rose dump "
           "merge' does; into a folder (a name that ends in '/') each goes by itself.\n\n"
           "Of each host that does not answer within the deadline it says why. It exits with 0 when all answered, with 4 when some did not (what "
-          "came is written), with 3 when none did.\n\n"
+          "came is written), with 3 when none did. Recordings of librose-rr stay on their hosts.\n\n"
           "ssh is not let ask for passwords: keys, ports and users belong into its own configuration.",
       .examples = {"rose dump collect db1 db2 db3 -o all.bin", "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
                    "rose dump collect --all --after 10s -o /var/tmp/incident/"},

@@ -13,6 +13,7 @@
 #include "cli/explain_runs.h"
 #include "cli/page.h"
 #include "inject/injector.h"
+#include "replay/launched.h"
 #include "report/explanation.h"
 
 namespace rose::cli {
@@ -136,7 +137,8 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
     }
-    if (fresh == 0) {
+    // As long as no value at all told the sides apart there is nothing to go on from but the way from the fault to the symptom.
+    if (fresh == 0 && !known.empty()) {
       note("");
       break;
     }
@@ -160,11 +162,11 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (report.schedule.faults.empty()) return fail(ErrorKind::input, fmt::format("{}: it has no fault to explain", options.schedule));
   const int jobs = options.jobs.value_or(config.diagnose.jobs);
   ROSE_CHECK(replay::check_jobs(config, jobs));
-  ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
+  // What a launcher's program has is known once it was launched.
+  if (std::none_of(config.nodes.begin(), config.nodes.end(), replay::shows_no_function)) ROSE_CHECK(replay::ask(config, options.ask));
   ROSE_CHECK(need_root("explain"));
   ROSE_CHECK(need_process_ids("explain"));
   ROSE_CHECK(check_output("-o", options.out));
-  ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   ROSE_CHECK(cancel::install());
   export_own_name();
 
@@ -172,6 +174,9 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (!options.report.empty()) folder = options.report;
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
   ROSE_CHECK(store.start_over(config));
+  ROSE_TRY(config, replay::follow_launchers(config, store, options.allow_attached));
+  ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
+  ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   contrast_options.jobs = jobs;
@@ -228,7 +233,7 @@ Command explain_command() {
           "It tells the suspects, best first, and the story from the fault to the symptom. When failing and sound runs differ in nothing "
           "beyond noise, it says so.\n\n"
           "Functions are those that `functions` and `sources` of the configuration name; where it names none, all of the node's own program that "
-          "its debug information knows. The exit code is 0 when something was told, 1 when the bug did not show, 4 when nothing was found or "
+          "its debug information knows, of a JVM the package of its main class. A node whose command is a script is started once, to see what it runs. The exit code is 0 when something was told, 1 when the bug did not show, 4 when nothing was found or "
           "it could not tell.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
@@ -249,7 +254,7 @@ Command explain_command() {
                .help = "Also record this value in all runs, and tell how failing and sound ones differ in it: " + std::string(symbols::kQueryForms) +
                        ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are raw integers"},
               {.names = "--deepen", .slot = &options->deepen,
-               .help = "Then ask by itself: arguments, results and calls of the functions on the way from the fault to the symptom, at most " + std::to_string(kMostRounds) +
+               .help = "Then ask by itself: arguments, results and calls of the suspects, then of the functions entered from the fault to the symptom, at most " + std::to_string(kMostRounds) +
                        " rounds of --runs runs on each side; what tells failing from sound runs is kept, and asked again"},
               {.names = "--report", .slot = &options->report, .value = "DIR",
                .help = "Write the record of all runs, their traces, the explanation and report.html to this folder", .completes = Completes::folder},

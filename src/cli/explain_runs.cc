@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "explain/said_frames.h"
 #include "kernel/attach.h"
 #include "logs/reader.h"
+#include "replay/alone.h"
 #include "replay/log_times.h"
 
 namespace rose::cli {
@@ -54,6 +56,9 @@ class ComparedRuns::RunLogs {
     std::vector<explain::LogLine> lines;
     std::string oracle, run_dir;
     bool cut = false;
+    std::vector<explain::RecordedMessage> recorded;
+    std::set<std::string> recorded_late;
+    std::vector<std::string> words;  // of recordings
   };
 
   void began(const std::filesystem::path& run_dir) {
@@ -79,6 +84,7 @@ class ComparedRuns::RunLogs {
     }
     said.run_dir = run_dir.string();
     said.oracle = last_line(run_dir / "oracle.log");
+    read_recordings(run_dir, said);
     said_[number] = std::move(said);
   }
 
@@ -128,11 +134,34 @@ class ComparedRuns::RunLogs {
     }
   }
 
+  std::string_view kept(std::string text) { return *words_.insert(std::move(text)).first; }
+
+  void read_recordings(const std::filesystem::path& run_dir, Said& said) {
+    std::map<std::string, std::size_t> taken;  // of each node
+    for (const std::filesystem::path& path : replay::recordings_of(config_, run_dir)) {
+      const std::string node = path.parent_path().filename(), file = node + "/" + path.filename().string();
+      std::size_t& count = taken[node];
+      const bool first_life = count == 0;
+      const Result<bool> overwritten = replay::each_value(path, [&](const replay::RecordedValue& value) {
+        if (count == explain::kMostRecorded) {
+          said.words.push_back(fmt::format("of what {} recorded only the first {} messages were compared", node, explain::kMostRecorded));
+          return false;
+        }
+        ++count;
+        said.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)), kept(explain::recorded_words(value.data)), value.record, kept(file)});
+        return true;
+      });
+      if (!overwritten) said.words.push_back(overwritten.error().message);
+      else if (*overwritten && first_life) said.recorded_late.insert(node);
+    }
+  }
+
   const config::Config& config_;
   std::mutex mutex_;
   std::map<std::filesystem::path, replay::LogTimes> times_;
   std::map<int, Said> said_;
   logs::Templates kinds_;
+  std::set<std::string> words_;  // of recordings
 };
 
 // Takes what a run shows out of it, and lets go of the rest: only the run that is told keeps its trace.
@@ -153,6 +182,10 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
     return;
   }
   input.runs.push_back(explain::condense(run.result, said.lines, group, input.kinds));
+  input.runs.back().recorded = std::move(said.recorded);
+  input.runs.back().recorded_late = std::move(said.recorded_late);
+  for (std::string& word : said.words)
+    if (std::find(input.limits.begin(), input.limits.end(), word) == input.limits.end()) input.limits.push_back(std::move(word));
   if (told || group != explain::Group::failing) return;
   told = true;
   input.story_run = input.runs.size() - 1;

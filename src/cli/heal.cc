@@ -8,21 +8,23 @@
 namespace rose::cli {
 namespace {
 
-Result<int> run_heal(const std::vector<std::string>& names, const Common& common) {
+Result<int> run_heal(const std::vector<std::string>& names, bool forget, const Common& common) {
   ROSE_CHECK(need_root("heal"));
-  ROSE_TRY(const deploy::Healed healed, deploy::heal(names));
+  ROSE_TRY(const deploy::Healed healed, deploy::heal(names, forget));
   if (common.json) {
-    print(nlohmann::ordered_json{{"undone", healed.undone}, {"alive", healed.alive}, {"unclaimed", healed.unclaimed}, {"failed", healed.failed}}.dump() + "\n");
+    print(nlohmann::ordered_json{{"undone", healed.undone}, {"alive", healed.alive}, {"unclaimed", healed.unclaimed}, {"failed", healed.failed}, {"forgotten", healed.forgotten}}.dump() + "\n");
   } else {
     for (const std::string& line : healed.undone) print(line + "\n");
     for (const std::string& line : healed.alive) print(line + " (belongs to a running rose, left alone)\n");
-    if (healed.undone.empty() && healed.failed.empty()) print("nothing to heal\n");
+    if (healed.undone.empty() && healed.failed.empty() && healed.forgotten.empty()) print("nothing to heal\n");
+    for (const std::string& line : healed.forgotten) print(fmt::format("{}: forgotten\n", line));
     for (const std::string& line : healed.unclaimed)
       print(fmt::format("{}: no lock says that a rose made it, left alone ('rose heal {}' ends it)\n", line, line.substr(line.rfind(' ') + 1)));
   }
   for (const std::string& line : healed.failed) log::warning("{}", line);
   if (!healed.failed.empty())
-    return fail(ErrorKind::environment, fmt::format("{} leftover{} could not be undone", healed.failed.size(), healed.failed.size() == 1 ? "" : "s"));
+    return fail(ErrorKind::environment, fmt::format("{} leftover{} could not be undone", healed.failed.size(), healed.failed.size() == 1 ? "" : "s"),
+                healed.by_engines ? "an engine that is gone for good can't undo them: 'rose heal --forget' tells what they are and keeps them no longer" : "");
   return 0;
 }
 
@@ -30,6 +32,7 @@ Result<int> run_heal(const std::vector<std::string>& names, const Common& common
 
 Command heal_command() {
   auto names = std::make_shared<std::vector<std::string>>();
+  auto forget = std::make_shared<bool>(false);
   return {
       .name = "heal",
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
@@ -38,13 +41,16 @@ Command heal_command() {
           "this command undoes the rest: network namespaces, links, cgroups with their processes, containers, filters, paused "
           "processes, limits of descriptors, file systems that were to be full (their files are put back).\n\n"
           "Only what the lock file of a rose that is gone notes is undone, and nothing of a rose that runs. What merely bears such a name is "
-          "listed and left alone, until it is named.",
-      .examples = {"rose heal", "rose heal rose-1f3a9c"},
+          "listed and left alone, until it is named.\n\n"
+          "What could not be undone is tried again by the next 'rose heal', and each says so with exit status 3. A container engine that is gone for "
+          "good would keep it so: --forget tells what only the engine could have removed, and lets go of it.",
+      .examples = {"rose heal", "rose heal rose-1f3a9c", "rose heal --forget"},
       .options =
           {
               {.names = "names", .slot = names.get(), .value = "NAME", .help = "Undo these only, also when no lock says that a rose made them"},
+              {.names = "--forget", .slot = forget.get(), .help = "Tell, and keep no longer, what a container engine can't remove any more"},
           },
-      .run = [names](const Common& common) { return run_heal(*names, common); },
+      .run = [names, forget](const Common& common) { return run_heal(*names, *forget, common); },
   };
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMostServices = 200;
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::size_t kMostOfAFile = std::size_t{1} << 20;
 
 // "1m30s", "500ms"
 std::optional<std::int64_t> duration_of(std::string_view text) {
@@ -124,11 +123,6 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
     refuse(value, fmt::format("'{}': a map or a list is needed", key));
   }
   return found;
-}
-
-Result<std::string> ComposeReader::small_file(const std::string& path) {
-  if (!open_regular(path)) return fail(ErrorKind::input, fmt::format("{} is no file that can be read", path));
-  return read_file(path, kMostOfAFile);
 }
 
 // --- The top of the file

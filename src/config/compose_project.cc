@@ -121,7 +121,7 @@ class ProjectReader {
 
   Yaml load(const Yaml& at, const std::filesystem::path& file, const Lookup& lookup) {
     if (project_.files.size() >= kMostFiles) refuse(at, fmt::format("more than {} Compose files", kMostFiles));
-    const auto text = open_regular(file) ? read_file(file, kMostYamlBytes) : fail(ErrorKind::input, fmt::format("{} is no file that can be read", file.string()));
+    const auto text = small_file(file);
     if (!text) refuse(at, text.error().message);
     project_.files.push_back(file);
     auto parsed = parse_yaml(*text, file.string());
@@ -164,7 +164,7 @@ class ProjectReader {
     if (!named) env_files.push_back((home / ".env").string());
     Variables variables;
     for (const std::string& file : env_files) {
-      const auto text = open_regular(file) ? read_file(file, kMostYamlBytes) : fail(ErrorKind::input, fmt::format("{} is no file that can be read", file));
+      const auto text = small_file(file);
       if (!text && named) refuse(entry, fmt::format("'env_file': {}", text.error().message));
       if (text)
         for (auto& one : read_dot_env(*text)) variables.push_back(std::move(one));
@@ -273,6 +273,11 @@ class ProjectReader {
 };
 
 }  // namespace
+
+Result<std::string> small_file(const std::filesystem::path& path) {
+  if (!open_regular(path)) return fail(ErrorKind::input, fmt::format("{} is no file that can be read", path.string()));
+  return read_file(path, kMostYamlBytes);
+}
 
 std::string path_from(const std::filesystem::path& folder, const std::string& text) {
   if (text.starts_with("~/"))

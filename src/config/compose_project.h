@@ -28,6 +28,8 @@ struct Project {
 
 // Where a volume or device is in the container, of its short or long form.
 [[nodiscard]] std::string target_of(const Yaml& value);
+// What is in a regular file (a pipe or device would hold rose up) of at most kMostYamlBytes. Errors are ErrorKind::input.
+[[nodiscard]] Result<std::string> small_file(const std::filesystem::path& path);
 // "~/x" and relative paths, which start at `folder`.
 [[nodiscard]] std::string path_from(const std::filesystem::path& folder, const std::string& text);
 // Is it fetched from elsewhere: "https://...", "git@..."?

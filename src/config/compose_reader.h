@@ -52,8 +52,6 @@ class ComposeReader {
   static std::vector<std::string> command(const Yaml& value, std::string_view key);
   static std::vector<std::pair<std::string, std::optional<std::string>>> pairs(const Yaml& value, std::string_view key);
   [[nodiscard]] std::string path(const std::string& text) const { return compose::path_from(folder_, text); }
-  // A regular file's text: a pipe or device would hold rose up.
-  static Result<std::string> small_file(const std::string& path);
 
   void read_networks_of_file(const Yaml& value);
   void read_volumes_of_file(const Yaml& value);

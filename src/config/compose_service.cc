@@ -221,7 +221,7 @@ void ComposeReader::read_env_files(const Yaml& value, Service& service) {
     } else {
       refuse(item, "'env_file': a path is needed");
     }
-    const Result<std::string> content = small_file(path(file));
+    const Result<std::string> content = compose::small_file(path(file));
     if (!content && required) refuse(value, fmt::format("'env_file': {}", content.error().message));
     if (!content) continue;
     // In its turn: what stands above is known to what stands below.

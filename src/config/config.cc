@@ -127,7 +127,9 @@ class Reader {
   void read_ready(toml::Table& table, Node& node);
   void read_attach(toml::Table& table, Node& node);
   void read_container(toml::Table& table, Node& node);
+  void read_engine_options(toml::Table& table, Container& container);
   void read_user(toml::Table& table, Node& node);
+  void read_record_libc(toml::Table& table, Node& node);
   void read_binaries(toml::Table& table, Node& node);
   void read_logs(toml::Table& table, Node& node);
   void read_env(toml::Table& table, Node& node);
@@ -368,18 +370,35 @@ void Reader::read_node(toml::Table& table) {
   }
   read_user(table, node);
   if (has_attach)
-    for (const std::string_view key : {"env", "restart", "user", "record"})
+    for (const std::string_view key : {"env", "restart", "user", "record", "record_libc"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
   read_logs(table, node);
-  if (table.boolean("record", node.record) && node.record && node.env.contains("ROSE_RR"))
+  const bool says_record = table.boolean("record", node.record);
+  if (says_record && !node.record && table.has("record_libc")) table.wrong("record_libc", "'record' is false: what is recorded of the C library is a recording, too");
+  read_record_libc(table, node);
+  if (node.record && node.env.contains("ROSE_RR") && !says_record)
+    table.wrong("record_libc", "'record_libc' sets ROSE_RR, which 'env' sets too: one of them is needed");
+  if (says_record && node.record && node.env.contains("ROSE_RR"))
     table.wrong("record", "'record' sets ROSE_RR, which 'env' sets too: one of them is needed");
   table.finish();
   places_.push_back({table.place("name"), table.place("ip")});
   config_.nodes.push_back(std::move(node));
+}
+
+void Reader::read_record_libc(toml::Table& table, Node& node) {
+  if (!table.strings("record_libc", node.record_libc)) return;
+  const toml::Value& list = *table.get("record_libc");
+  static constexpr std::string_view kSources[] = {"time", "random", "pid", "hostname", "ready"};
+  for (std::size_t i = 0; i < node.record_libc.size(); ++i)
+    if (std::find(std::begin(kSources), std::end(kSources), node.record_libc[i]) == std::end(kSources))
+      problems_.add(list.items[i].place, fmt::format("{}[{}]: {} is no source that can be recorded", table.path("record_libc"), i, toml::quoted(node.record_libc[i])),
+                    fmt::format("known are {}", fmt::join(kSources, ", ")));
+  if (node.container) table.wrong("record_libc", "'record_libc' is for programs of this machine: a container may have another C library");
+  node.record = node.record || !node.record_libc.empty();
 }
 
 void Reader::read_user(toml::Table& table, Node& node) {
@@ -413,10 +432,35 @@ void Reader::read_container(toml::Table& table, Node& node) {
                       "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\"");
     }
   }
-  if (table.has("image"))
+  read_command(table, "entrypoint", Where::node, container.entrypoint);
+  read_engine_options(table, container);
+  if (table.strings("aliases", container.aliases))
+    for (const std::string& alias : container.aliases)
+      if (alias.empty() || alias.size() > 253 ||
+          !std::all_of(alias.begin(), alias.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_'; }))
+        table.wrong("aliases", fmt::format("{} is not a host's name such as \"db.example.org\"", toml::quoted(alias)));
+  if (table.has("image")) {
     node.container = std::move(container);
-  else if (table.has("volumes"))
-    table.wrong("volumes", "'volumes' belongs to nodes with an 'image'");
+    return;
+  }
+  for (const std::string_view key : {"volumes", "entrypoint", "options", "aliases"})
+    if (table.has(key)) table.wrong(key, fmt::format("'{}' belongs to nodes with an 'image'", key));
+}
+
+// Words of the engine's own; what rose itself says there must stay what it is.
+void Reader::read_engine_options(toml::Table& table, Container& container) {
+  if (!table.strings("options", container.options) || container.options.empty()) return;
+  const toml::Value& list = *table.get("options");
+  if (!container.options.front().starts_with('-'))
+    problems_.add(list.items[0].place, fmt::format("{}[0]: {} is no option of the engine's 'create'", table.path("options"), toml::quoted(container.options.front())),
+                  R"(each word by itself, such as ["--cap-add", "NET_ADMIN"])");
+  for (std::size_t i = 0; i < container.options.size(); ++i) {
+    const std::string_view option = std::string_view(container.options[i]).substr(0, container.options[i].find('='));
+    for (const std::string_view ours : {"--name", "--network", "--net", "--entrypoint", "--rm", "--detach", "-d", "--log-driver", "--pod", "--restart", "--hostname", "-h"})
+      if (option == ours)
+        problems_.add(list.items[i].place, fmt::format("{}[{}]: {} is said by rose itself", table.path("options"), i, toml::quoted(container.options[i])),
+                      "nodes have names, networks, logs and restarts as the other keys say");
+  }
 }
 
 void Reader::read_env(toml::Table& table, Node& node) {

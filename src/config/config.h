@@ -71,13 +71,13 @@ struct HandedFile {
 struct Container {
   std::string image;
   std::map<std::string, std::string> programs;  // place in the container -> file here: what was taken out of the image to be looked into
+  std::optional<Command> entrypoint;   // instead of the image's, whose command then does not count either
+  std::vector<std::string> options;    // further words of the engine's `create`
+  std::vector<std::string> aliases;    // further names by which others know it
   // Of Compose alone:
   bool service = false;
   Command build;                       // further words of the engine's `build`; empty: the image is there, or pulled
-  std::optional<Command> entrypoint;   // instead of the image's, whose command then does not count either
-  std::vector<std::string> options;    // further words of the engine's `create`
   std::vector<std::string> limits;     // "nofile=1024:1024"
-  std::vector<std::string> aliases;    // further names by which others know it
   std::string hostname, stop_signal;   // "": the node's name, the image's
   std::int64_t stop_grace_ns = 0;      // 0: the usual
   std::string pull;                    // "": when it is missing; "always": once a command; "never"
@@ -101,6 +101,7 @@ struct Node {
   std::vector<std::string> functions;  // names or globs
   std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
   bool record = false;                 // its program is linked with librose-rr, and records itself
+  std::vector<std::string> record_libc;  // these sources of the C library are recorded, of any program: "time", "random", ...; then `record` is set
   std::optional<Attach> attach;
   std::optional<Container> container;
   int line = 0;                // where [[node]] stands, for later messages

@@ -24,6 +24,7 @@
 #include "base/unix_socket.h"
 #include "base/units.h"
 #include "deploy/cgroup.h"
+#include "deploy/containers.h"
 #include "deploy/enter/enter.h"
 #include "deploy/enter_file.h"
 #include "deploy/environment.h"
@@ -31,6 +32,7 @@
 #include "deploy/processes.h"
 #include "deploy/ready.h"
 #include "kernel/cgroup2.h"
+#include "kernel/own_limits.h"
 #include "kernel/processes.h"
 
 namespace rose::deploy {
@@ -38,6 +40,7 @@ namespace {
 
 constexpr std::int64_t kContainerStart = 120 * kSecond;
 constexpr std::int64_t kEnterNap = 1'000'000;
+constexpr const char* kContainerCgroup = "rose.container";
 
 bool over(int pidfd) {
   pollfd p{pidfd, POLLIN, 0};
@@ -151,8 +154,7 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   gid_ = peer.gid;
   pidfd_ = kernel::open_pidfd(pid_);
   if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_));
-  // Where the engine has put it below the node's folder its own limits are in force; from elsewhere it comes here.
-  if (!is_within(kernel::cgroup_folder_of(pid_), start.cgroup)) ROSE_CHECK(write_control(start.cgroup / "cgroup.procs", std::to_string(pid_)));
+  ROSE_CHECK(come_here(start.cgroup));
   for (const std::filesystem::path& folder : start.folders)
     if (::chown(folder.c_str(), uid_, gid_) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()), errno);
@@ -162,6 +164,23 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   for (const Fd* fd : {&out, &err})
     if (::fchown(fd->get(), uid_, gid_) != 0) return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give its log to its user", what_), errno);
   return hand_over(start, out, err);
+}
+
+// Into the node's cgroup, where the engine has not put it there. With v2 the engine's limits are those of the cgroup that it leaves: it takes
+// them along, into a folder below the node's, so that limits of faults, which are the node's own, come and go beside them.
+Result<void> ContainerLaunch::come_here(const std::filesystem::path& cgroup) const {
+  const std::filesystem::path there = kernel::cgroup_folder_of(pid_);
+  if (is_within(there, cgroup)) return {};
+  std::filesystem::path into = cgroup;
+  ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
+  if (const auto engines = folder_of_container(there, mount); !engines.empty()) {
+    if (const auto limits = kernel::own_limits(engines); !limits.empty()) {
+      const std::filesystem::path folder = cgroup / kContainerCgroup;
+      if (auto taken = kernel::take_over(limits, mount, folder)) into = folder;
+      else log::warning("{}: the limits that its engine set are not in force: {}", what_, taken.error().message);
+    }
+  }
+  return write_control(into / "cgroup.procs", std::to_string(pid_));
 }
 
 Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& out, const Fd& err) {

@@ -72,6 +72,7 @@ class ContainerLaunch {
  private:
   ContainerLaunch() = default;
   Result<void> meet(const ContainerStart& start, const Fd& socket);
+  [[nodiscard]] Result<void> come_here(const std::filesystem::path& cgroup) const;
   Result<void> hand_over(const ContainerStart& start, const Fd& out, const Fd& err);
   Result<void> failure() const;
   std::string what_;

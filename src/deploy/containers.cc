@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "deploy/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -172,6 +173,12 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
   // containerd lets its clients choose ids.
   if (above == "/k8s.io" || above == "/default") return CgroupOwner{std::string(name), false};
   return std::nullopt;
+}
+
+std::filesystem::path folder_of_container(const std::filesystem::path& folder, const std::filesystem::path& top) {
+  for (std::filesystem::path at = folder; is_within(at, top) && at != top; at = at.parent_path())
+    if (const auto owner = owner_of_cgroup("/" + at.lexically_relative(top).string()); owner && !owner->pod) return at;
+  return {};
 }
 
 Result<Located> locate_container(const std::string& what, const std::filesystem::path& top) {

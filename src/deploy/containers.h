@@ -19,6 +19,8 @@ struct CgroupOwner {
   bool pod = false;
 };
 [[nodiscard]] std::optional<CgroupOwner> owner_of_cgroup(std::string_view path);
+// The folder that an engine has made for a container, where its limits are: of `folder` and those above it, up to `top`. "": it is in none.
+[[nodiscard]] std::filesystem::path folder_of_container(const std::filesystem::path& folder, const std::filesystem::path& top);
 
 // Its folder and, where the folder does not tell, its main process.
 struct Located {

@@ -1,3 +1,4 @@
+#include "deploy/libc_recorder.h"
 #include "deploy/deployment.h"
 
 #include <fcntl.h>
@@ -160,6 +161,10 @@ Result<void> Cluster::make_nodes() {
     // Each life of the process has a recording of its own.
     if (state.config->record) spec.env["ROSE_RR"] = fmt::format("record:{}/{}", info.dir.string(), kRecordingName);
     for (const auto& [name, value] : state.config->env) spec.env[name] = expand(value, facts_, infos_, &info);
+    if (!state.config->record_libc.empty()) {
+      ROSE_TRY(const std::filesystem::path library, place_libc_recorder(run_dir_));
+      add_libc_recorder(spec.env, library, state.config->record_libc);
+    }
     spec.directory = info.dir.string();
     spec.stdout_log = (info.dir / "stdout.log").string();
     spec.stderr_log = (info.dir / "stderr.log").string();
@@ -179,6 +184,8 @@ Result<void> Cluster::check_commands() {
     NodeState& state = *states_[info.index];
     if (state.config->attach || state.config->container) continue;
     ROSE_TRY(state.spec.file, find_program(state.spec.argv.front(), config_.directory, state.spec.env, state.spec.what));
+    if (!state.config->record_libc.empty())
+      if (auto takes = check_takes_recorder(state.spec.file); !takes) return Unexpected(std::move(takes).error().in(state.spec.what + ": record_libc"));
     // Programs look for themselves by argv[0], and the node's folder is not where the path starts.
     if (state.spec.argv.front().find('/') != std::string::npos) state.spec.argv.front() = state.spec.file;
   }

@@ -179,7 +179,10 @@ struct Healed {
   std::vector<std::string> alive;   // deployments of living rose processes, left alone
   std::vector<std::string> unclaimed;  // "cgroup rose-lab": no lock says whose they are, so they are left alone
   std::vector<std::string> failed;
+  bool by_engines = false;              // some of those a container engine could not undo
+  std::vector<std::string> forgotten;   // those, with `forget`: nothing notes them any more
 };
-[[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {});
+// `forget`: what only a container engine could remove, and it cannot, is told and no more kept for the next time.
+[[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
 
 }  // namespace rose::deploy

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "base/log.h"
+#include "base/read_at.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -86,17 +87,6 @@ std::map<std::string, FileState> files_of(const fs::path& folder) {
   return all;
 }
 
-std::size_t read_at(int fd, std::uint64_t offset, char* into) {
-  std::size_t done = 0;
-  while (done < kSector) {
-    const ssize_t n = ::pread(fd, into + done, kSector - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
-}
-
 // Some of the sectors in which `whole` differs from what is on the disk. True when there were any to write.
 bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
   const Fd from(::open(whole.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -107,8 +97,8 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
   std::vector<std::uint64_t> differ;
   char written[kSector], there[kSector];
   for (std::uint64_t at = 0; at < size; at += kSector) {
-    const std::size_t n = read_at(from.get(), at, written);
-    if (read_at(to.get(), at, there) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
+    const std::size_t n = read_at(from.get(), written, kSector, at);
+    if (read_at(to.get(), there, kSector, at) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
   }
   const double share = torn.share;
   const auto kept = [&](std::size_t count) { return static_cast<std::size_t>(std::floor(static_cast<double>(count) * share)); };
@@ -116,7 +106,7 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
   for (std::size_t i = 0; i < differ.size(); ++i) {
     const bool keep = torn.in_order ? i < kept(differ.size()) : kept(i + 1) > kept(i);
     if (!keep) continue;
-    const std::size_t n = read_at(from.get(), differ[i], written);
+    const std::size_t n = read_at(from.get(), written, kSector, differ[i]);
     any = ::pwrite(to.get(), written, n, static_cast<off_t>(differ[i])) == static_cast<ssize_t>(n) || any;
   }
   return any;

@@ -89,6 +89,8 @@ std::optional<pid_t> still_there(const std::string& value) {
 
 class Healer {
  public:
+  explicit Healer(bool forget) : forget_(forget) {}
+
   Healed healed;
 
   void undo(const Registration& dead) {
@@ -183,10 +185,12 @@ class Healer {
     auto removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
     // One whose end nobody wrote down is known to have ended only then.
     if (!removed) removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
-    if (!removed)
-      healed.failed.push_back(removed.error().message);
-    else if (removed->find(name) != std::string::npos || removed->find_first_not_of(" \n") != std::string::npos)
+    if (!removed) {
+      (forget_ ? healed.forgotten : healed.failed).push_back(removed.error().message);
+      healed.by_engines = healed.by_engines || !forget_;
+    } else if (removed->find(name) != std::string::npos || removed->find_first_not_of(" \n") != std::string::npos) {
       healed.undone.push_back(fmt::format("{}: removed", what));
+    }
   }
 
   void volume(const std::filesystem::path& folder, const std::string& id) {
@@ -230,6 +234,8 @@ class Healer {
     if (kernel::pidfd_signal(pidfd.get(), SIGCONT) && stat->state == 'T')
       healed.undone.push_back(fmt::format("process {}: resumed", pid));
   }
+
+  const bool forget_;
 };
 
 void note_living(const Registration& registration, Healed& healed) {
@@ -251,14 +257,14 @@ bool undo_named(const std::string& name, const std::filesystem::path& base, Heal
 
 }  // namespace
 
-Result<Healed> heal(const std::vector<std::string>& names) {
+Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   for (const std::string& name : names)
     if (!name.starts_with("rose-") || name.find('/') != std::string::npos)
       return fail(ErrorKind::usage, fmt::format("'{}' is not the name of something of rose's", name),
                   "names begin with rose-, as 'rose heal' lists them");
   if (::geteuid() != 0)
     return fail(ErrorKind::environment, "heal needs root: it removes namespaces and ends processes", "run it with sudo");
-  Healer healer;
+  Healer healer(forget);
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
   // Names before locks: what is made after this look is not among them, what was made before it has its lock.
   std::vector<std::string> netns = names_in(kNetnsFolder, false);

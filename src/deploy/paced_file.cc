@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -300,7 +301,7 @@ PacedFile::~PacedFile() {
   file_.reset();
   socket_.reset();
   if (pid_ > 0) {
-    const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+    const Fd ended = kernel::open_pidfd(pid_);
     pollfd watched{ended.get(), POLLIN, 0};
     // Longer only while somebody else has the file open; then it ends by itself.
     if (ended && ::poll(&watched, 1, kLeaveMs) == 1) (void)::waitpid(pid_, nullptr, 0);

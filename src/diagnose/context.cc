@@ -142,6 +142,7 @@ std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std
     if (kinds[it->kind].frequent) continue;
     events.push_back(kinds[it->kind].event);
     events.back().occurrence = occurrence;
+    events.back().ts_ns = it->ts;
   }
   return events;
 }

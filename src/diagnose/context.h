@@ -18,6 +18,7 @@ struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
   std::uint64_t occurrence = 1;   // which one of its key on its host, counted since the dump's beginning or the fault before
+  std::int64_t ts_ns = 0;
 };
 
 // The condition that such an event meets; nothing for events that are no context.

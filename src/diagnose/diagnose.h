@@ -38,6 +38,7 @@ struct Said {
   struct Of {
     double weight = 0;          // 0..1: how plainly the logs say it
     std::string words;          // which message
+    std::int64_t since_ns = 0;  // it may have come at any moment from here to the event's own; 0: it came then
   };
   std::size_t trace = 0;        // index into Inputs::traces
   std::map<std::size_t, Of> events;  // by index
@@ -53,6 +54,16 @@ struct ToldException {
   std::vector<ThrowSite> sites; // where it can be thrown; not empty
 };
 
+// A clock that was set, as a log's times tell.
+struct ToldClockStep {
+  std::string node;             // of the deployment
+  std::int64_t at_ns = 0;       // on the clock as it was before
+  std::int64_t duration_ns = 0; // until it was set right again; 0: not seen
+  std::int64_t change_ns = 0;   // negative: back
+  double weight = 0;            // 0..1
+  std::string words;
+};
+
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
@@ -62,8 +73,9 @@ struct Inputs {
   bool power = false;                                   // where the runs are made, nodes' disks can lose their power
   std::set<schedule::FaultKind> limits;                 // ... and these kinds of limits can be set
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
-  std::vector<Said> said;                               // these four come from logs: from_logs.h
+  std::vector<Said> said;                               // these five come from logs: from_logs.h
   std::vector<ToldException> exceptions;
+  std::vector<ToldClockStep> clock_steps;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
   std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth
@@ -90,9 +102,11 @@ struct Candidate {
   bool symptom = false;         // explained by an earlier fault; ranked last
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
   std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
+  std::int64_t since_ts = 0;    // logs tell only that it came between this and first_ts; 0: it came at first_ts
   bool profiled = false;        // the profile has it too, but far rarer
   int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
   bool own_end = false;         // PS: the process ended itself
+  bool stepped = false;         // clock: it was set at first_ts; else it was wrong all the time
   bool blocked = false;         // PS: it waited for a disk
   bool out_of_memory = false;   // PS: the kernel ended it for its memory
   bool first = false;           // a disk error before all other faults

@@ -68,6 +68,7 @@ void Extractor::from_log(Candidate& candidate, const Event& event) const {
   if (of == nullptr) return;
   candidate.said = of->weight;
   candidate.why = of->words;
+  candidate.since_ts = of->since_ns;
 }
 
 void Extractor::discard(std::string_view why, std::uint64_t events) {

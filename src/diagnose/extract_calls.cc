@@ -138,7 +138,7 @@ bool Extractor::last_breath(const Event& event, int node) const {
   return false;
 }
 
-void Extractor::syscalls() {
+void Extractor::order_causes() {
   causes_of_.assign(static_cast<std::size_t>(nodes_.count()), {});
   std::stable_sort(causes_.begin(), causes_.end(), [](const Cause& a, const Cause& b) { return a.start < b.start; });
   std::vector<std::int64_t> ends;
@@ -147,7 +147,10 @@ void Extractor::syscalls() {
     ends.push_back(cause.end);
   }
   lasting_ = Lasting(ends);
+}
 
+void Extractor::syscalls() {
+  order_causes();
   Interner patterns;
   Interner peer_texts;
   patterns.id("");
@@ -503,6 +506,8 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   }
   shape(fault.times, often);
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
+  // A message tells of one failed call; of what lasts in practice, others may have failed with nobody to tell of them.
+  if (with_shapes && fault.times == 1 && said(*group.first) != nullptr && lasting_error(group.key.err)) shape(-1, true);
   if (with_shapes && fault.times != 1) {
     shape(1, often);
     shape(1, !often);

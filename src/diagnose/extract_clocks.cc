@@ -38,6 +38,75 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
 }  // namespace
 
 void Extractor::clocks() {
+  clock_offsets();
+  clock_steps();
+}
+
+// What the tracers of hosts saw happen to their clocks, and what logs tell of theirs.
+void Extractor::clock_steps() {
+  struct Of {
+    std::vector<int> nodes;
+    ToldClockStep step;
+  };
+  std::vector<Of> all;
+  for (const ToldClockStep& told : inputs_.clock_steps)
+    if (const int node = nodes_.of_address(told.node); node >= 0) all.push_back({{node}, told});
+  for (std::size_t t = 0; t < inputs_.traces.size(); ++t) {
+    const trace::Trace& trace = inputs_.traces[t];
+    std::map<std::string, Of> last_of;  // by host: one that may be set right again
+    for (const std::string& sentence : trace.meta.clock) {
+      const std::optional<trace::ClockStep> step = trace::to_step(sentence);
+      if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
+      const std::string host(step->host);
+      const auto before = last_of.find(host);
+      if (before != last_of.end() && std::abs(before->second.step.change_ns + step->change_ns) < std::abs(step->change_ns) / 10) {
+        before->second.step.duration_ns = std::max(kTimeStep, step->at_ns - before->second.step.at_ns);
+        all.push_back(std::move(before->second));
+        last_of.erase(before);
+        continue;
+      }
+      Of one;
+      if (host == (trace.meta.host.empty() ? trace.meta.node : trace.meta.host)) {
+        for (const std::string& name : trace::node_names(trace))
+          if (const int node = nodes_.of_address(name); node >= 0) one.nodes.push_back(node);
+      } else if (const int node = nodes_.of_address(host); node >= 0) {
+        one.nodes.push_back(node);
+      }
+      if (one.nodes.empty()) note(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
+      one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';'))};
+      if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
+      else last_of.emplace(host, std::move(one));
+    }
+    for (auto& [host, one] : last_of) all.push_back(std::move(one));
+  }
+  for (const Of& one : all)
+    for (const int node : one.nodes) add_clock_step(node, one.step);
+}
+
+void Extractor::add_clock_step(int node, const ToldClockStep& step) {
+  const std::int64_t size = rounded(std::abs(step.change_ns));
+  for (Candidate& known : plan_.candidates) {  // a dump and a log may tell of the same
+    if (!known.stepped || known.node != name(node) || std::abs(known.fault.clock.shift_ns - step.change_ns) >= size / 10 ||
+        std::abs(known.first_ts - step.at_ns) > 60 * kSecond)
+      continue;
+    known.said = std::max(known.said, step.weight);
+    ++known.count;
+    return;
+  }
+  Fault fault;
+  fault.kind = FaultKind::clock;
+  fault.node = name(node);
+  fault.id = unique_id("clock-" + name(node));
+  fault.clock.shift_ns = step.change_ns < 0 ? -size : size;
+  fault.duration_ns = step.duration_ns > 0 ? rounded(step.duration_ns) : 0;
+  Candidate& c = add(FaultKind::clock, node, std::move(fault), 1, step.at_ns);
+  c.last_ts = step.at_ns + step.duration_ns;
+  c.stepped = true;
+  c.said = step.weight;
+  c.why = step.words;
+}
+
+void Extractor::clock_offsets() {
   const std::vector<DumpsOfHost> hosts = hosts_of_dumps(inputs_.traces);
   if (hosts.size() < 2) return;
   std::vector<trace::HostHandshakes> seen;

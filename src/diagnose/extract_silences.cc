@@ -1,6 +1,7 @@
 #include "diagnose/extractor.h"
 
 #include "base/units.h"
+#include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
 namespace {
@@ -75,11 +76,18 @@ void Extractor::network() {
     c.symptom = true;
     c.why += "; without faults they are silent until the end, too";
   }
-  for (const Cut& cut : find_cuts(std::move(silences), watched)) {
-    const Candidate& c = add_cut(cut);
-    causes_.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
-                       fmt::format("the cut of {} ({})", c.node, at(cut.start))});
-  }
+  const auto cuts_of = [&](std::vector<Silence> found) {
+    for (const Cut& cut : find_cuts(std::move(found), watched)) {
+      if (!cut.silent && !believable(cut)) continue;
+      const Candidate& c = add_cut(cut);
+      if (c.said < kHalfSaid) continue;  // too little to explain anything by it
+      causes_.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
+                         fmt::format("the cut of {} ({})", c.node, at(cut.start))});
+    }
+  };
+  for (Silence& one : unreachable(true)) silences.push_back(std::move(one));
+  cuts_of(std::move(silences));
+  cuts_of(unreachable(false));
 }
 
 std::int64_t Extractor::heartbeat(const Event& event, const Silence& silence) const {
@@ -169,6 +177,7 @@ Candidate& Extractor::add_cut(const Cut& cut) {
   if (!cut.all_others)
     for (const int peer : cut.peers) fault.peers.push_back(name(peer));
   const Fault base = fault;
+  // The calls are candidates of their own, too: there they are counted.
   Candidate& c = add(FaultKind::partition, cut.node, std::move(fault), cut.events, cut.start);
   c.last_ts = cut.end;
   const char* way = cut.direction == schedule::Direction::in    ? "nothing reached {0} from {1}"
@@ -176,11 +185,20 @@ Candidate& Extractor::add_cut(const Cut& cut) {
                                                                 : "silence between {0} and {1}";
   c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), name(cut.node), others.empty() ? "all others" : others),
                       format_duration(rounded(cut.duration)), at(cut.start));
+  if (!cut.silent) {
+    c.said = cut.plain;
+    c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, name(cut.node),
+                        others.empty() ? "all others" : others, format_duration(rounded(cut.duration)), at(cut.start));
+  } else if (cut.calls > 0) {
+    c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
+  }
   c.peer = others;
   for (const auto& [s, event] : silences_) {
     const trace::Trace& trace = inputs_.traces[s];
     if (said(*event) == nullptr) continue;
-    if (nodes_.of_address(trace.str(event->src)) != cut.node && nodes_.of_address(trace.str(event->dst)) != cut.node) continue;
+    const int src = nodes_.of_address(trace.str(event->src)), dst = nodes_.of_address(trace.str(event->dst));
+    const int other = src == cut.node ? dst : dst == cut.node ? src : -1;
+    if (std::find(cut.peers.begin(), cut.peers.end(), other) == cut.peers.end()) continue;
     const std::string seen = c.why;
     from_log(c, *event);
     c.why = fmt::format("{}; {}", c.why, seen);
@@ -191,6 +209,11 @@ Candidate& Extractor::add_cut(const Cut& cut) {
     Fault both = base;
     both.direction = schedule::Direction::both;
     c.alternatives.push_back(std::move(both));
+  }
+  if (!cut.silent && cut.direction == schedule::Direction::both && cut.failed_at == std::vector<int>{cut.node}) {
+    Fault out = base;  // nobody else says that he could not reach it
+    out.direction = schedule::Direction::out;
+    c.alternatives.push_back(std::move(out));
   }
   if (!base.peers.empty()) {
     Fault wide = base;

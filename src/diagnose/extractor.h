@@ -186,8 +186,17 @@ class Extractor {
 
   Candidate& add_cut(const Cut& cut);
 
+  // --- calls to other nodes that fail as unreachable: extract_unreachable.cc
+
+  // As silences, of errors that say it plainly, or else of those that only may mean it; not where something else explains them.
+  std::vector<Silence> unreachable(bool plainly);
+  // Whether calls alone, without a silence, are enough to believe in it.
+  bool believable(const Cut& cut) const;
+
   // --- system calls: extract_calls.cc
 
+  // Once more whenever there are more of them.
+  void order_causes();
   bool has_cause(int node) const { return !causes_of_[static_cast<std::size_t>(node)].empty(); }
 
   const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
@@ -237,6 +246,9 @@ class Extractor {
   // --- clocks that were wrong: extract_clocks.cc
 
   void clocks();
+  void clock_offsets();
+  void clock_steps();
+  void add_clock_step(int node, const ToldClockStep& step);
   void add_wrong_clock(int node, std::int64_t off_ns, bool or_all_others);
 
   // --- causes before consequences: rank.cc

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/units.h"
+#include "diagnose/nodes.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
 
@@ -18,6 +19,7 @@ using logs::kNoTime;
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
+using trace::StringId;
 using trace::Trace;
 
 constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
@@ -25,6 +27,8 @@ constexpr std::int64_t kTelling = 1'000'000;            // from a message that t
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
 constexpr std::uint32_t kTold = 1000;                   // packets of a pair that talks
 constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
+constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
+constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
 constexpr double kSpeaks = 0.3;                         // a hint of this weight says something of its node
 constexpr double kNextCall = 0.5;                       // each further call or file that a message may mean has so much of the one before
 constexpr double kOpened = 0.9;                         // of a guess that a file can't be opened, beside one that it can't be written to
@@ -87,9 +91,11 @@ class FromLogs {
       : inputs_(inputs), evidence_(evidence), control_(control), beside_(!inputs.traces.empty()) {}
 
   void build() {
+    if (beside_) read_windows();
     lines();
     header();
     for (const Hint& hint : evidence_.hints) said(hint);
+    for (const logs::ClockJump& jump : evidence_.failure.jumps) set_clock(jump);
     if (control_ != nullptr && !beside_) {
       guesses();
       guess_stops();
@@ -172,8 +178,10 @@ class FromLogs {
     if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
     const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
     const std::size_t next = (after - 1)->normal + 1;
-    std::int64_t until = next < usual.size() && usual[next].ts_ns != kNoTime ? there(node, usual[next].ts_ns) : last_;
     const bool aligned = evidence_.failure.nodes[hint.log].aligned;
+    // Where a log has no times, nor does its last message say when the run was over.
+    const std::int64_t over = aligned ? std::max(last_, end_of(*control_)) : last_;
+    std::int64_t until = next < usual.size() && usual[next].ts_ns != kNoTime ? there(node, usual[next].ts_ns) : over;
     if (!aligned && hint.until_ns != kNoTime) until = std::min(until, hint.until_ns);
     return std::max(ts, until - 1);
   }
@@ -190,11 +198,47 @@ class FromLogs {
     }
   }
 
+  // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so what messages say
+  // of those is in them, or it was not so. As candidates they would only be there twice.
+
+  struct Window {
+    std::int64_t begin = 0, end = 0;
+    bool whole = true;  // nothing was lost
+  };
+
+  void read_windows() {
+    const Result<NodeMap> nodes = NodeMap::make(inputs_);
+    if (!nodes) return;  // the plan will say so
+    for (std::size_t i = 0; i < inputs_.traces.size(); ++i) {
+      const Trace& dump = inputs_.traces[i];
+      if (dump.events.empty()) continue;
+      const bool full = dump.meta.window != 0 && dump.events.size() >= dump.meta.window;
+      const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns, end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
+      std::set<int> players;
+      StringId last = 0;
+      for (const Event& event : dump.events) {
+        if (!players.empty() && event.node == last) continue;
+        last = event.node;
+        if (const int node = nodes->of(i, event); node >= 0) players.insert(node);
+      }
+      for (const int node : players) windows_[nodes->name(node)].push_back(window);
+    }
+  }
+
+  // How much is left of what a message says of this node at that time.
+  [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts) const {
+    if (!beside_) return 1;
+    const auto windows = windows_.find(node);
+    if (windows == windows_.end()) return kUnwatched;
+    double left = kUnwatched;
+    for (const Window& one : windows->second)
+      if (!timed_ || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
+    return left;
+  }
+
   // --- what messages say
 
-  void put(Event event, double weight, const std::string& words) {
-    made_.push_back({event, beside_ ? weight * kBeside : weight, words});
-  }
+  void put(Event event, double weight, const std::string& words, std::int64_t since_ns = 0) { made_.push_back({event, weight * left_, words, since_ns}); }
 
   Event event(EventType type, const std::string& node, std::int64_t ts) {
     Event event;
@@ -210,19 +254,30 @@ class FromLogs {
       ++nameless_;
       return;
     }
+    left_ = beside_dumps(node, time_of(hint));
+    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left_ = std::max(left_, beside_dumps(node, hint.until_ns));  // some time in between
+    if (left_ == 0 && hint.kind != Hint::Kind::thrown) return;
     switch (hint.kind) {
       case Hint::Kind::call: said_call(hint, node); return;
       case Hint::Kind::end: {
         // Whatever else the message tells of came before the end, and may be its cause.
         const std::int64_t told = time_of(hint);
-        std::int64_t gone = hint.itself ? told : latest(hint, node);
+        std::int64_t gone = hint.itself || hint.told ? told : latest(hint, node);
+        const std::int64_t since = gone > told + kTelling ? told : 0;
         if (gone == told) gone += kTelling;
         Event end = event(EventType::ps, node, gone);
         end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
         end.signal = static_cast<std::uint8_t>(hint.signal);
         end.exit_code = hint.exit_code;
-        end.flags = static_cast<decltype(end.flags)>(trace::kMain | (hint.out_of_memory ? trace::kOutOfMemory : 0));
-        put(end, hint.weight, hint.words);
+        // Which one its main process is, something must tell.
+        if (hint.helper && alive_.insert(node).second) {
+          Event main = event(EventType::ps, node, std::min(first_, gone - 1));
+          main.state = ProcessState::started;
+          main.flags = trace::kMain;
+          made_.push_back({main, 0, {}, 0});
+        }
+        end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) | (hint.out_of_memory ? trace::kOutOfMemory : 0));
+        put(end, hint.weight, hint.words, since);
         if (hint.until_ns != kNoTime) {
           Event start = event(EventType::ps, node, std::max(hint.until_ns, end.ts_ns + 1'000'000));
           start.state = ProcessState::started;
@@ -262,6 +317,16 @@ class FromLogs {
     told.last_ts = std::max(told.last_ts, told.first_ts);
     told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
     inputs_.exceptions.push_back(std::move(told));
+  }
+
+  // Dumps do not see what a process is told of the time: believed beside them, too.
+  void set_clock(const logs::ClockJump& jump) {
+    const std::string node = name_of(jump.log);
+    if (inputs_.config->find(node) == nullptr) {
+      ++nameless_;
+      return;
+    }
+    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns, jump.change_ns, jump.weight, jump.words});
   }
 
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {
@@ -415,7 +480,9 @@ class FromLogs {
     end.state = ProcessState::crashed;
     end.signal = 9;
     end.flags = trace::kMain;
-    put(end, kStoppedGuess, moment);
+    // Since the message before, or since nobody knows when.
+    const std::int64_t before_ts = anchor == nullptr ? first_ : index > 0 ? node.messages[index - 1].ts_ns : kNoTime;
+    put(end, kStoppedGuess, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts);
   }
 
   // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for a while.
@@ -512,10 +579,10 @@ class FromLogs {
       event.ts_ns = there(node, one.ts_ns);
       const auto cut = cut_.find(std::string(node));
       if (cut != cut_.end() && event.ts_ns > cut->second) continue;
-      for (trace::StringId Event::*field : {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
+      for (StringId Event::*field : {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
         if (one.*field != 0) event.*field = out_.strings.intern(control_->str(one.*field));
       event.node = out_.strings.intern(node);
-      made_.push_back({event, 0, {}});
+      made_.push_back({event, 0, {}, 0});
     }
     out_.meta.addresses = control_->meta.addresses;
   }
@@ -525,7 +592,7 @@ class FromLogs {
     Said& said = inputs_.said.emplace_back();
     said.trace = inputs_.traces.size();
     for (Made& one : made_) {
-      if (!one.words.empty()) said.events.emplace(out_.events.size(), Said::Of{one.weight, std::move(one.words)});
+      if (!one.words.empty()) said.events.emplace(out_.events.size(), Said::Of{one.weight, std::move(one.words), one.since_ns});
       out_.events.push_back(one.event);
       out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
     }
@@ -548,11 +615,14 @@ class FromLogs {
     Event event;
     double weight = 0;
     std::string words;
+    std::int64_t since_ns = 0;
   };
 
   Inputs& inputs_;
   const Evidence& evidence_;
   const Trace* control_;
+  std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
+  double left_ = 1;    // of what the hint that is looked at says
   const bool beside_;  // there are dumps, which say more: sites and contexts come from them
   Trace out_;
   std::vector<Made> made_;
@@ -561,6 +631,7 @@ class FromLogs {
   std::int64_t first_ = kNoTime, last_ = 0;
   bool timed_ = false;
   std::map<std::string, std::int64_t> cut_;
+  std::set<std::string> alive_;  // nodes of which helpers ended
   std::uint64_t nameless_ = 0;
   std::uint64_t fileless_ = 0; // errors of files that neither the message nor, without a run, anything else names
   std::uint64_t nowhere_ = 0;  // exceptions that no method can be told of

@@ -20,11 +20,20 @@ constexpr int kMostUnseen = 2;              // events skipped in runs because no
 constexpr std::size_t kMostFaults = 8;      // process and network faults that are given a context
 constexpr std::uint64_t kMostOccurrence = 50;     // an event that came more often before the fault is not counted blindly
 constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
+constexpr std::uint64_t kLater = 2;         // so many more of an event than a window that began late shows
 constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
 constexpr double kUnforeseen = 0.6;         // times this: the survey did not show the whole context
 constexpr double kFirstStep = 0.5;          // of the belief goes to the first context
 constexpr double kOtherOrder = 0.5;         // times this, for what follows: what came before was not production's
 constexpr double kNextPlace = 0.6;          // of the belief in one context's places has the next one's
+constexpr std::size_t kMostOpenEvents = 4000;  // of a span that logs leave open are looked at,
+constexpr std::size_t kMostOpenKinds = 24;     // kinds of them tried,
+constexpr std::size_t kMostOpenTimes = 4;      // each at so many of its times
+constexpr std::size_t kMostOpenAhead = 6;      // and so many looked into ahead
+constexpr double kOpenStep = 0.85;          // of the belief in one moment of an open span has the next one
+
+// What a window shows that began after the node did comes on top of what it does not show.
+bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
 
 // A cut or a bad link concerns the whole deployment, whatever role the node plays.
 bool of_network(FaultKind kind) { return kind == FaultKind::partition || kind == FaultKind::network; }
@@ -43,11 +52,12 @@ class ContextMove final : public Move {
     std::vector<std::string> others;   // nodes that may play the role instead
     double belief = 0;
     std::string why;
+    bool open = false;                 // each event is a moment of its own, the likeliest first: not what came before one moment
   };
 
   ContextMove(const World& world, Setup setup)
       : world_(world), base_(std::move(setup.base)), fault_(setup.fault), events_(std::move(setup.events)),
-        others_(std::move(setup.others)), belief_(setup.belief), why_(std::move(setup.why)),
+        others_(std::move(setup.others)), belief_(setup.belief), why_(std::move(setup.why)), open_(setup.open),
         foreseen_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
     begin_event();
   }
@@ -76,7 +86,7 @@ class ContextMove final : public Move {
         unsure = kUnforeseen;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
-    t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(kNextStep, tries_) * unsure;
+    t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
     return t;
   }
 
@@ -143,7 +153,8 @@ class ContextMove final : public Move {
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
-  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first.
+  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first. Of a
+  // window that began late the next ones, too: it may have been one of those.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
@@ -151,8 +162,15 @@ class ContextMove final : public Move {
     if (at_ >= events_.size()) return;
     const std::uint64_t wanted = events_[at_].occurrence;
     const std::optional<std::uint64_t> here = foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
+    if (open_) {
+      variants_.push_back(here ? std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(1, *here)) : wanted);
+      return;
+    }
     if (wanted > 1 && here && wanted <= *here) variants_.push_back(wanted);
+    if (here && began_late(world_.plan) && context_.empty())
+      for (std::uint64_t later = wanted + 1; later <= std::min(*here, wanted + kLater); ++later) variants_.push_back(later);
     variants_.push_back(1);
+    if (wanted == 1) std::rotate(variants_.begin(), variants_.end() - 1, variants_.end());
     if (wanted > 1 && !here && wanted <= kMostOccurrence) variants_.push_back(wanted);
   }
 
@@ -162,7 +180,9 @@ class ContextMove final : public Move {
   }
 
   void end_event() {
-    if (reached_) {
+    if (open_) {
+      ++at_;
+    } else if (reached_) {
       context_.push_back(at_);
       keys_.insert(events_[at_].key);
       // Another order than production's: the way to the bug is another one, too.
@@ -193,7 +213,7 @@ class ContextMove final : public Move {
 
   void skip_what_is_known() {
     while (foreseen_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
-      if (context_.empty() && times_on(base_.faults[fault_].node) == 0) {
+      if (!open_ && context_.empty() && times_on(base_.faults[fault_].node) == 0) {
         const bool elsewhere = std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
         if (elsewhere) {
           step_ = Step::amplify;
@@ -261,7 +281,7 @@ class ContextMove final : public Move {
   // When it fired, by the clock of the run's trace; 0 unknown.
   static std::int64_t fired_at(const Fault& fired, const RunResult& result) {
     const FaultOutcome* outcome = outcome_of(result, fired.id);
-    if (outcome != nullptr && outcome->fired_ns != 0 && result.trace.meta.workload_ts != 0)
+    if (outcome != nullptr && outcome->fired && result.trace.meta.workload_ts != 0)
       return result.trace.meta.workload_ts + outcome->fired_ns + kTraceSlack;
     for (const trace::Event& event : result.trace.events)
       if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 && result.trace.str(event.node) == fired.node)
@@ -316,7 +336,7 @@ class ContextMove final : public Move {
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
     // What the dump shows after the fault came back: this is the moment.
-    const double belief = belief_ / kShareContext * kSharePlace * std::pow(kNextPlace, offspring_made_++) * (in_order ? 1 : kOtherOrder) *
+    const double belief = belief_ / kShareContext * kSharePlace * std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_++) * (in_order || open_ ? 1 : kOtherOrder) *
                           (1 + 3 * shown.observables);
     if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.moves.push_back(std::move(move));
   }
@@ -364,11 +384,12 @@ class ContextMove final : public Move {
   const std::vector<std::string> others_;
   const double belief_;
   const std::string why_;
+  const bool open_;
   const bool foreseen_;                     // the survey shows where contexts would be met
   std::vector<std::size_t> context_;        // accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
-  std::deque<std::uint64_t> variants_;      // of the event at_: the how-manieth time
+  std::deque<std::uint64_t> variants_;      // of the event at_: which time it comes
   bool reached_ = false;                    // one of its variants
   bool in_order_ = false;
   Step step_ = Step::one;
@@ -395,6 +416,31 @@ std::vector<ContextEvent> events_before(const World& world, const std::string& n
   const auto it = world.node_numbers.find(node);
   return it == world.node_numbers.end() || !world.contexts ? std::vector<ContextEvent>{}
                                                            : world.contexts->before(it->second, since, until, kMostEvents);
+}
+
+// Of a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at another one. What a
+// program does seldom changes its state in ways of which a crash in the middle is seen (the paper's infrequent functions).
+std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
+  std::vector<std::vector<ContextEvent>> kinds;  // each by time, the latest first
+  const auto it = world.node_numbers.find(c.node);
+  if (it == world.node_numbers.end() || !world.contexts) return {};
+  std::map<std::string, std::size_t> known;
+  for (ContextEvent& event : world.contexts->before(it->second, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostOpenEvents)) {
+    if (event.ts_ns < c.since_ts) break;
+    const auto [kind, fresh] = known.try_emplace(event.key, kinds.size());
+    if (fresh) kinds.emplace_back();
+    kinds[kind->second].push_back(std::move(event));
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  if (kinds.size() > kMostOpenKinds) kinds.resize(kMostOpenKinds);
+  std::vector<ContextEvent> moments;
+  for (std::size_t round = 0; round < kMostOpenTimes; ++round)
+    for (std::vector<ContextEvent>& kind : kinds) {
+      // The last one, the first one, then those before the last.
+      if (round >= kind.size()) continue;
+      moments.push_back(round == 0 ? kind.front() : round == 1 ? kind.back() : kind[round - 1]);
+    }
+  return moments;
 }
 
 // The schedule of level 1 with that fault and the most (or least) others of its kind.
@@ -431,7 +477,11 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   std::int64_t until = c.first_ts;
   // When a pause began is known to the tracer's precision only; a paused node does nothing.
   if (c.kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c.last_ts - c.first_ts) / 4);
-  setup.events = events_before(world, c.node, since, until);
+  if (c.since_ts != 0 && base.faults.size() == 1) {
+    setup.events = moments_between(world, c);
+    setup.open = !setup.events.empty();
+  }
+  if (!setup.open) setup.events = events_before(world, c.node, since, until);
   if (setup.events.empty()) return std::nullopt;
   const config::Node* home = world.config->find(c.node);
   for (const config::Node& node : world.config->nodes)
@@ -449,7 +499,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
-      if (c == nullptr || hits_by_count(c->kind) || c->kind == FaultKind::clock) continue;
+      if (c == nullptr || hits_by_count(c->kind) || (c->kind == FaultKind::clock && !c->stepped)) continue;
       const bool timed = std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& w) { return w.kind == ConditionKind::elapsed; });
       if (!timed) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it showed the bug, but too rarely"))
@@ -461,7 +511,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
   std::size_t faults = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
-    if (hits_by_count(c.kind) || c.kind == FaultKind::clock || (c.symptom && !only_symptoms)) continue;
+    if (hits_by_count(c.kind) || (c.kind == FaultKind::clock && !c.stepped) || (c.symptom && !only_symptoms)) continue;
     if (++faults > kMostFaults) break;
     const Schedule* base = base_of(world, c.fault.id, false);
     const Schedule* alone = base_of(world, c.fault.id, true);
@@ -486,18 +536,32 @@ std::vector<Question> place_questions_ahead(const World& world) {
     const Candidate& c = *candidate;
     if ((c.kind != FaultKind::crash && c.kind != FaultKind::pause) || c.symptom) continue;
     if (++faults > kMostSurveyed) break;
-    const std::vector<ContextEvent> events = events_before(world, c.node, std::numeric_limits<std::int64_t>::min(), c.first_ts);
-    if (events.empty()) continue;
-    std::vector<std::vector<Condition>> contexts{{events[0].condition}};
-    if (events[0].occurrence > 1 && events[0].occurrence <= kMostOccurrence) {
-      contexts.push_back({events[0].condition});
-      contexts.back()[0].count = static_cast<int>(events[0].occurrence);
+    std::vector<std::vector<Condition>> contexts;
+    std::vector<ContextEvent> events;
+    if (c.since_ts != 0) events = moments_between(world, c);
+    for (std::size_t i = 0; i < std::min(events.size(), kMostOpenAhead); ++i) {
+      contexts.push_back({events[i].condition});
+      contexts.back()[0].count = static_cast<int>(events[i].occurrence);
     }
-    for (std::size_t i = 1; i < events.size(); ++i)
-      if (events[i].key != events[0].key) {
-        contexts.push_back({events[i].condition, events[0].condition});
-        break;
+    const bool open = !events.empty();
+    if (!open) events = events_before(world, c.node, std::numeric_limits<std::int64_t>::min(), c.first_ts);
+    if (events.empty()) continue;
+    if (!open) {
+      contexts.push_back({events[0].condition});
+      std::vector<std::uint64_t> times;
+      if (events[0].occurrence > 1) times.push_back(events[0].occurrence);
+      if (began_late(world.plan)) times.push_back(events[0].occurrence + 1);
+      for (const std::uint64_t time : times) {
+        if (time > kMostOccurrence) continue;
+        contexts.push_back({events[0].condition});
+        contexts.back()[0].count = static_cast<int>(time);
       }
+      for (std::size_t i = 1; i < events.size(); ++i)
+        if (events[i].key != events[0].key) {
+          contexts.push_back({events[i].condition, events[0].condition});
+          break;
+        }
+    }
     for (std::vector<Condition>& context : contexts) {
       Fault fault = c.fault;
       fault.when = std::move(context);

@@ -16,6 +16,8 @@ constexpr double kShareLimit = 0.20;                  // beside the failed call 
 constexpr double kShareLimitOneCause = 0.45;          // several calls that fail so at one time: beside all of them together (0.70)
 constexpr std::int64_t kFewDescriptors = 16;          // a node that runs has them open: from then on none is to be had, and yet it can begin anew
 constexpr std::int64_t kLittleMemory = 1 << 20;       // any node uses more: the next page is one too many
+constexpr std::int64_t kHelperLimit = 300'000'000;    // a busy process wants its next page by then
+constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
 constexpr std::int64_t kRequestsOfSync = 5;           // of a disk, while one process stood still
 constexpr std::int64_t kLeastDiskDelay = 10'000'000;
 constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
@@ -112,6 +114,14 @@ class LimitTries {
     if (!able(FaultKind::memory, c.node)) return;
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
+    if (c.fault.scope == schedule::Scope::others) {
+      // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs room.
+      fault.duration_ns = kHelperLimit;
+      propose(fault, kShareLimit * c.weight, fmt::format("the kernel ends a helper for its memory: {}", c.why));
+      fault.duration_ns = kHelperLimitLong;
+      propose(std::move(fault), kShareLimit * kNextStep * c.weight, fmt::format("the kernel ends a helper for its memory, however late: {}", c.why));
+      return;
+    }
     Condition crashed;
     crashed.kind = ConditionKind::process_state;
     crashed.state = "crashed";

@@ -88,7 +88,11 @@ class Builder {
     root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
     const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
-    for (const Candidate* c : clocks) wrong_clock(*c, nearest, calls);
+    set_together(clocks);
+    for (const Candidate* c : clocks) {
+      if (c->stepped) set_clock(*c, nearest, calls);
+      else wrong_clock(*c, nearest, calls);
+    }
     std::size_t mixed_calls = 0;
     for (const Candidate* c : calls) {
       if (nearest.empty() || mixed_calls >= kMostMixed) break;
@@ -334,6 +338,13 @@ class Builder {
         if (since >= kSecond / 2) fault.when = after_ns(since / kTimeStep * kTimeStep);
         faults.push_back(std::move(fault));
       }
+      if (lasting_error(head->fault.error) && std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
+          !world_.inputs->said.empty()) {
+        std::vector<Fault> lasting = faults;
+        for (Fault& fault : lasting) fault.times = -1;
+        propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),
+                fmt::format("{} calls of {} fail with {} from the same time on, and go on failing: one cause", set.size(), head->node, head->error));
+      }
       propose(std::move(faults), kShareOneCause * weight_of(set),
               fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node, head->error));
     }
@@ -353,6 +364,30 @@ class Builder {
       if (!calls.empty() && !calls.front()->symptom)
         propose({clock, calls.front()->fault}, kShareMixed * part * c.weight, "a wrong clock, and the likeliest failed call");
     }
+  }
+
+  // A clock that was set: at that moment, and among what happened besides.
+  void set_clock(const Candidate& c, const List& timed, const List& calls) {
+    at_points({&c}, kSharePlain * c.weight, fmt::format("a clock that is set: {}", c.why));
+    if (!timed.empty()) {
+      List both = timed;
+      both.insert(std::upper_bound(both.begin(), both.end(), &c, [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; }), &c);
+      propose(sequence(both, starts(*both.front()).front()), kShareMixed * (c.weight + weight_of(timed)), "a clock that is set among the process and network faults");
+    }
+    if (!calls.empty() && !calls.front()->symptom) {
+      std::vector<Fault> faults = sequence({&c}, starts(c).front());
+      faults.push_back(calls.front()->fault);
+      propose(std::move(faults), kShareMixed * c.weight, "a clock that is set, and the likeliest failed call");
+    }
+  }
+
+  // Nodes of one host have one clock.
+  void set_together(const List& clocks) {
+    std::map<std::pair<std::int64_t, std::int64_t>, List> by_step;
+    for (const Candidate* c : clocks)
+      if (c->stepped) by_step[{c->first_ts, c->fault.clock.shift_ns}].push_back(c);
+    for (const auto& [step, list] : by_step)
+      if (list.size() > 1) at_points(list, kSharePlain * weight_of(list), fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
   // A failed call among the process and network faults, in the order of the dump.

@@ -73,13 +73,13 @@ struct Edge {
 // Fewest nodes that explain the pairs: again and again the node with most pairs left.
 void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector<Cut>& cuts) {
   std::map<std::pair<int, int>, Edge> edges;
-  std::map<std::pair<int, int>, std::uint64_t> echo_events;
+  std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
   for (const Silence& silence : cluster.silences) {
     Edge& edge = edges[edge_of(silence)];
     edge.silences.push_back(&silence);
     edge.total += static_cast<double>(silence.end - silence.start);
   }
-  for (const Silence& silence : cluster.echoes) echo_events[edge_of(silence)] += silence.events;
+  for (const Silence& silence : cluster.echoes) echoes[edge_of(silence)].push_back(&silence);
 
   while (!edges.empty()) {
     std::map<int, std::pair<int, double>> weight;  // node -> pairs, total silence
@@ -97,6 +97,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
     cut.node = best;
     std::vector<std::int64_t> lengths;
     std::set<int> peers;
+    std::set<int> failed_at;
     std::set<std::uint16_t> ports;
     bool unknown_sender = false;
     bool others_watched = true;
@@ -118,17 +119,32 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
       }
       for (const Silence* silence : edge.silences) {
         const std::int64_t length = silence->end - silence->start;
-        lengths.push_back(length);
+        if (silence->failed_at < 0) {
+          cut.silent = true;
+          lengths.push_back(length);
+        } else {
+          failed_at.insert(silence->failed_at);
+          cut.calls += silence->calls;
+          cut.plain = std::max(cut.plain, silence->plain);
+        }
         (silence->dst == best ? in : out) += static_cast<double>(length);
         cut.start = std::min(cut.start, silence->start);
         cut.end = std::max(cut.end, silence->end);
         cut.events += silence->events;
         if (silence->port != 0) ports.insert(silence->port);
       }
-      if (const auto echo = echo_events.find(pair); echo != echo_events.end()) cut.events += echo->second;
+      if (const auto echo = echoes.find(pair); echo != echoes.end())
+        for (const Silence* silence : echo->second) {
+          cut.events += silence->events;
+          if (silence->failed_at < 0) continue;
+          failed_at.insert(silence->failed_at);
+          cut.calls += silence->calls;
+          cut.plain = std::max(cut.plain, silence->plain);
+        }
       it = edges.erase(it);
     }
-    cut.duration = median(std::move(lengths));
+    cut.duration = cut.silent ? median(std::move(lengths)) : cut.end - cut.start;
+    cut.failed_at.assign(failed_at.begin(), failed_at.end());
     cut.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
     cut.all_others = unknown_sender || peers.size() + 1 == watched.size();

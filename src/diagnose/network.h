@@ -1,5 +1,5 @@
-// From silences between pairs of nodes to the cuts that explain them: silences that begin together
-// are one event, and the node common to its pairs was cut off from the others.
+// From silences between pairs of nodes, and calls between them that fail as unreachable, to the cuts that explain them:
+// those that begin together are one event, and the node common to its pairs was cut off from the others.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct Silence {
   std::int64_t end = 0;
   std::uint64_t events = 1;   // of the dump
   std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
+  int failed_at = -1;         // no packet was missed: calls of this node failed, and that is how it is known
+  std::uint64_t calls = 0;    // so many
+  double plain = 1;           // 0..1: how plainly their errors say it
 };
 
 struct Cut {
@@ -27,8 +30,12 @@ struct Cut {
   std::vector<std::uint16_t> ports;
   std::int64_t start = 0;     // the earliest of its silences
   std::int64_t end = 0;
-  std::int64_t duration = 0;  // the median of its silences
+  std::int64_t duration = 0;  // the median of its silences; of calls alone, from the first to the last
   std::uint64_t events = 0;
+  bool silent = false;        // some packets were missed
+  std::uint64_t calls = 0;    // that failed,
+  std::vector<int> failed_at; // on these nodes, ascending
+  double plain = 0;           // of the plainest
 };
 
 // `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked.

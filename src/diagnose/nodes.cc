@@ -65,6 +65,162 @@ Endpoint parse_endpoint(std::string_view peer) {
   return endpoint;
 }
 
+namespace {
+
+using ByText = std::map<std::string, int, std::less<>>;
+
+// What the dumps speak of.
+struct Spoken {
+  std::set<std::string> names;      // of nodes and hosts
+  std::set<std::string> addresses;
+};
+
+// Of events without a node.
+std::string default_name_of(const trace::Meta& meta) {
+  if (!meta.node.empty()) return meta.node;
+  if (!meta.host.empty()) return meta.host;
+  return meta.nodes.size() == 1 ? meta.nodes[0] : std::string{};
+}
+
+void speak(const trace::Trace& trace, Spoken& spoken) {
+  std::vector<bool> is_node(trace.strings.size() + 1, false);
+  std::vector<bool> is_address(trace.strings.size() + 1, false);
+  bool unnamed = false;
+  for (const trace::Event& event : trace.events) {
+    if (event.node == 0) unnamed = true;
+    if (event.node < is_node.size()) is_node[event.node] = true;
+    if (event.type == trace::EventType::nd) {
+      if (event.src < is_address.size()) is_address[event.src] = true;
+      if (event.dst < is_address.size()) is_address[event.dst] = true;
+    }
+  }
+  for (std::size_t id = 1; id < is_node.size(); ++id) {
+    const std::string_view text = trace.str(static_cast<trace::StringId>(id));
+    if (is_node[id]) spoken.names.emplace(text);
+    if (is_address[id]) spoken.addresses.emplace(plain_address(text));
+  }
+  for (const std::string& name : trace.meta.nodes) spoken.names.insert(name);
+  if (unnamed) spoken.names.insert(default_name_of(trace.meta));
+  for (const std::string& entry : trace.meta.addresses) {
+    const auto [name, address] = split_address(entry);
+    if (!address.empty()) spoken.addresses.insert(address);
+  }
+}
+
+// What the user says holds.
+Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, ByText& by_address) {
+  std::vector<std::string> known(spoken.names.begin(), spoken.names.end());
+  known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
+  for (const auto& [host, node] : inputs.host_to_node) {
+    const auto found = std::find(names.begin(), names.end(), node);
+    if (found == names.end()) {
+      const std::string slip = did_you_mean(node, names);
+      return fail(ErrorKind::input, fmt::format("--map {}={}: the deployment has no node '{}'", host, node, node),
+                  slip.empty() ? fmt::format("its nodes are {}", quoted_list(names)) : slip);
+    }
+    const int index = static_cast<int>(found - names.begin());
+    if (spoken.names.contains(host)) {
+      by_name[host] = index;
+      continue;
+    }
+    if (const std::string address(plain_address(host)); spoken.addresses.contains(address)) {
+      by_address[address] = index;
+      continue;
+    }
+    // The host of a dump whose events carry another single name.
+    bool taken = false;
+    for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
+      const trace::Trace& trace = inputs.traces[i];
+      if (trace.meta.host != host && trace.meta.node != host) continue;
+      const std::vector<std::string> of_trace = trace::node_names(trace);
+      if (of_trace.size() > 1)
+        return fail(ErrorKind::input, fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
+                    fmt::format("name one of them: {}", quoted_list(of_trace)));
+      if (of_trace.size() == 1) by_name[of_trace[0]] = index;
+      taken = true;
+    }
+    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it: who reads them tells
+    std::vector<std::string> words = known;
+    words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
+    const std::string slip = did_you_mean(host, words);
+    return fail(ErrorKind::input, fmt::format("--map {}={}: no dump speaks of a host '{}'", host, node, host),
+                !slip.empty()   ? slip
+                : words.empty() ? std::string("the dumps name no hosts")
+                                : fmt::format("the dumps name {}", quoted_list(words)));
+  }
+  return {};
+}
+
+// By name; then by the address that the dump's header gives; then by the first label of the name.
+void match_names(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name) {
+  for (const std::string& name : spoken.names) {
+    if (by_name.contains(name)) continue;
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) by_name[name] = static_cast<int>(found - names.begin());
+  }
+  for (const trace::Trace& trace : inputs.traces) {
+    for (const std::string& entry : trace.meta.addresses) {
+      const auto [name, address] = split_address(entry);
+      if (address.empty() || !spoken.names.contains(name) || by_name.contains(name)) continue;
+      for (int i = 0; i < static_cast<int>(names.size()); ++i)
+        if (!test_addresses[static_cast<std::size_t>(i)].empty() && test_addresses[static_cast<std::size_t>(i)] == address) by_name[name] = i;
+    }
+  }
+  for (const std::string& name : spoken.names) {
+    if (by_name.contains(name) || name.empty()) continue;
+    int match = NodeMap::kNone;
+    for (int i = 0; i < static_cast<int>(names.size()); ++i)
+      if (short_name(names[static_cast<std::size_t>(i)]) == short_name(name)) match = match == NodeMap::kNone ? i : NodeMap::kShared;
+    const bool ambiguous = std::any_of(spoken.names.begin(), spoken.names.end(), [&](const std::string& other) {
+      return other != name && short_name(other) == short_name(name);
+    });
+    if (match >= 0 && !ambiguous) by_name[name] = match;
+  }
+}
+
+// By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
+void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes) {
+  std::vector<std::string> left;
+  for (const std::string& name : spoken.names)
+    if (!by_name.contains(name)) left.push_back(name);
+  std::vector<int> free;
+  for (int i = 0; i < static_cast<int>(names.size()); ++i)
+    if (std::none_of(by_name.begin(), by_name.end(), [&](const auto& entry) { return entry.second == i; }))
+      free.push_back(i);
+  if (left.size() == 1 && free.size() == 1) {
+    by_name[left[0]] = free[0];
+    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
+                                     "--map {}=NODE if that is wrong",
+                                     left[0], names[static_cast<std::size_t>(free[0])], left[0]));
+    left.clear();
+    free.clear();
+  }
+  std::vector<bool> taken(names.size(), true);
+  for (const int i : free) taken[static_cast<std::size_t>(i)] = false;
+  for (const Alike& alike : find_alike(inputs, left, taken)) {
+    by_name[alike.host] = alike.node;
+    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
+                                     "--map {}=NODE if that is wrong",
+                                     alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
+                                     alike.any ? std::string("that node and its like") : "'" + names[static_cast<std::size_t>(alike.node)] + "'", alike.host));
+    std::erase(left, alike.host);
+    std::erase(free, alike.node);
+  }
+  if (!left.empty()) {
+    std::vector<std::string> nodes;
+    for (const int i : free) nodes.push_back(names[static_cast<std::size_t>(i)]);
+    std::vector<std::string> named;
+    for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
+    notes.push_back(fmt::format("could not match {} of the dump to a node of the deployment, its events are left out; {}",
+                                     quoted_list(named),
+                                     nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
+                                                   : fmt::format("say which of {} it is with --map {}=NODE",
+                                                                 quoted_list(nodes), named[0])));
+  }
+}
+
+}  // namespace
+
 Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   NodeMap map;
   map.inputs_ = &inputs;
@@ -77,146 +233,16 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     });
     map.test_addresses_.push_back(shared ? std::string{} : node.ip);
   }
-
-  // What the dumps speak of: node names, hosts, addresses.
-  std::set<std::string> dump_names;
-  std::set<std::string> seen_addresses;
+  Spoken spoken;
   for (const trace::Trace& trace : inputs.traces) {
+    speak(trace, spoken);
     Source source;
-    source.default_name = !trace.meta.node.empty()         ? trace.meta.node
-                          : !trace.meta.host.empty()       ? trace.meta.host
-                          : trace.meta.nodes.size() == 1   ? trace.meta.nodes[0]
-                                                           : std::string{};
-    std::vector<bool> is_node(trace.strings.size() + 1, false);
-    std::vector<bool> is_address(trace.strings.size() + 1, false);
-    bool unnamed = false;
-    for (const trace::Event& event : trace.events) {
-      if (event.node == 0) unnamed = true;
-      if (event.node < is_node.size()) is_node[event.node] = true;
-      if (event.type == trace::EventType::nd) {
-        if (event.src < is_address.size()) is_address[event.src] = true;
-        if (event.dst < is_address.size()) is_address[event.dst] = true;
-      }
-    }
-    for (std::size_t id = 1; id < is_node.size(); ++id) {
-      const std::string_view text = trace.str(static_cast<trace::StringId>(id));
-      if (is_node[id]) dump_names.emplace(text);
-      if (is_address[id]) seen_addresses.emplace(plain_address(text));
-    }
-    for (const std::string& name : trace.meta.nodes) dump_names.insert(name);
-    if (unnamed) dump_names.insert(source.default_name);
-    for (const std::string& entry : trace.meta.addresses) {
-      const auto [name, address] = split_address(entry);
-      if (!address.empty()) seen_addresses.insert(address);
-    }
+    source.default_name = default_name_of(trace.meta);
     map.sources_.push_back(std::move(source));
   }
-
-  // --map first: what the user says holds.
-  std::vector<std::string> known(dump_names.begin(), dump_names.end());
-  known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
-  for (const auto& [host, node] : inputs.host_to_node) {
-    const auto found = std::find(map.names_.begin(), map.names_.end(), node);
-    if (found == map.names_.end()) {
-      const std::string slip = did_you_mean(node, map.names_);
-      return fail(ErrorKind::input, fmt::format("--map {}={}: the deployment has no node '{}'", host, node, node),
-                  slip.empty() ? fmt::format("its nodes are {}", quoted_list(map.names_)) : slip);
-    }
-    const int index = static_cast<int>(found - map.names_.begin());
-    if (dump_names.contains(host)) {
-      map.by_name_[host] = index;
-      continue;
-    }
-    if (const std::string address(plain_address(host)); seen_addresses.contains(address)) {
-      map.by_address_[address] = index;
-      continue;
-    }
-    // The host of a dump whose events carry another single name.
-    bool taken = false;
-    for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
-      const trace::Trace& trace = inputs.traces[i];
-      if (trace.meta.host != host && trace.meta.node != host) continue;
-      const std::vector<std::string> names = trace::node_names(trace);
-      if (names.size() > 1)
-        return fail(ErrorKind::input, fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
-                    fmt::format("name one of them: {}", quoted_list(names)));
-      if (names.size() == 1) map.by_name_[names[0]] = index;
-      taken = true;
-    }
-    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it: who reads them tells
-    std::vector<std::string> words = known;
-    words.insert(words.end(), seen_addresses.begin(), seen_addresses.end());
-    const std::string slip = did_you_mean(host, words);
-    return fail(ErrorKind::input, fmt::format("--map {}={}: no dump speaks of a host '{}'", host, node, host),
-                !slip.empty()   ? slip
-                : words.empty() ? std::string("the dumps name no hosts")
-                                : fmt::format("the dumps name {}", quoted_list(words)));
-  }
-
-  // By name; then by the address that the dump's header gives; then by the first label of the name.
-  for (const std::string& name : dump_names) {
-    if (map.by_name_.contains(name)) continue;
-    const auto found = std::find(map.names_.begin(), map.names_.end(), name);
-    if (found != map.names_.end()) map.by_name_[name] = static_cast<int>(found - map.names_.begin());
-  }
-  for (const trace::Trace& trace : inputs.traces) {
-    for (const std::string& entry : trace.meta.addresses) {
-      const auto [name, address] = split_address(entry);
-      if (address.empty() || !dump_names.contains(name) || map.by_name_.contains(name)) continue;
-      for (int i = 0; i < map.count(); ++i)
-        if (!map.test_address(i).empty() && map.test_address(i) == address) map.by_name_[name] = i;
-    }
-  }
-  for (const std::string& name : dump_names) {
-    if (map.by_name_.contains(name) || name.empty()) continue;
-    int match = kNone;
-    for (int i = 0; i < map.count(); ++i)
-      if (short_name(map.name(i)) == short_name(name)) match = match == kNone ? i : kShared;
-    const bool ambiguous = std::any_of(dump_names.begin(), dump_names.end(), [&](const std::string& other) {
-      return other != name && short_name(other) == short_name(name);
-    });
-    if (match >= 0 && !ambiguous) map.by_name_[name] = match;
-  }
-
-  // By elimination, when there is no choice.
-  std::vector<std::string> left;
-  for (const std::string& name : dump_names)
-    if (!map.by_name_.contains(name)) left.push_back(name);
-  std::vector<int> free;
-  for (int i = 0; i < map.count(); ++i)
-    if (std::none_of(map.by_name_.begin(), map.by_name_.end(), [&](const auto& entry) { return entry.second == i; }))
-      free.push_back(i);
-  if (left.size() == 1 && free.size() == 1) {
-    map.by_name_[left[0]] = free[0];
-    map.notes_.push_back(fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
-                                     "--map {}=NODE if that is wrong",
-                                     left[0], map.name(free[0]), left[0]));
-    left.clear();
-    free.clear();
-  }
-  // Then by what they do; many hosts may play one node.
-  std::vector<bool> taken(map.names_.size(), true);
-  for (const int i : free) taken[static_cast<std::size_t>(i)] = false;
-  for (const Alike& alike : find_alike(inputs, left, taken)) {
-    map.by_name_[alike.host] = alike.node;
-    map.notes_.push_back(fmt::format("'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
-                                     "--map {}=NODE if that is wrong",
-                                     alike.host, map.name(alike.node), alike.share * 100,
-                                     alike.any ? std::string("that node and its like") : "'" + map.name(alike.node) + "'", alike.host));
-    std::erase(left, alike.host);
-    std::erase(free, alike.node);
-  }
-  if (!left.empty()) {
-    std::vector<std::string> nodes;
-    for (const int i : free) nodes.push_back(map.name(i));
-    std::vector<std::string> named;
-    for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
-    map.notes_.push_back(fmt::format("could not match {} of the dump to a node of the deployment, its events are left out; {}",
-                                     quoted_list(named),
-                                     nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
-                                                   : fmt::format("say which of {} it is with --map {}=NODE",
-                                                                 quoted_list(nodes), named[0])));
-  }
+  ROSE_CHECK(take_said(inputs, map.names_, spoken, map.by_name_, map.by_address_));
+  match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_);
+  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_);
 
   // Addresses. An address that two nodes claim tells nothing about either.
   const auto claim = [&](std::string_view address, int node, bool firm) {

@@ -108,7 +108,7 @@ void Extractor::weigh() {
       case FaultKind::pause: c.weight = c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess; break;
       case FaultKind::partition:
       case FaultKind::network: c.weight = kOddsNetwork; break;
-      case FaultKind::clock: c.weight = kOddsClock; break;
+      case FaultKind::clock: c.weight = c.stepped ? kOddsClockStep : kOddsClock; break;
       case FaultKind::descriptors:
       case FaultKind::memory:
       case FaultKind::cpu:

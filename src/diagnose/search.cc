@@ -1,61 +1,32 @@
-// The search: a control run, a survey, then the best try of all moves, again and again; hits are narrowed down and tested,
-// those below the target are gone on from, what is found is made simpler, and its rate is told from runs of its own.
+// The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed down and tested
+// (confirm.h), those below the target are gone on from, what is found is made simpler and its rate told (refine.h).
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "diagnose/conclude.h"
+#include "diagnose/confirm.h"
 #include "diagnose/feedback.h"
 #include "diagnose/forecast.h"
 #include "diagnose/lab.h"
+#include "diagnose/lead.h"
+#include "diagnose/misses.h"
 #include "diagnose/move.h"
-#include "diagnose/narrow.h"
 #include "diagnose/nodes.h"
-#include "diagnose/simplify.h"
+#include "diagnose/refine.h"
+#include "diagnose/surveyor.h"
 
 namespace rose::diagnose {
 namespace {
 
-using schedule::RateTest;
-using schedule::Series;
-using schedule::Tally;
 using schedule::Verdict;
-
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
-
-std::string short_words(const Schedule& schedule) {
-  if (schedule.faults.empty()) return "no faults";
-  if (schedule.faults.size() == 1) return schedule::in_words(schedule.faults[0]);
-  std::string ids;
-  for (const Fault& fault : schedule.faults) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", fault.id);
-  return fmt::format("{} faults: {}", schedule.faults.size(), ids);
-}
 
 std::set<std::string> fault_ids(const Schedule& schedule) {
   std::set<std::string> ids;
   for (const Fault& fault : schedule.faults) ids.insert(fault.id);
   return ids;
 }
-
-// A schedule that showed the bug, and what testing it said.
-struct Lead {
-  Schedule schedule;
-  int level = 1;
-  int schedules = 0;             // tried until then
-  std::size_t tried = 0;         // index into Diagnosis::tried
-  Tally tally;                   // of the test
-  bool accepted = false;
-  std::set<std::string> fired;   // faults that fired in runs that reproduced
-};
-
-// A schedule that missed: chance may have missed the bug.
-struct Missed {
-  std::size_t tried = 0;
-  int level = 1;
-  double yield = 0;
-  int runs = 1;
-};
 
 class Search {
  public:
@@ -69,7 +40,10 @@ class Search {
     ROSE_TRY(d_.plan, make_plan(inputs_));
     ROSE_TRY(const bool go_on, control_run());
     if (!go_on) return std::move(d_);
-    if (d_.plan.candidates.empty()) return nothing_to_try();
+    if (d_.plan.candidates.empty()) {
+      conclusion_.nothing_to_try();
+      return std::move(d_);
+    }
     ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
     if (!leads_.empty()) {
@@ -83,7 +57,7 @@ class Search {
         d_.plan.notes.push_back(std::move(note));
         break;
       }
-    conclude();
+    conclusion_.conclude(final_);
     return std::move(d_);
   }
 
@@ -125,17 +99,6 @@ class Search {
     return true;
   }
 
-  Diagnosis nothing_to_try() {
-    d_.verdict = Verdict::inconclusive;
-    d_.reason = d_.plan.failures == 0
-                    ? std::string(inputs_.said.empty() ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
-                                                       : "neither the logs nor the run without faults hold anything to try: no message names a "
-                                                         "failure, and no call of the nodes comes before one")
-                    : fmt::format("nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
-                                  "'rose diagnose --plan'", d_.plan.failures);
-    return std::move(d_);
-  }
-
   // What the nodes did in production, and what the test deployment does; then all moves.
   Result<void> prepare() {
     ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs_));
@@ -143,7 +106,7 @@ class Search {
     world_.contexts.emplace(inputs_, nodes);
     world_.plan = d_.plan;
     feedback_.emplace(d_.plan, world_.survey.trace);
-    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) ROSE_CHECK(survey());
+    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) ROSE_CHECK(make_survey(world_, lab_));
     std::vector<Try> plain = plain_tries(world_);
     world_.plan.schedules.clear();
     for (const Try& t : plain) world_.plan.schedules.push_back(t.schedule);
@@ -164,71 +127,6 @@ class Search {
     }
     order_equals(moves_, options_.seed, [](const auto&, const auto&) { return true; });  // their worth decides first
     return {};
-  }
-
-  // One fault-free run in which all that the moves may want to know is counted.
-  Result<void> survey() {
-    std::vector<Question> calls;
-    for (const Candidate& c : d_.plan.candidates) {
-      if (!hits_by_count(c.kind) || (c.kind == schedule::FaultKind::syscall && too_busy(c.fault))) continue;
-      const auto ask = [&](const Fault& fault) {
-        if (askable(fault.node)) calls.push_back({fault.node, fault.when, visit_condition(fault)});
-      };
-      Fault plain = c.fault;
-      plain.when.clear();
-      ask(plain);
-      if (!c.fault.when.empty()) ask(c.fault);
-      for (const Fault& shape : c.alternatives)
-        if (!shape.when.empty() || c.kind == schedule::FaultKind::exception) ask(shape);
-    }
-    std::vector<Question> all = calls;
-    if (world_.level(3))
-      for (Question& question : place_questions_ahead(world_))
-        if (askable(question.node)) all.push_back(std::move(question));
-    for (std::vector<Question>& questions : std::vector<std::vector<Question>>{std::move(all), std::move(calls)}) {
-      if (questions.empty() || lab_.left() <= 1) continue;
-      ROSE_TRY(const bool made, survey(std::move(questions)));
-      if (made) return {};
-    }
-    return {};
-  }
-
-  Result<bool> survey(std::vector<Question> questions) {
-    std::map<std::string, Question> asked;  // by the id of its counter
-    std::set<std::string> keys;
-    Schedule schedule;
-    schedule.name = inputs_.config->name;
-    for (Question& question : questions) {
-      if (schedule.faults.size() >= kMostQuestions) break;
-      if (!keys.insert(key_of(question)).second) continue;
-      const std::string id = fmt::format("count-{}", schedule.faults.size() + 1);
-      schedule.faults.push_back(counter_for(question, id));
-      asked.emplace(id, std::move(question));
-    }
-    const std::size_t index = lab_.enter(schedule, 0, fmt::format("a survey: how often {} calls and places come by without faults", asked.size())).index;
-    ROSE_TRY(std::vector<Lab::Made> made, lab_.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
-    if (!made[0].armed) return false;
-    RunResult& result = made[0].result;
-    if (result.oracle == OracleAnswer::unknown) return true;  // nothing is known then; another would hardly fare better
-    for (const auto& [id, question] : asked)
-      if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
-        if (const std::optional<Answer> answer = read_answer(question, *outcome)) world_.survey.answers.emplace(key_of(question), *answer);
-    world_.survey.made = true;
-    if (!result.trace.events.empty()) world_.survey.trace = std::move(result.trace);
-    return true;
-  }
-
-  bool askable(const std::string& name) const {
-    const config::Node* node = inputs_.config->find(name);
-    return node != nullptr && !node->attach;
-  }
-
-  bool too_busy(const Fault& fault) const {
-    if (!inputs_.profile || inputs_.profile->seconds <= 0) return false;
-    const auto node = inputs_.profile->syscalls.find(fault.node);
-    if (node == inputs_.profile->syscalls.end()) return false;
-    const auto call = node->second.find(fault.call.syscall);
-    return call != node->second.end() && static_cast<double>(call->second) / inputs_.profile->seconds > kTooBusy;
   }
 
   // --- the loop
@@ -277,7 +175,8 @@ class Search {
           most_worth = worth;
         }
       }
-      Missed* missed = best_missed(batch);
+      const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
+      Misses::Missed* missed = again_ < kMostAgain ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr && (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
         batch.push_back(another_run(*missed));
         ++runs;
@@ -304,21 +203,9 @@ class Search {
     return batch;
   }
 
-  Missed* best_missed(const std::vector<Trial>& batch) {
-    Missed* best = nullptr;
-    if (again_ >= kMostAgain) return nullptr;
-    for (Missed& missed : missed_) {
-      if (missed.runs >= kMostRunsOfOne || d_.tried[missed.tried].tally.reproduced > 0) continue;
-      if (std::any_of(batch.begin(), batch.end(), [&](const Trial& trial) { return trial.tried == missed.tried; })) continue;
-      if (best == nullptr || missed.yield > best->yield) best = &missed;
-    }
-    return best;
-  }
-
-  Trial another_run(Missed& missed) {
+  Trial another_run(Misses::Missed& missed) {
     ++again_;
-    ++missed.runs;  // also of one that tells nothing, or that is of another moment: it counts as tried
-    missed.yield *= 1 - kShows;
+    Misses::take(missed);
     Trial trial;
     trial.tried = missed.tried;
     trial.what.schedule = d_.tried[missed.tried].schedule;
@@ -355,11 +242,8 @@ class Search {
 
   std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
     std::vector<UnderWay> under_way;
-    std::vector<Retry> retries;
     const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
-    for (const Missed& missed : missed_)
-      if (!running(missed.tried) && d_.tried[missed.tried].tally.reproduced == 0)
-        retries.push_back({&d_.tried[missed.tried].schedule, missed.yield, missed.runs});
+    std::vector<Retry> retries = misses_.retries(d_.tried, running);
     for (const Trial& trial : batch) {
       if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
       if (!trial.what.look && !trial.what.again) retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
@@ -398,7 +282,6 @@ class Search {
     trial.result.trace = std::move(trace);
   }
 
-  // Runs at one moment are runs of one schedule, whatever that waited for.
   void remember_miss(const Trial& trial, double observables) {
     // Not asked again yet, for another one showed the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
@@ -408,15 +291,7 @@ class Search {
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
-    const auto [known, fresh] = missed_at_.try_emplace(moment, missed_.size());
-    const double yield = trial.what.yield * kAgain * (1 + kAgainSigns * observables);
-    if (fresh) {
-      missed_.push_back({trial.tried, trial.what.level, yield, 1});
-      return;
-    }
-    Missed& missed = missed_[known->second];
-    ++missed.runs;
-    missed.yield = std::max(missed.yield, yield) * (1 - kShows);
+    misses_.add(std::move(moment), trial.tried, trial.what.level, trial.what.yield * kAgain * (1 + kAgainSigns * observables));
   }
 
   // --- a schedule that showed the bug
@@ -428,133 +303,24 @@ class Search {
     lead.level = trial.what.level;
     lead.schedules = trial.schedules;
     lead.tried = trial.tried;
-    remember_fired(lead, trial.result);
-    if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(narrow(lead));
+    lead.remember(trial.result);
+    if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(confirmation_.narrow(lead));
     std::string moment = schedule::fingerprint(lead.schedule);
     if (lead.tried == trial.tried && world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
-    if (tests_ >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
+    if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
       d_.tried[lead.tried].note += "; not tested, after so many others";
       return false;
     }
     ++tests_alike_[ids];
-    ROSE_CHECK(test(lead));
+    ROSE_CHECK(confirmation_.test(lead, until_ > 0));
     leads_.push_back(lead);
     if (lead.accepted) return true;
     d_.tried[lead.tried].note += fmt::format("; below the target: {} of {} confirming runs", lead.tally.reproduced, lead.tally.conclusive());
     if (lead.tally.reproduced > 0) go_on_from(lead);
     return false;
-  }
-
-  static void remember_fired(Lead& lead, const RunResult& result) {
-    for (const schedule::FaultOutcome& outcome : result.faults)
-      if (outcome.fired) lead.fired.insert(outcome.id);
-  }
-
-  // Of many faults, or many calls, those that count: by halves, a run each.
-  Result<void> narrow(Lead& lead) {
-    Narrower narrower(lead.schedule, lead.fired);
-    for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
-      const std::optional<Narrower::Part> part = narrower.next();
-      if (!part) break;
-      const Lab::Entry entry = lab_.enter(part->schedule, lead.level, fmt::format("narrowed down: {}", part->what));
-      if (!entry.fresh) {
-        narrower.learn(d_.tried[entry.index].tally.reproduced > 0, {});
-        continue;
-      }
-      if (const std::size_t room = lab_.room(); room > 0) {
-        std::vector<Schedule> next = forecast_narrowing(narrower, room);
-        if (next.size() < room) next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
-        lab_.expect(std::move(next));
-      }
-      ROSE_TRY(std::vector<Lab::Made> made, lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
-      const bool hit = made[0].result.verdict == Verdict::reproduced;
-      std::set<std::string> fired;
-      for (const schedule::FaultOutcome& outcome : made[0].result.faults)
-        if (outcome.fired) fired.insert(outcome.id);
-      narrower.learn(hit, fired);
-      if (!hit) continue;
-      lead.schedule = part->schedule;
-      lead.tried = entry.index;
-      lead.fired.clear();
-      remember_fired(lead, made[0].result);
-    }
-    return {};
-  }
-
-  // Fresh runs, until the sequential test knows; none of those in which it was found counts.
-  Result<void> test(Lead& lead) {
-    const RateTest rate_test(options_.target_rate, ++tests_);
-    Series series;
-    int inconclusive = 0;
-    const auto answer = [&] { return rate_test.answer(lead.tally); };
-    while (lab_.left() > 0 && answer() == RateTest::Answer::open && inconclusive < kMostInconclusive &&
-           (until_ == 0 || lead.tally.not_reproduced <= kSurerMisses)) {
-      int batch = std::min(lab_.jobs(), lab_.left());
-      // Not more side by side than a schedule that never misses needs.
-      if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
-      // A run that missed has to be made up for by a few that hit.
-      const int more = rate_test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
-      expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) { forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next); });
-      ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
-      lead.tally = series.tally();
-      inconclusive = lead.tally.inconclusive;
-    }
-    d_.confirm_runs = lead.tally.runs();
-    lead.accepted = answer() == RateTest::Answer::accepted && 2 * lead.tally.conclusive() >= lead.tally.runs();
-    if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
-    lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
-    return {};
-  }
-
-  // Is it the faults? More runs without them until chance explains the difference no more, or it does.
-  Result<void> compare_with_controls(Lead& lead) {
-    Schedule none;
-    none.name = inputs_.config->name;
-    const std::size_t index = lab_.enter(none, 0, "control run without faults").index;
-    const auto chance = [&] {
-      return schedule::chance_of_more(lead.tally.reproduced, lead.tally.conclusive(), d_.control_hits, d_.control_runs);
-    };
-    for (int runs = 0; chance() > kByChance && runs < kMostControls && lab_.left() > 0; ++runs) {
-      ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({index}, "one more run without faults, to compare with"));
-      if (!made[0].armed) break;
-    }
-    if (chance() <= kByChance) return {};
-    lead.accepted = false;
-    d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often", d_.control_hits, d_.control_runs);
-    return {};
-  }
-
-  // `more` further runs of it, and what comes then.
-  template <class Then>
-  void expect_more(const Lead& lead, int more, Then then) {
-    const std::size_t room = lab_.room();
-    if (room == 0) return;
-    std::vector<Schedule> next(std::min(room, static_cast<std::size_t>(std::max(0, more))), lead.schedule);
-    if (next.size() < room) then(room, next);
-    lab_.expect(std::move(next));
-  }
-
-  // How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
-  void forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room, std::vector<Schedule>& next) const {
-    const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));
-    if (inputs_.simplify && found.not_reproduced <= found.reproduced)
-      forecast_simplifying(simplifier, gate, options_.confirm_runs, room, next);
-    else
-      next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)), simplifier.current());
-  }
-
-  Result<void> repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
-    lab_.level = lead.level;
-    ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
-                                                    fmt::format("{}: {}", doing, short_words(lead.schedule))));
-    for (const Lab::Made& one : made) {
-      series.add(one.result, lead.schedule);
-      if (one.result.verdict == Verdict::reproduced) remember_fired(lead, one.result);
-    }
-    return {};
   }
 
   // What shows the bug too rarely is the best start there is.
@@ -580,8 +346,7 @@ class Search {
   // where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is looked for.
   Result<void> surer(Lead& found) {
     if (!world_.uses("surer") || std::exchange(looked_for_surer_, true)) return {};
-    std::vector<Missed> missed = std::exchange(missed_, {});
-    std::map<std::string, std::size_t> missed_at = std::exchange(missed_at_, {});
+    Misses misses = std::exchange(misses_, {});
     moves_.clear();
     go_on_from(found);
     if (world_.level(1))
@@ -597,8 +362,7 @@ class Search {
       break;
     }
     until_ = 0;
-    missed_ = std::move(missed);
-    missed_at_ = std::move(missed_at);
+    misses_ = std::move(misses);
     return {};
   }
 
@@ -618,233 +382,43 @@ class Search {
     return tries;
   }
 
-  static bool better(const Lead& a, const Lead& b) {
-    const auto [a_low, a_high] = a.tally.interval();
-    const auto [b_low, b_high] = b.tally.interval();
-    return a_low != b_low ? a_low > b_low : a.tally.rate() > b.tally.rate();
-  }
-
   // --- simpler, at the same rate; then the rate, from runs that chose nothing
 
   Result<void> finish(const Lead& found) {
-    final_ = found;
+    final_ = Found{.lead = found};
     if (found.accepted) {
-      conclude();  // what is told until then, should somebody not want to wait for less of it
+      conclusion_.conclude(final_);  // what is told until then, should somebody not want to wait for less of it
       lab_.found = true;
     }
-    const int before = d_.runs;
-    if (inputs_.simplify && (found.accepted || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(found));
-    d_.simplify_runs = d_.runs - before;
-    ROSE_CHECK(tell_rate());
-    if (!found.accepted) return {};
-    // Simpler is no gain when it shows more rarely: then only faults were taken away, or nothing.
-    const Lead before_details = fewest_faults_.value_or(found);
-    for (const Lead* less : {&before_details, &found}) {
-      const std::string known = schedule::fingerprint(final_->schedule);
-      if (known == schedule::fingerprint(found.schedule) || RateTest(options_.target_rate).likely(d_.tally)) break;
-      if (known == schedule::fingerprint(less->schedule)) continue;
-      d_.tried[final_->tried].note += "; too rare when it was run for its rate";
-      d_.simplify_runs = d_.runs - before;
-      final_ = *less;
-      changes_.clear();
-      count_dropped(found);
-      ROSE_CHECK(tell_rate());
-    }
-    if (looked_for_surer_ || d_.tally.rate() >= options_.target_rate) return {};
-    Lead best = *final_;
+    ROSE_CHECK(refinement_.refine(*final_, found));
+    if (!found.accepted || looked_for_surer_ || d_.tally.rate() >= options_.target_rate) return {};
+    Lead best = final_->lead;
     best.tally = d_.tally;
     ROSE_CHECK(surer(best));
-    if (best.tried == final_->tried) return {};
-    fewest_faults_.reset();
-    changes_.clear();
+    if (best.tried == final_->lead.tried) return {};
     return finish(best);
-  }
-
-  void count_dropped(const Lead& found) { dropped_ = found.schedule.faults.size() - final_->schedule.faults.size(); }
-
-  Result<void> simplify(const Lead& found) {
-    Simplifier simplifier(found.schedule, found.fired, !found.accepted);
-    const int before = d_.runs;
-    const double seconds = lab_.seconds_a_run();
-    const int most = seconds > kLongRun ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
-    lab_.runs_until = before + most + options_.confirm_runs;
-    while (d_.runs - before < most && lab_.left() > options_.confirm_runs) {
-      const std::optional<Simplifier::Idea> idea = simplifier.next();
-      if (!idea) break;
-      const Lab::Entry entry = lab_.enter(idea->schedule, final_->level, fmt::format("simpler: {}", idea->what));
-      if (!entry.fresh && d_.tried[entry.index].tally.reproduced == 0) {
-        simplifier.learn(false);  // it missed before
-        continue;
-      }
-      Lead simpler = *final_;
-      simpler.schedule = idea->schedule;
-      simpler.tried = entry.index;
-      simpler.fired.clear();
-      ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most, simplifier));
-      simplifier.learn(holds);
-      if (holds) final_ = std::move(simpler);
-      if (holds && idea->drops_faults) fewest_faults_ = final_;
-    }
-    changes_ = simplifier.changes();
-    count_dropped(found);
-    return {};
-  }
-
-  // Does it show the bug as often as the found one, or clearly more rarely? A sequential test, once more. The burden of
-  // proof lies with faults: what has nothing to do with the failure must not stay.
-  Result<bool> as_good(Lead& simpler, const Tally& found, bool drops_faults, int until, const Simplifier& simplifier) {
-    const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
-    const double worse = rate * kWorseShare;
-    const double hit = std::log(rate / worse);
-    const double miss = std::log((1 - rate) / (1 - worse));
-    Series series;
-    Tally tally;
-    double weight = 0;
-    while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
-      const int batch = std::min(lab_.jobs(), lab_.left());
-      expect_more(simpler, static_cast<int>(std::ceil((kAsGood - weight) / hit)) - batch, [&](std::size_t room, std::vector<Schedule>& next) {
-        for (const bool holds : {weight >= 0, weight < 0}) {
-          Simplifier then = simplifier;
-          then.learn(holds);
-          const std::size_t half = holds == (weight >= 0) ? next.size() + (room - next.size() + 1) / 2 : room;
-          forecast_end(then, found, half, next);
-        }
-      });
-      ROSE_CHECK(repeat(simpler, batch, "does it still show", series));
-      tally = series.tally();
-      weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
-      if (weight >= kAsGood) return true;
-      if (weight <= (drops_faults ? kNeedsFault : kWorse)) return false;
-    }
-    // Undecided when the runs are used up, nothing is gained on trust.
-    return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
-  }
-
-  Result<void> tell_rate() {
-    Series series;
-    d_.rate_runs = 0;
-    d_.tested = final_->tally;
-    d_.tally = final_->tally;
-    if (final_->tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
-    while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
-      const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
-      expect_more(*final_, options_.confirm_runs - d_.rate_runs - batch, [](std::size_t, std::vector<Schedule>&) {});
-      ROSE_CHECK(repeat(*final_, batch, fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs), series));
-      d_.rate_runs += batch;
-    }
-    rate_told_ = series.tally().conclusive() > 0;
-    if (rate_told_) d_.tally = series.tally();
-    return {};
-  }
-
-  // --- the result
-
-  void conclude() {
-    if (final_) {
-      const Lead& lead = *final_;
-      d_.target_reached = lead.accepted;
-      d_.verdict = lead.accepted ? Verdict::reproduced : Verdict::not_reproduced;
-      d_.level = lead.level;
-      if (lead.accepted) d_.schedules = lead.schedules;
-      if (!rate_told_) d_.tested = d_.tally = lead.tally;
-      d_.confirm_runs = d_.tested.runs();
-      d_.found = lead.schedule;
-      d_.remarks = remarks(lead);
-      const std::string rate = rate_told_ ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
-                                                              d_.tally.conclusive(), percent(d_.tally.rate()))
-                                                : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced, d_.tally.conclusive(),
-                                                              percent(d_.tally.rate()));
-      if (d_.target_reached)
-        d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
-      else
-        d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}",
-                                percent(options_.target_rate), rate, ended_early());
-    } else {
-      conclude_without();
-    }
-    if (d_.control_hits > 0 && !noted_)
-      d_.plan.notes.push_back(fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
-                                          d_.control_hits, d_.control_runs));
-    noted_ = noted_ || d_.control_hits > 0;
-  }
-
-  void conclude_without() {
-    int conclusive_runs = 0;
-    for (const Tried& tried : d_.tried)
-      if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
-    if (d_.schedules == 0) {
-      d_.verdict = Verdict::inconclusive;
-      d_.reason = lab_.left() <= 0
-                      ? std::string("max_runs left no run for a schedule after the runs without faults")
-                      : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
-                                    "level 2 reached");
-    } else if (conclusive_runs == 0) {
-      d_.verdict = Verdict::inconclusive;
-      d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules, d_.tried.back().note);
-    } else {
-      d_.verdict = Verdict::not_reproduced;
-      d_.reason = fmt::format("none of the {} schedules tried reproduced the bug{}", d_.schedules, ended_early());
-    }
-  }
-
-  std::string ended_early() const {
-    if (lab_.left() <= 0) return fmt::format(" (max_runs = {} is used up)", options_.max_runs);
-    return {};
-  }
-
-  // Why every fault of it looked like a consequence of something else in the dump; "" when one did not.
-  std::string consequence(const Schedule& schedule) const {
-    std::string why;
-    for (const Fault& fault : schedule.faults) {
-      const auto candidate = std::find_if(d_.plan.candidates.begin(), d_.plan.candidates.end(),
-                                          [&](const Candidate& c) { return c.fault.id == fault.id; });
-      if (candidate == d_.plan.candidates.end() || !candidate->symptom) return {};
-      if (why.empty()) why = candidate->why;
-    }
-    return why;
-  }
-
-  Remarks remarks(const Lead& lead) const {
-    Remarks told;
-    told.places = places_in_words(lead.schedule, inputs_.code);
-    const auto [low, high] = d_.tally.interval();
-    told.rate = fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
-                            d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
-    if (d_.control_runs > 0) told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
-    if (const std::string why = consequence(lead.schedule); !why.empty())
-      told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
-                                        "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
-    if (dropped_ > 0)
-      told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", dropped_,
-                                         dropped_ == 1 ? "" : "s", dropped_ == 1 ? "that one was" : "those were"));
-    if (!changes_.empty()) told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(changes_, "; ")));
-    return told;
   }
 
   const Inputs& inputs_;
   const config::DiagnoseOptions& options_;
   Diagnosis d_;
   Lab lab_;
+  Confirmation confirmation_{inputs_, lab_, d_};
+  Refinement refinement_{inputs_, lab_, confirmation_, d_};
+  Conclusion conclusion_{inputs_, lab_, d_};
   World world_;
   std::optional<Feedback> feedback_;
   Moves moves_;
   std::map<std::size_t, RunResult> shown_;       // what the last run of each showed, without its trace
-  std::vector<Missed> missed_;
-  std::map<std::string, std::size_t> missed_at_; // by moment
+  Misses misses_;
   int again_ = 0;
   std::vector<Lead> leads_;
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::map<std::string, double> lead_belief_;
-  int tests_ = 0;
   bool looked_for_surer_ = false;
   int until_ = 0;                                // runs, while something surer than what was accepted is looked for; 0: it is not
-  std::optional<Lead> final_;
-  std::optional<Lead> fewest_faults_;            // as it was when only faults had been taken away
-  std::size_t dropped_ = 0;                      // faults that simplification took away
-  std::vector<std::string> changes_;             // and what else it made simpler
-  bool rate_told_ = false;                       // by runs of its own
-  bool noted_ = false;
+  std::optional<Found> final_;
 };
 
 }  // namespace

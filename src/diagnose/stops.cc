@@ -14,6 +14,7 @@ constexpr std::size_t kMostStops = 16;       // after one context
 constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
 constexpr std::size_t kOwnFiles = 2;         // files of the context whose writes are looked at
 constexpr int kMostCount = 3;                // of one kind
+constexpr std::uint64_t kFewTimes = 4;       // so often at most after the context: all of them may be one change
 constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
 
 // The state-changing calls of `node` that follow where its conditions were met in order; of a context
@@ -65,6 +66,11 @@ std::vector<Stop> general_stops() {
   return {{call_of("write"), 1},   {call_of("write"), 2},  {call_of("f*sync"), 1},     {call_of("rename*"), 1},
           {call_of("unlink*"), 1}, {call_of("openat"), 1}, {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2},
           {call_of("write"), 3}};
+}
+
+// Of what is kept when the node is gone.
+bool lasting(std::string_view syscall) {
+  return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" || syscall == "ftruncate";
 }
 
 bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == b.count; }
@@ -124,6 +130,9 @@ void Stops::looked(const std::vector<Seen>& seen) {
   // Between two writes of one thing it is neither old nor new.
   take_own(2);
   take_known(0, kFirstKnown);
+  // Nor is it between two of a few calls, whatever they are made on, where no file is known.
+  for (const std::size_t i : order)
+    if (own_ == 0 && seen[i].times <= kFewTimes && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
   take_all(1);
   take_own(3);
   for (int count = 2; count <= kMostCount; ++count) take_all(count);

@@ -69,6 +69,8 @@ bool resource_error(int err) {
   }
 }
 
+bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == EROFS || err == EMFILE || err == ENFILE; }
+
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
   // A connection that could not be made fails in many ways: EINVAL on the second try, EALREADY, ...
   if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT) return true;

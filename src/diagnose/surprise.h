@@ -9,6 +9,8 @@ namespace rose::diagnose {
 // A file system or resource that fails: EIO, ENOSPC, EMFILE, ... The strict ones hardly ever mean anything else.
 [[nodiscard]] bool resource_error(int err);
 [[nodiscard]] bool strict_resource_error(int err);
+// What does not go by before somebody makes room: a full disk, no descriptors left.
+[[nodiscard]] bool lasting_error(int err);
 // ECONNREFUSED, EPIPE, ...: what the other side's trouble looks like from here.
 [[nodiscard]] bool connection_error(int err, std::string_view syscall, bool has_peer);
 // Failures that healthy programs make all the time: ENOENT while looking for a library, EAGAIN, ENOTTY, ...

@@ -15,6 +15,7 @@ inline constexpr double kOddsProcess = 1.0;         // killed or stopped from ou
 inline constexpr double kOddsOwnEnd = 0.9;          // it ended itself, or waited for a disk, and nothing tells why
 inline constexpr double kOddsNetwork = 0.8;
 inline constexpr double kOddsClock = 0.3;           // clocks are wrong for years and harm nobody
+inline constexpr double kOddsClockStep = 0.7;       // one that is set while all goes wrong is rarer than a process that ends
 inline constexpr double kOddsResource = 0.5;        // disk and resource errors: EIO, ENOSPC, EMFILE, ...
 inline constexpr double kOddsCall = 0.2;            // errors that are neither those nor everyday ones
 inline constexpr double kOddsEveryday = 0.04;       // ENOENT, EEXIST, EINTR, ...
@@ -26,6 +27,8 @@ inline constexpr double kOddsFirst = 3.0;           // times this: a disk error 
 inline constexpr double kNearFew = 12;              // so many things may have happened since, and it is still as likely; the more, the less
 inline constexpr double kNearIncidents = 3;         // the same, of incidents: of several in one window the last ones are why it was written
 inline constexpr std::size_t kUsualFailures = 3;    // times, each further from the one before than a workload lasts: it fails all the time
+inline constexpr double kLikelyCut = 0.6;           // times this: calls between nodes that time out tell of a cut,
+inline constexpr double kPerhapsCut = 0.25;         // and this: connections between them that are reset
 inline constexpr double kHalfSaid = 0.3;            // below it logs do not say it, it only fits
 inline constexpr double kOddsNeverHere = 0.03;      // times this: the survey saw no such call in the test deployment
 

@@ -1,6 +1,8 @@
 // The words of schedules and runs that this room speaks in. Inside this room.
 #pragma once
 
+#include <string>
+
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -18,5 +20,9 @@ using schedule::Schedule;
 
 // A fault that hits the nth call or visit of a place, and `times` of them in a row; without conditions it is armed from the start.
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
+
+[[nodiscard]] std::string percent(double share);                  // "80 %"
+// In a line of progress: "crash of n2", "3 faults: cut, crash-n1, pause-n2".
+[[nodiscard]] std::string short_words(const Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -87,82 +88,59 @@ bool tool_exists(const std::string& tool) {
   return false;
 }
 
-// --- The commands that make fresh ones
+// --- Fresh ones
 
 struct Fresh {
   const Container& container;
   const AddressBook& book;
   std::size_t self;
-  const std::vector<std::string>& variables;  // of all
-  const std::vector<Container>& all;
   NodeDraft& node;
   Secrets& secrets;
 };
 
-// A value for a script in rose.toml: placeholders of ours stay outside of the quotes.
-std::string run_word(std::string_view text) {
-  std::string out;
-  for (;;) {
-    const std::size_t at = text.find("${ip");
-    const bool ours = at != std::string_view::npos && (at == 0 || text[at - 1] != '$');
-    const std::size_t end = ours ? text.find('}', at) : std::string_view::npos;
-    if (end == std::string_view::npos) return out + (text.empty() && !out.empty() ? "" : shell_word(text));
-    if (at > 0) out += shell_word(text.substr(0, at));
-    out += text.substr(at, end + 1 - at);
-    text.remove_prefix(end + 1);
-  }
+// What cannot stand in a volume's name, or between its colons.
+bool fits_volume(const std::string& text) { return fits_toml(text) && text.find(':') == std::string::npos; }
+
+bool is_volume_name(const std::string& name) {
+  const bool anonymous = name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return !anonymous && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; });
 }
 
-void add_mounts(Fresh& fresh, std::vector<std::string>& words) {
+void add_mounts(Fresh& fresh) {
+  NodeDraft& node = fresh.node;
   for (const Mount& mount : fresh.container.mounts) {
-    if (mount.type == "tmpfs") {
-      words.insert(words.end(), {"--tmpfs", shell_word(mount.target)});
+    if (!fits_volume(mount.target) || !fits_volume(mount.source)) {
+      node.doubts.push_back(fmt::format("what it has at {} cannot be written here", mount.target));
+    } else if (mount.type == "tmpfs") {
+      node.options.insert(node.options.end(), {"--tmpfs", mount.target});
     } else if (mount.type == "bind" && !mount.writable) {
-      words.insert(words.end(), {"-v", shell_word(escaped(mount.source + ":" + mount.target + ":ro"))});
+      node.volumes.push_back(escaped(mount.source + ":" + mount.target) + ":ro");
     } else {
-      words.insert(words.end(), {"-v", shell_word(escaped(mount.target))});
-      fresh.node.changes.push_back(fmt::format("{} {} on {}: a volume of its own, empty but for what the image has there",
-                                               mount.type == "bind" ? "the folder" : "the volume", mount.source, mount.target));
+      const bool named = mount.type == "volume" && is_volume_name(mount.source);
+      node.volumes.push_back(fmt::format("{}:{}{}", named ? mount.source : fmt::format("{}-{}", node.name, node.volumes.size() + 1), escaped(mount.target), mount.writable ? "" : ":ro"));
+      node.changes.push_back(fmt::format("{} {} at {}: a volume of the run's own, empty but for what the image has there", mount.type == "bind" ? "the folder" : "the volume",
+                                         mount.source, mount.target));
     }
   }
 }
 
-void add_environment(Fresh& fresh, std::vector<std::string>& words, Rewritten& rewritten) {
+void add_environment(Fresh& fresh, Rewritten& rewritten) {
   for (const auto& [name, value] : fresh.container.env) {
     if (name == "HOSTNAME" || name == "HOME" || name == "container" || name == "TERM" || name == "PATH") continue;
-    if (!fits_toml(value) || !fits_toml(name) || value.size() > 16384) {
-      fresh.node.env_left.push_back(fmt::format("{}: it cannot be written in TOML", name));
+    if (!fits_toml(value) || !is_variable_name(name) || value.size() > 16384) {
+      fresh.node.env_left.push_back(fmt::format("{}: it cannot be written here", printable(name)));
       continue;
     }
     const std::string masked = fresh.secrets.masked(name, value);
-    if (masked != value) fresh.node.changes.push_back(fmt::format("{}: looked like a secret: a made-up one", name));
-    words.push_back("-e");
-    words.push_back(shell_word(escaped(name) + "=") + run_word(fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten)));
+    fresh.node.env.push_back({name, fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten), masked != value ? "looked like a secret: a made-up one" : ""});
   }
 }
 
-std::string run_command_for(Fresh& fresh, const std::string& network) {
-  const Container& container = fresh.container;
-  std::vector<std::string> words = {container.tool, "run", "-d", "--name", shell_word("rose-" + fresh.node.name), "--network", shell_word(network),
-                                    "--ip", fmt::format("${{ip_{}}}", fresh.node.variable)};
-  // Names that they know each other by, whether or not the engine has a name service.
-  for (std::size_t i = 0; i < fresh.all.size(); ++i)
-    if (i != fresh.self) words.insert(words.end(), {"--add-host", fmt::format("{}:${{ip_{}}}", shell_word(fresh.all[i].name), fresh.variables[i])});
-  if (!container.user.empty()) words.insert(words.end(), {"--user", shell_word(escaped(container.user))});
-  if (!container.folder.empty()) words.insert(words.end(), {"-w", shell_word(escaped(container.folder))});
-  for (const std::string& capability : container.capabilities) words.insert(words.end(), {"--cap-add", shell_word(capability)});
-  if (container.memory > 0) words.insert(words.end(), {"--memory", std::to_string(container.memory)});
-  if (!container.restart.empty() && container.restart != "no") words.insert(words.end(), {"--restart", "always"});
-  Rewritten rewritten;
-  add_environment(fresh, words, rewritten);
-  add_mounts(fresh, words);
-  std::vector<std::string> entry = container.entrypoint.value_or(std::vector<std::string>{});
-  if (!entry.empty()) words.insert(words.end(), {"--entrypoint", shell_word(escaped(entry.front()))});
-  words.push_back(shell_word(escaped(container.image)));
-  // The entry point's own arguments go in front of the command's. Word 0 stands for the program.
+// Its words from `first` on, as rose.toml has them.
+std::vector<std::string> words_of(Fresh& fresh, const std::vector<std::string>& words, Rewritten& rewritten) {
+  // Word 0 stands for the program, which no rule is about.
   std::vector<std::string> args = {"x"};
-  if (entry.size() > 1) args.insert(args.end(), entry.begin() + 1, entry.end());
-  args.insert(args.end(), container.args.begin(), container.args.end());
+  args.insert(args.end(), words.begin(), words.end());
   const Words before(args);
   for (std::size_t i = 1; i < args.size(); ++i) {
     const Split parts = split_word(args[i]);
@@ -173,13 +151,43 @@ std::string run_command_for(Fresh& fresh, const std::string& network) {
   }
   Words rest(args);
   fresh.book.rewrite(fresh.self, rest, rewritten);
-  for (std::size_t i = 1; i < rest.size(); ++i) words.push_back(run_word(rest[i].text));
-  fresh.node.changes.insert(fresh.node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
-  fresh.node.doubts.insert(fresh.node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
-  if (container.privileged) fresh.node.doubts.push_back("it is privileged; the fresh one is not: add --privileged to its 'run' if it needs that");
-  if (container.host_network) fresh.node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
-  if (words.size() > kMostRunWords || !std::all_of(words.begin(), words.end(), fits_toml)) return "";
-  return fmt::format("{} > /dev/null", fmt::join(words, " "));
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < rest.size(); ++i) out.push_back(rest[i].text);
+  return out;
+}
+
+void make_fresh(Fresh& fresh) {
+  const Container& container = fresh.container;
+  NodeDraft& node = fresh.node;
+  node.image = container.image;
+  if (container.name != node.name) node.aliases.push_back(container.name);
+  for (const std::string& alias : container.aliases)
+    if (alias != node.name && alias != container.name) node.aliases.push_back(alias);
+  std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });  // the same letters
+  if (!container.user.empty()) node.user = container.user;
+  if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});
+  for (const std::string& capability : container.capabilities) node.options.insert(node.options.end(), {"--cap-add", capability});
+  if (container.memory > 0) node.options.insert(node.options.end(), {"--memory", std::to_string(container.memory)});
+  if (!container.restart.empty() && container.restart != "no") {
+    node.restart = "{ delay = \"100ms\", max = 5 }";
+    node.restart_note = fmt::format("the engine's --restart {}{}", container.restart, container.restart == "on-failure" ? "; here after every end" : "");
+  }
+  Rewritten rewritten;
+  add_environment(fresh, rewritten);
+  add_mounts(fresh);
+  // An entry point of its own stands for the image's, whose command does not count then.
+  if (container.entrypoint) node.entrypoint = words_of(fresh, *container.entrypoint, rewritten);
+  node.command = words_of(fresh, container.args, rewritten);
+  node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
+  node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
+  if (container.privileged) node.doubts.push_back("it is privileged; the fresh one is not: options = [\"--privileged\"] if it needs that");
+  if (container.host_network) node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
+  const auto fit = [](const std::vector<std::string>& words) { return words.size() <= kMostRunWords && std::all_of(words.begin(), words.end(), fits_toml); };
+  if (fit(node.command) && fit(node.entrypoint) && fit(node.options)) return;
+  node.doubts.push_back("what it was started with cannot be written in TOML: it is the image's own command here");
+  node.command.clear();
+  node.entrypoint.clear();
+  node.options.clear();
 }
 
 void describe_container(NodeDraft& node, const Container& container, const Seen& seen, std::string_view title) {
@@ -236,6 +244,10 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   if (const std::string address = json_text(member(network, "IPAddress"));
       !address.empty() && std::find(container.addresses.begin(), container.addresses.end(), address) == container.addresses.end())
     container.addresses.push_back(address);
+  if (networks.is_object())
+    for (const Json& one : networks)
+      for (std::string& alias : json_texts(member(one, "Aliases")))
+        if (!container.id.starts_with(alias) && std::find(container.aliases.begin(), container.aliases.end(), alias) == container.aliases.end()) container.aliases.push_back(std::move(alias));
   container.capabilities = json_texts(member(host, "CapAdd"));
   if (member(host, "Memory").is_number_unsigned()) container.memory = member(host, "Memory").get<std::uint64_t>();
   container.privileged = member(host, "Privileged").is_boolean() && member(host, "Privileged").get<bool>();
@@ -295,11 +307,6 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
   Host nobody;  // "localhost" in a container is that container
   nobody.names = {"localhost"};
   AddressBook book(facts, names, variables, nobody);
-  book.name_all();  // `setup` starts them
-  const std::string network = "rose-" + names.front();
-
-  std::string setup;
-  std::string teardown;
   std::set<std::string> tools;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const Container& container = containers[i];
@@ -314,37 +321,27 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
       const bool usual = node.system != nullptr && std::any_of(seen[i].tcp.begin(), seen[i].tcp.end(), [&](const Listen& listen) { return listen.port == node.system->usual_port(); });
       if (usual) node.port = node.system->usual_port();
     }
-    if (container.tool.empty()) {
+    if (container.tool != "podman" && container.tool != "docker") {
       node.attach = fmt::format("{{ container = {} }}", toml::literal(container.id));
-      node.doubts.push_back("neither docker, podman nor nerdctl tells how it is started: this is the running container itself, and faults would strike it. "
+      node.doubts.push_back("neither podman nor docker tells how it is started: this is the running container itself, and faults would strike it. "
                             "Let [deployment] setup start another one for the test, and name that");
       drafted.nodes.push_back(std::move(node));
       continue;
     }
     tools.insert(container.tool);
-    Fresh fresh{container, book, i, variables, containers, node, secrets};
-    const std::string command = run_command_for(fresh, network);
-    node.attach = fmt::format("{{ container = {} }}", toml::literal("rose-" + node.name));
-    node.ip = fmt::format("10.77.0.{}", i + 11);
+    Fresh fresh{container, book, i, node, secrets};
+    make_fresh(fresh);
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
-    if (command.empty()) node.doubts.push_back("what it was started with cannot be written in TOML: add its 'run' to setup");
-    setup += command.empty() ? "" : command + "\n";
-    teardown += " " + shell_word("rose-" + node.name);
     drafted.nodes.push_back(std::move(node));
   }
-  drafted.around.network = "host";
-  if (!setup.empty()) {
-    const std::string& tool = *tools.begin();
-    if (tools.size() > 1)
-      drafted.around.about.push_back("LOOK: these containers belong to more than one engine, whose networks do not meet");
-    const std::string remove = fmt::format("{} rm -f -v{} > /dev/null 2>&1 || true\n{} network rm {} > /dev/null 2>&1 || true\n", tool, teardown, tool, shell_word(network));
-    drafted.around.setup = {"sh", "-ec", remove + fmt::format("{} network create --subnet 10.77.0.0/24 {} > /dev/null\n", tool, shell_word(network)) + setup};
-    drafted.around.teardown = {"sh", "-c", remove};
-    drafted.around.about.push_back("Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
+  if (tools.empty()) {
+    drafted.around.network = "host";
+    drafted.around.next = {"'rose diagnose' and 'rose replay' ask for --allow-attached. Syscall faults need the containers' commands started by 'rose exec' (attach = { ..., exec = true })."};
+    return drafted;
   }
-  drafted.around.next = {"'rose diagnose' and 'rose replay' ask for --allow-attached: the containers are those that setup starts. Syscall faults need the "
-                         "containers' commands started by 'rose exec' (attach = { ..., exec = true }).",
-                         "Runs go one after the other: the containers' names are taken while one lasts."};
+  drafted.around.engine = *tools.begin();
+  drafted.around.about.push_back("Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
+  if (tools.size() > 1) drafted.around.about.push_back("LOOK: these containers belong to more than one engine; one makes all nodes, and has to have their images.");
   return drafted;
 }
 

@@ -34,6 +34,7 @@ struct Container {
   Variables env;                                       // that the image does not set to the same
   std::string user;
   std::string folder;                                  // working directory, when not the image's
+  std::vector<std::string> aliases;                    // further names by which others know it
   std::vector<Mount> mounts;
   std::vector<std::string> addresses;
   std::vector<std::string> capabilities;               // added ones

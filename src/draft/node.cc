@@ -70,12 +70,6 @@ bool is_session_variable(std::string_view name) {
   return false;
 }
 
-bool is_variable_name(std::string_view name) {
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alpha(c) || is_digit(c) || c == '_';
-  });
-}
-
 // Why rose.toml cannot hold this command line; "" when it can.
 std::string unwritable(const std::vector<std::string>& words) {
   if (words.empty() || words.front().empty()) return "its command line is empty";
@@ -362,6 +356,12 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
 }
 
 }  // namespace
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '_';
+  });
+}
 
 std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::vector<const System*>& systems) {
   std::vector<std::string> bases;

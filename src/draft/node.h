@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "draft/addresses.h"
@@ -39,6 +40,8 @@ struct NodeDraft {
   std::string user;
   std::string owner;                   // of what it writes; as user, which a command may have taken over
   std::string attach;                  // TOML: started by `setup` and not by a command
+  std::string image;                   // it runs in a container of this image; then `command` may be the image's own
+  std::vector<std::string> entrypoint, options, volumes, aliases;  // of that container, as rose.toml has them
   std::string ip;
   std::string binary;                  // "": the command's own
   std::string functions;               // a comment
@@ -63,6 +66,9 @@ struct Making {
 
   [[nodiscard]] const Seen& seen() const { return all[self]; }
 };
+
+// Letters, digits and '_', the first not a digit.
+[[nodiscard]] bool is_variable_name(std::string_view name);
 
 // Names of nodes, in order: "redis1", "redis2", "nginx".
 [[nodiscard]] std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::vector<const System*>& systems);

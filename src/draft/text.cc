@@ -123,6 +123,17 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
     // The Compose file says how.
   } else if (!node.attach.empty()) {
     text.key("attach", 7, node.attach);
+  } else if (!node.image.empty()) {
+    text.key("image", 7, toml::literal(node.image));
+    const auto list = [&text](const char* key, const std::vector<std::string>& words) {
+      const std::string head = fmt::format("{:<7} = ", key);
+      if (!words.empty()) text.line(head + list_of(words, head.size()));
+    };
+    list("entrypoint", node.entrypoint);
+    list("command", node.command);
+    list("volumes", node.volumes);
+    list("options", node.options);
+    list("aliases", node.aliases);
   } else if (node.command.empty()) {
     text.comment("QUESTION: how is it started? " + node.question + ".", "# ", 10);
     draft.questions.push_back({text.next_line(), "node.command", fmt::format("how is {} started? {}", node.name, comment_text(node.question)), true});
@@ -187,6 +198,7 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.key("network", 8, toml::literal(around.network),
            around.network == "netns" ? "each node has an address and a network of its own: ports may stay as they are" : "");
   if (!around.compose.empty()) text.key("compose", 8, toml::literal(around.compose));
+  if (!around.engine.empty()) text.key("engine", 8, toml::literal(around.engine));
   if (!around.setup.empty()) text.line("setup    = " + list_of(around.setup, 11));
   if (!around.teardown.empty()) text.line("teardown = " + list_of(around.teardown, 11));
 

@@ -15,6 +15,7 @@ namespace rose::draft {
 struct Surroundings {
   std::string network = "netns";
   std::string compose;               // a Compose file, whose services are the nodes; "" none
+  std::string engine;                // of nodes in containers; "" whichever there is
   std::vector<std::string> about;    // above [deployment]
   std::vector<std::string> setup;    // a command; empty none
   std::vector<std::string> teardown;

@@ -25,7 +25,6 @@
 namespace rose::engine {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr int kMostFailures = 6;                     // of one worker in a row, before it is given up
 constexpr int kMostLosses = 5;                       // workers that one run may cost
 constexpr std::int64_t kUndoing = 120 * kSecond;     // what a worker may take to end its run

@@ -31,6 +31,22 @@ std::string received_by(const Explanation& e) {
 
 }  // namespace
 
+std::vector<std::string> path_of(const Input& input) {
+  const Run& run = input.runs[input.story_run];
+  std::vector<std::string> order;
+  for (const Step& step : run.steps) {
+    const Kind& kind = input.kinds[step.kind];
+    if (kind.what != StepKind::function || step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
+    if (std::find(order.begin(), order.end(), kind.function) == order.end()) order.push_back(kind.function);
+  }
+  std::vector<std::string> out;
+  for (std::size_t first = 0, last = order.size(); first < last;) {
+    out.push_back(order[first++]);
+    if (first < last) out.push_back(order[--last]);
+  }
+  return out;
+}
+
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& function) {
@@ -45,6 +61,7 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
       if (!is_library(frame)) add(frame.function);
+  for (const std::string& function : e.path) add(function);
   return out;
 }
 

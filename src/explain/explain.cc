@@ -70,7 +70,11 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
     out.limits.push_back(fmt::format("in {} of {} sound runs the step before the fault was not found: they are compared from about the same time on", by_time, out.sound));
   for (const schedule::FaultOutcome& fault : input.story.faults) {
     if (!fault.fired) continue;
-    if (fault.stacks.empty()) out.limits.push_back(fmt::format("no stack is known of where '{}' arrived", fault.id));
+    const schedule::Fault* planned = input.schedule.find(fault.id);
+    const bool cut = planned != nullptr && planned->kind == schedule::FaultKind::partition;
+    if (fault.stacks.empty())
+      out.limits.push_back(cut ? fmt::format("no thread was seen in a call on a connection that '{}' cuts, so no stack tells where it arrived", fault.id)
+                               : fmt::format("no stack is known of where '{}' arrived", fault.id));
     for (const schedule::Stack& stack : fault.stacks)
       if (!stack.incomplete.empty()) out.limits.push_back(fmt::format("stack of '{}': {}", fault.id, stack.incomplete));
   }
@@ -101,7 +105,7 @@ namespace {
 
 // Who takes over may be decided by chance: where no node by itself differs, whichever node does so is looked at.
 Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
-  merged = merge_nodes(runs, kinds);
+  merged = merge_nodes(runs, kinds, schedule);
   align(runs, kinds);
   Comparison comparison = compare(runs, kinds);
   if (merged) return comparison;
@@ -109,7 +113,7 @@ Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Sch
   if (!comparison.none() || !comparison.enough) return comparison;
   std::vector<Run> other_runs = runs;
   Kinds other_kinds = kinds;
-  merge_nodes(other_runs, other_kinds, true);
+  merge_nodes(other_runs, other_kinds, schedule, true);
   Comparison other = compare(other_runs, other_kinds);
   // It is the second try.
   if (other.none() || other.chance > kMostChance / 2) return comparison;
@@ -146,6 +150,7 @@ Explanation explain(Input& input) {
   out.chance = comparison.chance;
   out.differences = told(input, comparison);
   out.suspects = suspects_of(input, comparison);
+  out.path = path_of(input);
   const Run& story = input.runs[input.story_run];
   out.values = value_tables(input.runs, input.questions, sorts, input.kinds, comparison, story, merged);
   const auto faults = fired(story);
@@ -157,11 +162,13 @@ Explanation explain(Input& input) {
   }
   out.symptom = input.oracle_said;
   tell_limits(input, comparison, out);
+  out.recorded = recorded_divergences(input, out.limits);
   if (merged) out.limits.emplace_back("the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes them");
   if (faults.empty()) {
     // Without a fault there is nothing that a difference could come from.
     out.suspects.clear();
     out.differences.clear();
+    out.recorded.clear();
     out.verdict = Verdict::nothing_found;
     out.reason = "no fault fired in the runs that were compared";
     return out;

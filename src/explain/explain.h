@@ -99,7 +99,9 @@ struct Explanation {
   std::vector<Suspect> suspects;             // best first
   std::vector<Told> differences;             // heaviest first
   std::vector<StoryLine> story;
+  std::vector<std::string> path;             // functions that the run that is told enters from the fault to the symptom, the nearest to either first
   std::vector<Round> rounds;                 // of --deepen
+  std::vector<RecordedDivergence> recorded;  // where recordings of failing and sound runs part, earliest first
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<std::string> limits;           // what could not be told, and why
   std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
@@ -121,10 +123,13 @@ inline constexpr std::size_t kMostStoryLines = 16;
 [[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);
 [[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
 
+[[nodiscard]] std::vector<std::string> path_of(const Input& input);
+
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
-// Which functions to ask about next: suspects, best first, then those that are called only on one side, then those on the stacks.
+// Which functions to ask about next: suspects, best first, then those that are called only on one side, then those on the stacks, then
+// those that are entered on the way from the fault to the symptom: where a node acts upon an old value, runs may differ in nothing else.
 // None that is in `asked`, at most `most`.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation, const std::set<std::string>& asked, std::size_t most);
 

@@ -151,17 +151,20 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     run.steps.push_back({.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
   }
   std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
-  if (result.oracle_ns != 0 && result.workload_end_ns != 0) run.end_ns = run.zero_ns + std::min(result.oracle_ns, result.workload_end_ns);
-  else if (result.workload_end_ns != 0) run.end_ns = run.zero_ns + result.workload_end_ns;
+  if (result.workload_end_ns) run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
   return run;
 }
 
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, bool always) {
-  std::map<std::string, std::set<std::string>> nodes;  // by fault
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always) {
+  std::map<std::string, std::set<std::string>> nodes;  // by fault, or by the group that it is an alternative of
+  const auto name_of = [&](const std::string& id) {
+    const schedule::Fault* fault = schedule.find(id);
+    return fault != nullptr && !fault->group.empty() ? "group " + fault->group : id;
+  };
   for (const Run& run : runs)
     if (run.group == Group::failing)
-      for (const schedule::FaultOutcome* fault : fired(run)) nodes[fault->id].insert(fault->node);
+      for (const schedule::FaultOutcome* fault : fired(run)) nodes[name_of(fault->id)].insert(fault->node);
   if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return false;
   std::vector<std::uint32_t> now(kinds.size());
   for (std::uint32_t id = 0; id < now.size(); ++id) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "explain/recorded.h"
 #include "logs/form.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
@@ -82,6 +84,8 @@ struct Run {
   std::vector<Step> steps;      // by time
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
   bool cut_short = false;       // there were more than kMostSteps
+  std::vector<RecordedMessage> recorded;  // of nodes that record themselves, of each in its order
+  std::set<std::string> recorded_late;    // nodes of which the beginning was overwritten
 };
 
 // Without the steps that are the fault itself.
@@ -91,8 +95,9 @@ struct Run {
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
 // Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
-// True: they were made so, in all runs. `always`: whichever nodes faults hit.
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, bool always = false);
+// True: they were made so, in all runs. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes
+// faults hit.
+bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always = false);
 
 // Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
 // (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have

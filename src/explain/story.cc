@@ -109,15 +109,18 @@ class Teller {
       std::string text = fmt::format("fault '{}': {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail);
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
       add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text), fmt::format("run {}", run_.number));
+      const bool cut = fault != nullptr && fault->kind == schedule::FaultKind::partition;
       std::set<std::string> told;
       for (const schedule::Stack& stack : outcome->stacks) {
         const std::string words = stack_words(stack);
         if (words.empty() || !told.insert(words).second || told.size() > 2) continue;
         add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns), stack.node.empty() ? outcome->node : stack.node,
-            fmt::format("it arrives {}{}", words, stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)), "stack");
+            cut && !stack.why.empty() ? fmt::format("thread {} {}: {}", stack.thread, stack.why, words)
+                                      : fmt::format("it arrives {}{}", words, stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)),
+            "stack");
       }
-      if (outcome->ended_ns != 0)
-        add(300, StoryLine::Kind::fault, run_.zero_ns + outcome->ended_ns, outcome->node, fmt::format("fault '{}' is over", outcome->id),
+      if (outcome->ended_ns)
+        add(300, StoryLine::Kind::fault, run_.zero_ns + *outcome->ended_ns, outcome->node, fmt::format("fault '{}' is over", outcome->id),
             fmt::format("run {}", run_.number));
     }
   }
@@ -232,7 +235,7 @@ class Teller {
   }
 
   void symptom() {
-    const std::int64_t at = input_.story.oracle_ns != 0 ? run_.zero_ns + input_.story.oracle_ns : run_.end_ns;
+    const std::int64_t at = input_.story.oracle_ns ? run_.zero_ns + *input_.story.oracle_ns : run_.end_ns;
     std::string text = "the oracle finds the bug";
     if (!input_.oracle_said.empty()) text += fmt::format(": '{}'", one_line(input_.oracle_said));
     add(1000, StoryLine::Kind::symptom, std::max(at, run_.end_ns), "", std::move(text), "oracle.log");

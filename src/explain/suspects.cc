@@ -18,6 +18,7 @@ constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kBase = 0.5;                            // main and the like are on every stack
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
+constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -93,10 +94,10 @@ bool waits(const schedule::Stack& stack) {
   return false;
 }
 
-// The thread that a fault hit: of those that hit a whole process, the one that met the last condition.
+// The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
 std::int32_t thread_of(const schedule::FaultOutcome& fault) {
-  if (!fault.conditions.empty() && fault.conditions.back().tid != 0 && (fault.conditions.back().node == fault.node || fault.node.empty()))
-    return fault.conditions.back().tid;
+  for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
+    if (condition->tid != 0 && !condition->node.empty() && (condition->node == fault.node || fault.node.empty())) return condition->tid;
   return fault.tid;
 }
 
@@ -115,7 +116,9 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
       for (const schedule::Stack& stack : fault->stacks) {
         // Of a process that is hit as a whole, threads that only wait, too.
         const bool idle = waits(stack) && (comes_by_time(input, fault->id) || (stack.tid != 0 && stack.tid != thread_of(*fault)));
-        double weight = kInnermost * (idle ? kByChance : 1);
+        const schedule::Fault* kind = input.schedule.find(fault->id);
+        const bool cut = kind != nullptr && kind->kind == schedule::FaultKind::partition;
+        double weight = kInnermost * (cut ? kCutOff : idle ? kByChance : 1);
         const std::vector<const schedule::Frame*> frames = application(stack);
         for (std::size_t i = 0; i < frames.size(); ++i, weight *= kOuter) {
           const schedule::Frame& frame = *frames[i];

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -23,6 +22,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/maps.h"
 
 // clock_hook.c; begin and end are the linker's.
 extern "C" {
@@ -40,18 +40,10 @@ constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its 
 constexpr std::int64_t kReadsArgumentsNs = 500'000;
 constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"};
 
-struct Range {
-  std::uint64_t begin = 0, end = 0;
-};
-
-Range vdso_of(pid_t pid) {
-  const std::string maps = read_file(fmt::format("/proc/{}/maps", pid)).value_or("");
-  const std::size_t name = maps.find("[vdso]");
-  Range range;
-  if (name == std::string::npos) return range;
-  const std::size_t line = maps.rfind('\n', name);
-  if (std::sscanf(maps.c_str() + (line == std::string::npos ? 0 : line + 1), "%lx-%lx", &range.begin, &range.end) != 2) return {};
-  return range;
+kernel::MappedRange vdso_of(pid_t pid) {
+  for (kernel::MappedRange& range : kernel::maps_of(pid))
+    if (range.name == "[vdso]") return std::move(range);
+  return {};
 }
 
 // What is written where into a process's vDSO; the same for all processes of a machine. Offsets from where that is mapped.
@@ -131,7 +123,7 @@ Result<Recipe> make_recipe() {
     return fail(ErrorKind::environment, fmt::format("clocks cannot be changed on this machine: {}", what),
                 "clock faults need the x86-64 vDSO of a Linux kernel as Debian's or the upstream one");
   };
-  const Range range = vdso_of(::getpid());
+  const kernel::MappedRange range = vdso_of(::getpid());
   if (range.begin == 0) return lacking("processes have no vDSO");
   Recipe recipe;
   recipe.size = range.end - range.begin;
@@ -178,7 +170,7 @@ Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_st
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
 
 // Where the parameters of a hooked process stand; 0: it has no hook.
-std::uint64_t block_in(int memory, const Range& vdso) {
+std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   if (!recipe() || vdso.end - vdso.begin != recipe()->size) return 0;
   const std::uint64_t at = vdso.begin + recipe()->cave + static_cast<std::size_t>(rose_clock_block - __start_rose_clock);
   unsigned long magic = 0;
@@ -299,7 +291,7 @@ std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
 
 // A new image, before it has read any clock. It has one thread then.
 void NodeClocks::hook(pid_t pid) {
-  const Range vdso = vdso_of(pid);
+  const kernel::MappedRange vdso = vdso_of(pid);
   const Fd memory = memory_of(pid);
   if (!memory || vdso.begin == 0 || !recipe() || vdso.end - vdso.begin != recipe()->size) return;
   const std::lock_guard lock(mutex_);
@@ -357,7 +349,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
   if (shift.offset == 0 && shift.rate == 0) return {};
-  const Range vdso = vdso_of(call.tid());
+  const kernel::MappedRange vdso = vdso_of(call.tid());
   if (ip >= vdso.begin && ip < vdso.end) return {};
   const std::int64_t now = read_clock(clock);
   std::array<long, 2> shown = split_ns(now + rose_clock_more(&shift, now));

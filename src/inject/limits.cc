@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "deploy/descriptors.h"
 #include "deploy/volumes.h"
+#include "inject/fault_words.h"
 #include "kernel/controllers.h"
 
 namespace rose::inject {
@@ -35,8 +36,6 @@ std::uint64_t amount_of(const Fault& fault) {
   return fault.kind == FaultKind::cpu ? static_cast<std::uint64_t>(std::llround(fault.resource.share * 1e6))
                                       : static_cast<std::uint64_t>(fault.resource.limit);
 }
-
-std::string processes_text(std::uint64_t count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
 
 }  // namespace
 

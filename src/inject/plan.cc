@@ -508,7 +508,7 @@ void Plan::take_stacks(const config::Config& config) {
       const auto index = static_cast<std::size_t>(&fault - schedule.faults.data());
       const bool threads = fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause ||
                            fault.kind == schedule::FaultKind::exception;
-      return threads && may_be(chains[index].data.node, i);
+      return fault.kind == schedule::FaultKind::partition || (threads && may_be(chains[index].data.node, i));  // either side may wait
     });
     java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::may_run_java(config.nodes[i])));
   }
@@ -531,6 +531,17 @@ std::string Plan::where(std::uint32_t node) const {
   if (node >= ROSE_CHAIN_NODES && node - ROSE_CHAIN_NODES < chains.size()) return where(chains[node - ROSE_CHAIN_NODES].data.node);
   if (node < ROSE_ROLE_NODES || node - ROSE_ROLE_NODES >= roles.size()) return "any node";
   return fmt::format("the {}", roles[node - ROSE_ROLE_NODES]);
+}
+
+const Mark* Plan::mark_named(const std::string& name) const {
+  const auto at = std::find_if(marks.begin(), marks.end(), [&](const Mark& one) { return one.name == name; });
+  return at == marks.end() ? nullptr : &*at;
+}
+
+std::size_t Plan::chain_named(const std::string& name) const {
+  if (const Mark* mark = mark_named(name); mark != nullptr) return mark->chain;
+  const auto& faults = schedule.faults;
+  return static_cast<std::size_t>(std::find_if(faults.begin(), faults.end(), [&](const auto& one) { return one.id == name; }) - faults.begin());
 }
 
 bool Plan::notifies() const {

@@ -94,6 +94,12 @@ struct Plan {
   [[nodiscard]] static bool may_be(std::uint32_t where, std::size_t node) {
     return where == node || where >= ROSE_ROLE_NODES;
   }
+  // Calls are decided by the kernel's program; what it cannot do itself is left to userspace.
+  [[nodiscard]] bool in_kernel() const { return backend.backend == CallBackend::override_return; }
+  // The event or step of that name; null: there is none.
+  [[nodiscard]] const Mark* mark_named(const std::string& name) const;
+  // Of a fault, event or step.
+  [[nodiscard]] std::size_t chain_named(const std::string& name) const;
   // The first faults have room for that many each.
   void take_stacks(const config::Config& config);
   [[nodiscard]] std::uint32_t stack_slots() const;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/read_at.h"
 #include "base/text.h"
 #include "inject/plan_maker.h"
 #include "jvm/node.h"
@@ -21,8 +22,7 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
   const Fd file(::open(binary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
   std::string code(std::min<std::uint64_t>(size, 16 << 20), '\0');
-  const auto got = ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(offset));
-  code.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  code.resize(read_at(file.get(), code.data(), code.size(), offset));
   return code;
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +15,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "kernel/syscalls.h"
 
 namespace rose::inject {
 namespace {
@@ -45,12 +49,16 @@ bool parse_endpoint(const std::string& text, rose_endpoint& endpoint) {
   return std::from_chars(text.data() + colon + 1, text.data() + text.size(), endpoint.port, 16).ec == std::errc{};
 }
 
-}  // namespace
+struct Socket {
+  std::string protocol;  // "tcp6"
+  std::string inode;
+  rose_endpoint local{}, remote{};
+};
 
-std::vector<rose_endpoint> endpoints_of(pid_t pid) {
-  std::vector<rose_endpoint> found;
-  const auto inodes = socket_inodes(pid);
-  if (inodes.empty()) return found;
+// Of the process's network, as far as `wanted` says so.
+std::vector<Socket> sockets_of(pid_t pid, const std::set<std::string>& wanted) {
+  std::vector<Socket> found;
+  if (wanted.empty()) return found;
   for (const auto& [file, protocol] : {std::pair{"tcp", IPPROTO_TCP}, {"tcp6", IPPROTO_TCP}, {"udp", IPPROTO_UDP}, {"udp6", IPPROTO_UDP}}) {
     const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, file));
     if (!text) continue;
@@ -60,13 +68,56 @@ std::vector<rose_endpoint> endpoints_of(pid_t pid) {
       std::istringstream words(line);
       std::vector<std::string> fields;
       for (std::string word; fields.size() < 10 && words >> word;) fields.push_back(word);
-      rose_endpoint endpoint{};
-      if (fields.size() < 10 || inodes.count(fields[9]) == 0 || !parse_endpoint(fields[1], endpoint)) continue;
-      endpoint.protocol = static_cast<__u8>(protocol);
-      found.push_back(endpoint);
+      Socket socket{.protocol = file, .inode = {}, .local = {}, .remote = {}};
+      if (fields.size() < 10 || !wanted.contains(fields[9]) || !parse_endpoint(fields[1], socket.local) || !parse_endpoint(fields[2], socket.remote)) continue;
+      socket.inode = fields[9];
+      socket.local.protocol = socket.remote.protocol = static_cast<__u8>(protocol);
+      found.push_back(std::move(socket));
     }
   }
   return found;
+}
+
+std::string inode_of(pid_t pid, int fd) {
+  std::error_code gone;
+  const std::string target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", pid, fd), gone).string();
+  return target.starts_with("socket:[") ? target.substr(8, target.size() - 9) : std::string();
+}
+
+}  // namespace
+
+std::vector<rose_endpoint> endpoints_of(pid_t pid) {
+  std::vector<rose_endpoint> found;
+  for (const Socket& socket : sockets_of(pid, socket_inodes(pid))) found.push_back(socket.local);
+  return found;
+}
+
+std::optional<SocketPeer> peer_of(pid_t pid, int fd) {
+  const std::string inode = inode_of(pid, fd);
+  if (inode.empty()) return std::nullopt;
+  for (const Socket& socket : sockets_of(pid, {inode}))
+    if (socket.remote.port != 0) return SocketPeer{socket.remote, socket.protocol.substr(0, 3)};
+  return std::nullopt;
+}
+
+std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid) {
+  // The call's number, its six arguments, the stack pointer and the program counter; "running", "-1 ..." outside of a call.
+  std::istringstream words(read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or(""));
+  int number = -1;
+  std::uint64_t first = 0, second = 0;
+  if (!(words >> number >> std::hex >> first >> second)) return std::nullopt;
+  switch (number) {
+    case SYS_read: case SYS_write: case SYS_readv: case SYS_writev: case SYS_recvfrom: case SYS_recvmsg: case SYS_sendto: case SYS_sendmsg: case SYS_connect:
+      return SocketWait{std::string(kernel::syscall_name(number)), static_cast<int>(first)};
+    case SYS_poll: case SYS_ppoll: {
+      if (second != 1) return std::nullopt;
+      pollfd polled{};
+      iovec mine{&polled, sizeof polled}, theirs{reinterpret_cast<void*>(first), sizeof polled};
+      if (::process_vm_readv(pid, &mine, 1, &theirs, 1, 0) != static_cast<ssize_t>(sizeof polled) || polled.fd < 0) return std::nullopt;
+      return SocketWait{std::string(kernel::syscall_name(number)), polled.fd};
+    }
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace rose::inject

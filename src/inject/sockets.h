@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "inject/shared.h"
@@ -11,5 +13,19 @@ namespace rose::inject {
 
 // TCP and UDP, both families; an unbound address (0.0.0.0, ::) as sixteen zeros.
 [[nodiscard]] std::vector<rose_endpoint> endpoints_of(pid_t pid);
+
+// The other side of a connected TCP or UDP socket.
+struct SocketPeer {
+  rose_endpoint endpoint{};
+  std::string protocol;  // "tcp"
+};
+[[nodiscard]] std::optional<SocketPeer> peer_of(pid_t pid, int fd);
+
+// The socket that a thread waits on in the kernel: in a call of one socket, or in a poll of nothing else. "recvfrom", 7.
+struct SocketWait {
+  std::string call;
+  int fd = -1;
+};
+[[nodiscard]] std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid);
 
 }  // namespace rose::inject

@@ -1,6 +1,7 @@
 #include "inject/stacks.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -8,12 +9,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/maps.h"
+#include "kernel/processes.h"
 
 namespace rose::inject {
 namespace {
@@ -22,6 +27,7 @@ constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostThreads = 4;    // of a process that is hit as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
+constexpr std::int64_t kStillNs = 5'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
 constexpr std::size_t kStackPointer = 7;
 constexpr long kOverlayMagic = 0x794c7630;
 
@@ -54,16 +60,14 @@ bool take_number(std::string_view& text, Number& number, int base) {
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return true;
 }
-bool take_char(std::string_view& text, char wanted) {
-  if (text.empty() || text.front() != wanted) return false;
-  text.remove_prefix(1);
-  return true;
-}
-std::string_view take_word(std::string_view& text) {
-  const auto end = std::min(text.find(' '), text.size());
-  const auto word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
+// The process got SIGSTOP; true: this thread of it stands still.
+bool stands_still(pid_t pid, pid_t tid) {
+  for (const std::int64_t until = monotonic_ns() + kStillNs; monotonic_ns() < until; std::this_thread::sleep_for(std::chrono::microseconds(200))) {
+    const auto where = read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
+    if (where.empty()) return false;
+    if (!where.starts_with("running")) return true;
+  }
+  return false;
 }
 
 // Is this the file that was mapped? Layered file systems number their files anew.
@@ -88,7 +92,7 @@ bool in_file(const schedule::Frame& frame, std::string_view name) { return std::
 void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
   const bool in_agent = std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
   const auto end = in_agent ? frames.begin() : std::find_if(frames.begin(), frames.end(), [](const auto& frame) {
-    return (frame.module.empty() && frame.function.empty()) || in_file(frame, "libjvm.so");
+    return frame.module.empty() || in_file(frame, "libjvm.so");
   });
   frames.erase(end, frames.end());
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
@@ -104,6 +108,17 @@ std::string runtime_of(const std::vector<schedule::Frame>& frames) {
     if (name.starts_with("ruby") || name.starts_with("libruby")) return "Ruby";
   }
   return {};
+}
+
+// When the frames that runtime_of speaks of can be told.
+std::string_view told_when(std::string_view language) {
+  if (language == "Python") return "where it runs with -X perf (3.12 or later)";
+  if (language == "JavaScript") return "where it runs with --perf-basic-prof --interpreted-frames-native-stack";
+  return "where it keeps a list for perf, /tmp/perf-PID.map";
+}
+
+bool has_runtime_names(const std::vector<schedule::Frame>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return frame.module.empty() && !frame.function.empty(); });
 }
 
 }  // namespace
@@ -136,21 +151,12 @@ TakenStack read_stack(const rose_stack& stack) {
   return taken;
 }
 
-void read_maps(std::string_view text, TakenStack& taken) {
-  for (const auto& each : split(text, '\n')) {
-    std::string_view line = each;
-    symbols::Mapping map;
-    std::uint64_t inode = 0;
-    if (!take_number(line, map.start, 16) || !take_char(line, '-') || !take_number(line, map.end, 16) || !take_char(line, ' ')) continue;
-    if (const auto rights = take_word(line); rights.size() < 3 || rights[2] != 'x') continue;
-    if (!take_number(line, map.offset, 16) || !take_char(line, ' ')) continue;
-    (void)take_word(line);  // device
-    if (!take_number(line, inode, 10)) continue;
-    while (take_char(line, ' ')) {
-    }
-    if (inode != 0) map.name = std::string(line);
-    taken.snapshot.maps.push_back(std::move(map));
-    taken.inodes.push_back(inode);
+void note_maps(std::string_view text, TakenStack& taken) {
+  for (kernel::MappedRange& range : kernel::read_maps(text)) {
+    if (!range.executable()) continue;
+    if (range.inode == 0) range.name.clear();
+    taken.snapshot.maps.push_back({range.begin, range.end, range.offset, {}, std::move(range.name)});
+    taken.inodes.push_back(range.inode);
   }
 }
 
@@ -163,12 +169,13 @@ bool Stacks::wanted(std::size_t chain) {
 
 void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) { take(chain, pid, tid, why, false); }
 
-void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped) {
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped, std::optional<std::size_t> node) {
   if (plan_.stacks == 0 || !wanted(chain)) return;
   TakenStack taken;
   taken.at_ns = monotonic_ns();
   taken.pid = pid;
   taken.tid = tid;
+  taken.node = node;
   taken.why = why;
   taken.thread = thread_name(pid, tid);
   const auto registers = programs_.registers(tid);
@@ -179,7 +186,7 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
     taken.snapshot.stack = read_stack_of(tid, (*registers)[kStackPointer]);
     if (taken.snapshot.stack.empty()) taken.missing = "its stack could not be read";
     const std::string maps = read_file(fmt::format("/proc/{}/maps", pid)).value_or("");
-    read_maps(maps, taken);
+    note_maps(maps, taken);
     if (!stopped) ask_java(tid, maps, taken);
   }
   const std::lock_guard lock(mutex_);
@@ -198,34 +205,66 @@ void Stacks::ask_java(pid_t tid, std::string_view maps, TakenStack& taken) {
   }
 }
 
-void Stacks::take_process(std::size_t chain, pid_t pid, const std::string& why, bool stopped) {
-  std::vector<pid_t> threads{pid};
+void Stacks::take_process(std::size_t chain, const Process& process, const std::string& why) {
+  const pid_t pid = process.pid;
+  const std::string folder = fmt::format("/proc/{}/task", pid);
+  std::vector<pid_t> threads;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), ignored)) {
+  if (process.likely != 0 && process.likely != pid && std::filesystem::exists(fmt::format("{}/{}", folder, process.likely), ignored)) threads.push_back(process.likely);
+  threads.push_back(pid);
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const auto name = entry.path().filename().string();
     pid_t tid = 0;
     std::string_view left = name;
-    if (threads.size() < kMostThreads && take_number(left, tid, 10) && tid != pid) threads.push_back(tid);
+    if (threads.size() < kMostThreads && take_number(left, tid, 10) && std::find(threads.begin(), threads.end(), tid) == threads.end()) threads.push_back(tid);
   }
+  Process now = process;
   for (const auto tid : threads) {
-    // A thread that runs has no registers that anybody else could see.
-    const auto where = read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
+    const auto where = read_file(fmt::format("{}/{}/syscall", folder, tid)).value_or("");
     if (where.empty()) continue;
-    if (!where.starts_with("running")) {
-      take(chain, pid, tid, why, stopped);
+    if (where.starts_with("running")) {
+      take_running(chain, now, tid, why);
       continue;
     }
-    if (plan_.stacks == 0 || !wanted(chain)) continue;
-    TakenStack taken;
-    taken.at_ns = monotonic_ns();
-    taken.pid = pid;
-    taken.tid = tid;
-    taken.why = why;
-    taken.thread = thread_name(pid, tid);
-    taken.missing = "the thread was running when the fault fired: where, only a condition inside the process would tell";
-    const std::lock_guard lock(mutex_);
-    taken_[chain].push_back(std::move(taken));
+    take(chain, pid, tid, why, now.stopped);
   }
+}
+
+// A thread that runs has no registers that anybody else could see. A JVM says where its own are. Others are stopped where they die
+// anyway, a moment later.
+void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
+  if (!more_of(chain)) return;
+  TakenStack taken;
+  taken.at_ns = monotonic_ns();
+  taken.pid = process.pid;
+  taken.tid = tid;
+  taken.why = why;
+  taken.thread = thread_name(process.pid, tid);
+  if (!process.stopped) ask_java(tid, read_file(fmt::format("/proc/{}/maps", process.pid)).value_or(""), taken);
+  if (taken.java.frames.empty() && process.killed) {
+    process.stopped = process.stopped || ::kill(process.pid, SIGSTOP) == 0;
+    if (process.stopped && stands_still(process.pid, tid)) {
+      take(chain, process.pid, tid, why, true);
+      return;
+    }
+    // It is waited for once: the process is to die now.
+    process.killed = false;
+  }
+  if (!wanted(chain)) return;
+  taken.missing = taken.java.frames.empty() ? "the thread was running when the fault fired: where, only a condition inside the process would tell" : "";
+  const std::lock_guard lock(mutex_);
+  taken_[chain].push_back(std::move(taken));
+}
+
+bool Stacks::more_of(std::size_t chain) {
+  const std::lock_guard lock(mutex_);
+  return begun_[chain] < plan_.stacks;
+}
+
+bool Stacks::take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why) {
+  if (!more_of(chain)) return false;
+  take(chain, pid, tid, why, false, node);
+  return true;
 }
 
 void Stacks::note_root(std::size_t node, pid_t pid) {
@@ -252,6 +291,11 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     }
     if (map.file.empty()) lost.push_back(map.name);
   }
+  for (const auto& root : roots) {
+    const auto list = fmt::format("{}/tmp/perf-{}.map", root, kernel::own_number(taken.pid));
+    if (!taken.snapshot.runtime_list.empty() || ::access(list.c_str(), R_OK) != 0) continue;
+    taken.snapshot.runtime_list = list;
+  }
   schedule::Stack stack;
   stack.node = plan_.nodes[node];
   stack.thread = std::move(taken.thread);
@@ -264,7 +308,10 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     add_reason(stack.incomplete, "there was no time to find its frames");
     return stack;
   }
-  if (taken.snapshot.registers.back() == 0) return stack;
+  if (taken.snapshot.registers.back() == 0) {
+    if (!taken.java.frames.empty()) put_java(stack.frames, taken.java.frames), stack.incomplete = std::move(taken.java.missing);
+    return stack;
+  }
   auto unwound = symbols::unwind(taken.snapshot, limit_ns);
   for (auto& frame : unwound.frames)
     stack.frames.push_back({std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
@@ -280,8 +327,8 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   } else if (language == "Java" && (node >= plan_.java_stacks.size() || !plan_.java_stacks[node])) {
     add_reason(stack.incomplete, "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, by a `command` that is "
                                  "java or `sources` that are .java files");
-  } else if (!language.empty()) {
-    add_reason(stack.incomplete, fmt::format("these are the runtime's frames: {}'s own are not told", language));
+  } else if (!language.empty() && !has_runtime_names(stack.frames)) {
+    add_reason(stack.incomplete, fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language)));
   }
   return stack;
 }
@@ -299,7 +346,7 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living, const s
     if (const jvm::JavaStack* stack = jvm::stack_of(known->second, taken.tid, taken.at_ns)) taken.java = *stack;
   };
   const auto tell = [&](std::size_t chain, TakenStack taken) {
-    const auto node = node_of(chain);
+    const auto node = taken.node.value_or(node_of(chain));
     told[chain].push_back(tell_one(std::move(taken), node, living[node], std::min(kOneNs, until - monotonic_ns())));
   };
   for (std::size_t chain = 0; chain < plan_.schedule.faults.size(); ++chain) {

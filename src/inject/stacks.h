@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ namespace rose::inject {
 struct TakenStack {
   std::int64_t at_ns = 0;  // of the monotonic clock
   int pid = 0, tid = 0;
+  std::optional<std::size_t> node;  // where it is not the fault's own
   std::string thread;
   std::string why;
   symbols::Snapshot snapshot;      // its maps' files are still to be found
@@ -36,7 +38,7 @@ struct TakenStack {
 // What a kernel program wrote down. It may be damaged: nothing of it is trusted.
 [[nodiscard]] TakenStack read_stack(const rose_stack& stack);
 // Executable memory in the text of /proc/PID/maps.
-void read_maps(std::string_view text, TakenStack& taken);
+void note_maps(std::string_view text, TakenStack& taken);
 
 class Stacks {
  public:
@@ -47,8 +49,17 @@ class Stacks {
 
   // The thread stands in the kernel: held in a call, or stopped. From any thread.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // The process's first thread, and a few more: ahead of a signal, or when they have been stopped. Then no JVM answers any more.
-  void take_process(std::size_t chain, pid_t pid, const std::string& why, bool stopped);
+  // A few threads of a process, the one that is `likely` to have to do with the fault first: ahead of a signal, or when they have
+  // been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of the process, so where one of them runs it may
+  // be stopped before, for 5 ms at most, to see where.
+  struct Process {
+    pid_t pid = 0;
+    pid_t likely = 0;  // 0: nobody knows
+    bool stopped = false, killed = false;
+  };
+  void take_process(std::size_t chain, const Process& process, const std::string& why);
+  // A thread that waits in the kernel, of any node. False: there are enough of this fault.
+  bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
   // A process of the node lives: its root is remembered for when none does.
   void note_root(std::size_t node, pid_t pid);
 
@@ -59,7 +70,10 @@ class Stacks {
 
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
-  void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped);
+  void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped, std::optional<std::size_t> node = {});
+  void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);
+  // Fewer of this fault are taken than are told.
+  [[nodiscard]] bool more_of(std::size_t chain);
   void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
   [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living, std::int64_t limit_ns) const;
 

@@ -16,6 +16,24 @@ bool State::pending(std::size_t condition) const {
   return position == ROSE_CLOSED || position <= data.position;
 }
 
+bool State::is_current(std::size_t condition) const {
+  const auto& data = arrays_.conditions[condition];
+  return state(data.chain) == ROSE_WAITING && ROSE_POSITION(progress(data.chain)) == data.position;
+}
+
+std::optional<std::uint64_t> State::current_since(std::size_t condition) const {
+  const auto& data = arrays_.conditions[condition];
+  if (data.position == 0) return opened_ns(data.chain);
+  const auto met = met_ns(condition - 1);
+  return met == 0 ? std::nullopt : std::optional(met);
+}
+
+std::size_t State::node_of(std::size_t chain) const {
+  const auto known = node(chain);
+  ROSE_ASSERT(known > 0);
+  return known - 1;
+}
+
 bool State::is_there(std::uint32_t where, std::size_t node) const {
   if (where < ROSE_ROLE_NODES) return where == node;
   if (where == ROSE_ANY_NODE) return true;

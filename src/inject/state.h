@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,10 +53,16 @@ class State {
 
   // The condition's fault is not over, and the condition still ahead or current.
   [[nodiscard]] bool pending(std::size_t condition) const;
+  [[nodiscard]] bool is_current(std::size_t condition) const;
+  // When the condition became the current one; 0: it counts from the very beginning. Nothing while the stamp isn't
+  // written yet: who writes it rings afterwards.
+  [[nodiscard]] std::optional<std::uint64_t> current_since(std::size_t condition) const;
 
   // Index + 1 of the node a chain is about, 0 while that is a role nobody had when its conditions were met; of the node that has a
   // role now.
   [[nodiscard]] std::uint32_t node(std::size_t chain) const { return rose_chain_node(&arrays_.chains[chain]); }
+  // Of a chain that has fired: it is known then.
+  [[nodiscard]] std::size_t node_of(std::size_t chain) const;
   [[nodiscard]] std::uint32_t holder(std::size_t role) const { return load(arrays_.roles[role].holder); }
   // Does `where` (a node, a role, what a chain is bound to, ROSE_ANY_NODE) mean this node now?
   [[nodiscard]] bool is_there(std::uint32_t where, std::size_t node) const;

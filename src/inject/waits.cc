@@ -36,7 +36,7 @@ Result<void> Waits::start(const rose_chain* chains) {
 
 void Waits::watch(std::size_t i) {
   if (waits_[i].watched.exchange(true)) return;
-  const std::size_t node = node_of(i);
+  const std::size_t node = state_.node_of(i);
   host_.later(node, [this, node] {
     for (const pid_t pid : host_.processes(node)) holder_->watch(pid);
   });
@@ -44,7 +44,7 @@ void Waits::watch(std::size_t i) {
 
 void Waits::watch_start(std::size_t node, pid_t pid) {
   for (const std::size_t i : plan_.holders) {
-    if (!waits_[i].watched || waits_[i].ended_ns != 0 || node_of(i) != node) continue;
+    if (!waits_[i].watched || waits_[i].ended_ns != 0 || state_.node_of(i) != node) continue;
     holder_->watch(pid);
     return;
   }
@@ -55,7 +55,7 @@ bool Waits::take(std::size_t i) {
   if (__atomic_load_n(&state_.chain(i).signalled, __ATOMIC_ACQUIRE) == 0) return false;
   waits_[i].taken = true;
   waits_[i].since_ns = state_.armed_ns(i);
-  host_.later(node_of(i), [this, i] { hold(i); });
+  host_.later(state_.node_of(i), [this, i] { hold(i); });
   return true;
 }
 
@@ -77,7 +77,7 @@ void Waits::hold(std::size_t i) {
 
 void Waits::release(std::size_t i, std::uint64_t when) {
   waits_[i].ended_ns = when;
-  if (waits_[i].taken) host_.later(node_of(i), [this, i] { holder_->release(i); });
+  if (waits_[i].taken) host_.later(state_.node_of(i), [this, i] { holder_->release(i); });
   host_.release_calls(i);
 }
 

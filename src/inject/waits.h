@@ -60,7 +60,6 @@ class Waits {
     std::atomic<std::uint64_t> since_ns{0}, ended_ns{0};
   };
   void hold(std::size_t chain);
-  [[nodiscard]] std::size_t node_of(std::size_t chain) const { return state_.node(chain) - 1; }
 
   const Plan& plan_;
   State& state_;

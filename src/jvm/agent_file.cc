@@ -1,22 +1,11 @@
 #include "jvm/agent_file.h"
 
-// The assembler copies the file; nothing else in this translation unit.
-__asm__(
-    ".pushsection .rodata\n"
-    ".balign 16\n"
-    "rose_jvm_agent_begin:\n"
-    ".incbin \"" ROSE_JVM_AGENT "\"\n"
-    "rose_jvm_agent_end:\n"
-    ".byte 0\n"
-    ".popsection\n");
+#include "base/embedded_file.h"
 
-extern "C" const char rose_jvm_agent_begin[];
-extern "C" const char rose_jvm_agent_end[];
+ROSE_EMBED_FILE(rose_jvm_agent, ROSE_JVM_AGENT);
 
 namespace rose::jvm {
 
-std::string_view agent_bytes() {
-  return {rose_jvm_agent_begin, static_cast<std::size_t>(rose_jvm_agent_end - rose_jvm_agent_begin)};
-}
+std::string_view agent_bytes() { return ROSE_EMBEDDED(rose_jvm_agent); }
 
 }  // namespace rose::jvm

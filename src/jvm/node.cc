@@ -17,10 +17,15 @@ bool names_java(std::string_view word) {
   return base == "java" || word.ends_with(".jar") || word == "-cp" || word == "-classpath" || word == "--class-path";
 }
 
-// What starts something else, nobody can tell what.
+bool has_package(std::string_view name) {
+  return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
+}
+
+}  // namespace
+
 bool is_launcher(const config::Node& node) {
   if (node.command.empty()) return true;
-  static const std::set<std::string_view> known = {"sh",   "bash", "dash",    "ksh",     "zsh",   "busybox",   "env",     "setsid", "nohup", "nice", "ionice",
+  static const std::set<std::string_view> known = {"sh",   "bash", "dash",    "ksh",     "zsh",   "busybox",   "env",     "setsid", "nohup", "nice", "ionice", "go",
                                                    "taskset", "chrt", "su", "sudo", "runuser", "setpriv", "chpst", "tini", "dumb-init", "timeout", "stdbuf", "numactl"};
   if (known.contains(base_name(node.command.front()))) return true;
   return std::any_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
@@ -29,12 +34,6 @@ bool is_launcher(const config::Node& node) {
     return file.read(begin, 2) && begin[0] == '#' && begin[1] == '!';
   });
 }
-
-bool has_package(std::string_view name) {
-  return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
-}
-
-}  // namespace
 
 bool runs_java(const config::Node& node, std::string_view name) {
   if (std::any_of(node.command.begin(), node.command.end(), names_java)) return true;

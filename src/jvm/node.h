@@ -14,6 +14,8 @@ namespace rose::jvm {
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
 // It runs Java, or its command is a script or the like, which may.
 [[nodiscard]] bool may_run_java(const config::Node& node);
+// Its command starts something else, nobody can tell what: a script, a shell, nothing that rose starts.
+[[nodiscard]] bool is_launcher(const config::Node& node);
 // Is it a method of the node's JVM?
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <cstddef>
 #include <cstring>
@@ -17,7 +16,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/read_at.h"
 #include "base/text.h"
+#include "kernel/processes.h"
 
 namespace rose::jvm {
 namespace {
@@ -78,32 +79,13 @@ std::optional<StacksHead> head_of(std::string_view bytes) {
 // As far as it is in use: the rest are holes.
 std::string read_used(int fd) {
   StacksHead head;
-  if (::pread(fd, &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) || head.magic != kStacksMagic) return {};
+  if (read_at(fd, &head, sizeof head, 0) != sizeof head || head.magic != kStacksMagic) return {};
   std::string bytes(kStacksNamesAt + std::uint64_t{std::min(head.names, kStackNames)} * sizeof(StackName), '\0');
-  std::size_t read = 0;
-  while (read < bytes.size()) {
-    const ssize_t n = ::pread(fd, bytes.data() + read, bytes.size() - read, static_cast<off_t>(read));
-    if (n <= 0) break;
-    read += static_cast<std::size_t>(n);
-  }
-  bytes.resize(read);
+  bytes.resize(read_at(fd, bytes.data(), bytes.size(), 0));
   return bytes;
 }
 
 Fd open_file(const std::filesystem::path& file, int flags) { return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)); }
-
-// The number that the innermost process namespace has for it.
-int own_number(pid_t tid) {
-  const std::string status = read_file(fmt::format("/proc/{}/status", tid)).value_or("");
-  const std::size_t at = status.find("\nNSpid:");
-  if (at == std::string::npos) return tid;
-  std::string_view line = std::string_view(status).substr(at + 7);
-  line = line.substr(0, line.find('\n'));
-  const std::size_t tab = line.find_last_of(" \t");
-  int number = 0;
-  line.remove_prefix(tab == std::string_view::npos ? 0 : tab + 1);
-  return std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() ? number : tid;
-}
 
 // The words of a file that a JVM waits on, as a page of rose's own. Only the kernel looks at them: where the file was cut short, an
 // access would end rose.
@@ -148,13 +130,13 @@ std::string stacks_file(std::string_view maps) {
 JavaStack ask(const std::filesystem::path& file, pid_t tid) {
   const Fd fd = open_file(file, O_RDWR);
   StacksHead head;
-  const auto look = [&] { return ::pread(fd.get(), &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head) && head.magic == kStacksMagic; };
+  const auto look = [&] { return read_at(fd.get(), &head, sizeof head, 0) == sizeof head && head.magic == kStacksMagic; };
   if (!fd || !look()) return without("the agent in the JVM left no file to ask by");
   if (head.live == 0) return without("the JVM was still starting, or ended, and did not say where its threads were");
   const Futexes futexes(fd.get());
   if (!futexes.ok()) return without("the agent's file cannot be mapped");
   const std::uint32_t serial = head.asked + 1;
-  const std::int32_t own = own_number(tid);
+  const std::int32_t own = kernel::own_number(tid);
   if (::pwrite(fd.get(), &own, sizeof own, offsetof(StacksHead, asked_tid)) != static_cast<ssize_t>(sizeof own) ||
       ::pwrite(fd.get(), &serial, sizeof serial, offsetof(StacksHead, asked)) != static_cast<ssize_t>(sizeof serial))
     return without("the agent's file cannot be written");

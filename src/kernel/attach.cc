@@ -12,10 +12,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -23,6 +21,7 @@
 
 #include "base/log.h"
 #include "kernel/link_create.h"
+#include "kernel/maps.h"
 #include "kernel/probe.h"
 #include "kernel/privilege.h"
 
@@ -54,22 +53,6 @@ int to_log(enum libbpf_print_level level, const char* format, va_list args) {
 // Somewhere harmless to put a probe on.
 [[gnu::noinline, gnu::used]] void probe_here() { asm volatile(""); }
 
-// The file offset of an address in our own text.
-std::uint64_t offset_in_file(const void* address, std::string& file) {
-  std::ifstream maps("/proc/self/maps");
-  std::string line;
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  while (std::getline(maps, line)) {
-    std::uint64_t begin = 0, end = 0, offset = 0;
-    int name = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %n", &begin, &end, &offset, &name) < 3) continue;
-    if (wanted < begin || wanted >= end) continue;
-    file = line.substr(static_cast<std::size_t>(name));
-    return wanted - begin + offset;
-  }
-  return 0;
-}
-
 std::atomic<double> uprobe_cost = 10e-6;
 
 // The best of a few rounds: the others were interrupted.
@@ -94,8 +77,7 @@ bool try_uprobe_multi() {
   options.expected_attach_type = static_cast<bpf_attach_type>(kUprobeMulti);
   const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rose_probe", "GPL", program, 2, &options));
   if (!loaded) return false;
-  std::string file;
-  const std::uint64_t offset = offset_in_file(reinterpret_cast<const void*>(&probe_here), file);
+  const auto [file, offset] = own_place(reinterpret_cast<const void*>(&probe_here));
   const std::uint64_t cookie = 1;
   LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(loaded.get());

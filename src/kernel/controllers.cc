@@ -114,6 +114,10 @@ Result<ControllerPlace> find_controller(Controller controller) {
 }
 
 Result<void> pass_on(Controller controller, const std::filesystem::path& mount, const std::filesystem::path& parent) {
+  return pass_on(controller_name(controller), mount, parent);
+}
+
+Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount, const std::filesystem::path& parent) {
   std::filesystem::path folder = mount;
   std::vector<std::filesystem::path> chain{folder};
   if (parent != mount)
@@ -122,9 +126,9 @@ Result<void> pass_on(Controller controller, const std::filesystem::path& mount, 
     const auto passed = read_file(each / "cgroup.subtree_control", 65536);
     std::string words = passed.value_or("");
     std::replace(words.begin(), words.end(), '\n', ' ');
-    if (has_word(words, ' ', controller_name(controller))) continue;
-    if (auto written = write_control(each / "cgroup.subtree_control", fmt::format("+{}", controller_name(controller))); !written)
-      return Unexpected(std::move(written).error().in(fmt::format("passing the controller '{}' on to {}", controller_name(controller), parent.string())));
+    if (has_word(words, ' ', controller)) continue;
+    if (auto written = write_control(each / "cgroup.subtree_control", fmt::format("+{}", controller)); !written)
+      return Unexpected(std::move(written).error().in(fmt::format("passing the controller '{}' on to {}", controller, parent.string())));
   }
   return {};
 }

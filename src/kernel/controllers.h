@@ -25,6 +25,7 @@ struct ControllerPlace {
 
 // v2: a folder has the controller only if all above it pass it on. What is passed on stays so: others may have come to use it.
 [[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount, const std::filesystem::path& parent);
+[[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount, const std::filesystem::path& parent);
 
 struct ControlWrite {
   std::string file;

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -166,20 +165,6 @@ Finding attach_perf(const char* pmu, const char* target, std::uint64_t offset, i
   }
   if (::ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return no_errno("enabling the event", errno);
   return yes("attached");
-}
-
-std::uint64_t own_offset(const void* function) {
-  std::ifstream maps("/proc/self/maps");
-  std::string line;
-  const auto wanted = reinterpret_cast<std::uintptr_t>(function);
-  while (std::getline(maps, line)) {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint64_t offset = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &offset) != 3) continue;
-    if (wanted >= begin && wanted < end) return wanted - begin + offset;
-  }
-  return 0;
 }
 
 }  // namespace rose::kernel::probing

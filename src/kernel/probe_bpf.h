@@ -60,7 +60,4 @@ using Code = std::vector<bpf_insn>;
 [[nodiscard]] Finding attach_perf(const char* pmu, const char* target, std::uint64_t offset, int pid, int program,
                                   Fd& event);
 
-// The file offset of a function of this program.
-[[nodiscard]] std::uint64_t own_offset(const void* function);
-
 }  // namespace rose::kernel::probing

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 
+#include "kernel/maps.h"
 #include "kernel/probe_child.h"
 #include "kernel/probes.h"
 
@@ -148,7 +149,7 @@ Finding probe_uprobe() {
   const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error);
   if (!program) return no_errno("loading a uprobe program", error);
   Fd event;
-  Finding found = attach_perf("uprobe", kSelf, own_offset(reinterpret_cast<const void*>(&rose_probe_single)), -1,
+  Finding found = attach_perf("uprobe", kSelf, own_place(reinterpret_cast<const void*>(&rose_probe_single)).offset, -1,
                               program.get(), event);
   if (!found.ok) return found;
   rose_probe_single(1);
@@ -163,7 +164,7 @@ Finding probe_uprobe_multi() {
   const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error, 48 /* BPF_TRACE_UPROBE_MULTI */);
   if (!program) return no_errno("loading a uprobe_multi program", error);
   const Fd link = create_uprobe_multi_link(program.get(), kSelf,
-                                           own_offset(reinterpret_cast<const void*>(&rose_probe_multi)));
+                                           own_place(reinterpret_cast<const void*>(&rose_probe_multi)).offset);
   if (!link) return no_errno("creating a uprobe_multi link", errno);
   rose_probe_multi(1);
   if (counter.value() == 0) return no("attached to a function of our own, but it was not seen");
@@ -181,7 +182,7 @@ Finding probe_send_signal() {
   if (!child.started()) return no("no child could be started");
   Fd event;
   // Of the child alone: the same function of another rose must not die.
-  Finding found = attach_perf("uprobe", kSelf, own_offset(reinterpret_cast<const void*>(&rose_probe_kill)),
+  Finding found = attach_perf("uprobe", kSelf, own_place(reinterpret_cast<const void*>(&rose_probe_kill)).offset,
                               child.pid(), program.get(), event);
   if (!found.ok) return found;
   child.release();

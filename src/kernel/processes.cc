@@ -92,6 +92,16 @@ pid_t tracer_of(pid_t pid) {
   return 0;
 }
 
+pid_t own_number(pid_t pid) {
+  for (const std::string& line : status_lines(pid)) {
+    // Its numbers in all namespaces, the innermost last.
+    if (!line.starts_with("NSpid:")) continue;
+    const pid_t own = number_in<pid_t>(std::string_view(line).substr(line.find_last_of(" \t") + 1));
+    return own != 0 ? own : pid;
+  }
+  return pid;
+}
+
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
 bool pidfd_signal(int pidfd, int signal) {

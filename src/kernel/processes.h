@@ -30,6 +30,9 @@ struct ProcessStat {
 // Who traces the process or thread; 0: nobody.
 [[nodiscard]] pid_t tracer_of(pid_t pid);
 
+// The number by which the process or thread knows itself, in its own PID namespace; `pid` where that can't be told.
+[[nodiscard]] pid_t own_number(pid_t pid);
+
 // Invalid, with errno, when there is no such process.
 [[nodiscard]] Fd open_pidfd(pid_t pid);
 // False, with errno: it has ended, or may not be signalled.

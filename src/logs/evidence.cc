@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <map>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/units.h"
 #include "logs/header.h"
 
@@ -30,6 +32,15 @@ constexpr double kStood = 0.35;     // a gap
 constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
 constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
+constexpr double kRefused = 0.6;    // nobody listens there any more, and the machine answers: mostly the process is gone,
+constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
+constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
+constexpr std::size_t kErrorAlone = 60;  // characters of a message that says nothing but how the one before it failed
+constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
+constexpr double kNextError = 0.5;  // of what is believed of the likeliest error has the next one
+constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
+constexpr std::size_t kOpening = 3; // messages in a row that tell a new life where no run without faults does
+constexpr std::uint64_t kMostLives = 20;  // whose opening comes more often does a round of work
 constexpr double kLostRole = 0.28;  // somebody else has its role: that says that something happened to it, not what
 constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
 constexpr double kThrown = 0.6;      // an exception that no failed call brings about
@@ -65,6 +76,8 @@ class Finder {
     for (std::size_t n = 0; n < failure_.nodes.size(); ++n) {
       ends(n);
       gaps(n);
+    }
+    for (std::size_t n = 0; n < failure_.nodes.size(); ++n) {
       sayings(n);
       throwings(n);
     }
@@ -123,6 +136,23 @@ class Finder {
     return false;
   }
 
+  // The log's first messages once more, in a row, as of a program that begins: whatever its words for that.
+  [[nodiscard]] bool opens_again(const NodeLog& here, std::size_t i) const {
+    if (here.messages.size() < i + kOpening || here.counts[here.messages[0].kind] > kMostLives) return false;
+    std::set<TemplateId> kinds;
+    for (std::size_t k = 0; k < kOpening; ++k) {
+      if (here.messages[k].kind != here.messages[i + k].kind) return false;
+      kinds.insert(here.messages[k].kind);
+    }
+    if (kinds.size() < kOpening) return false;
+    for (std::size_t k = i; k < std::min(here.messages.size(), i + kBannerLines); ++k) {
+      const std::string low = lower_case(failure_.text(here.messages[k]));
+      for (const std::string_view word : {"start", "listen", "boot", "ready", "loaded", "initiali", "running"})
+        if (low.find(word) != std::string::npos) return true;
+    }
+    return false;
+  }
+
   void ends(std::size_t n) {
     const NodeLog& here = node(n);
     const std::set<TemplateId> begin = banner(n);
@@ -138,7 +168,7 @@ class Finder {
       if (usual(n) == nullptr) {  // messages of one kind begin alike
         const auto [known, fresh] = starting.try_emplace(kind, false);
         if (fresh) known->second = meaning(here.messages[i]).starting;
-        if (!known->second) continue;
+        if (!known->second && !opens_again(here, i)) continue;
       }
       said = {kind};
       life_ended(n, since, i);
@@ -316,15 +346,19 @@ class Finder {
     const NodeLog& here = node(n);
     std::unordered_map<TemplateId, Read> read;
     std::map<std::tuple<int, std::string, std::string>, Said> calls;  // error, path, peer
-    std::map<std::string, Said> peers;
+    std::map<std::string, Said> peers, refusing, unnamed;
     std::map<std::pair<std::string, int>, Said> processes;
+    std::map<std::pair<int, std::string>, Said> in_vain;  // operation, path
     Said longest;  // of the pauses that it tells of
+    const Message* said_before = nullptr;  // told with the one before
     for (const Message& message : here.messages) {
+      if (&message == said_before) continue;
       Read& known = read[message.kind];
       if (known.times != 0 && !known.says) continue;  // messages of one kind say one thing
       if (++known.times <= kMostRead) {               // of different paths and peers
         known.meaning = read_meaning(failure_.text(message));
         known.says = known.says || known.meaning.says_something();
+        if (known.meaning.failed && take_error_behind(n, message, known.meaning)) said_before = &message + 1;
         known.other = known.says ? spoken_of(n, known.meaning, failure_.text(message)) : std::string();
       }
       const Meaning& meaning = known.meaning;
@@ -333,20 +367,32 @@ class Finder {
       const double weight = observed != observed_[n].end() ? observed->second->weight : normal_.nodes.empty() ? kPlain : kUsual;
       const std::string& other = known.other;
       if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty())
-        put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight);
-      if ((meaning.lost || meaning.late) && !other.empty()) put(peers[other], message, meaning, weight);
+        put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight * weight_of(message.level));
+      if (meaning.failed) put(in_vain[{static_cast<int>(meaning.operation), meaning.path}], message, meaning, weight * weight_of(message.level));
+      if ((meaning.lost || meaning.late) && !other.empty()) put((meaning.error == ECONNREFUSED ? refusing : peers)[other], message, meaning, weight);
+      if ((meaning.lost || meaning.late) && meaning.error == 0 && other.empty() && meaning.peer.empty() && names_.size() == 2 && !here.node.empty())
+        put(unnamed[names_[names_[0].node == here.node ? 1 : 0].node], message, meaning, weight * kNobodyNamed);
       if (meaning.stood_ns >= kLeastStood && (longest.first == nullptr || meaning.stood_ns > longest.meaning.stood_ns)) {
         longest = {};
         put(longest, message, meaning, weight);
       }
-      if (meaning.ended && !meaning.panic) put(processes[{other.empty() ? here.node : other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
+      // Helpers that are ended in an orderly stop exit as they like.
+      const bool in_order = meaning.ended && meaning.signal == 0 && known.times <= kMostRead && stopped_in_order(n, 0, static_cast<std::size_t>(&message - here.messages.data()));
+      if (meaning.ended && !meaning.panic && !in_order) put(processes[{other.empty() ? here.node : other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
     }
     for (const auto& [key, said] : calls) call_hint(n, said);
-    for (const auto& [other, said] : peers) {
-      Hint& hint = add(Hint::Kind::silence, n, *said.first, kSpokenOf * said.weight);
-      hint.peer = other;
+    for (const auto& [key, said] : in_vain) in_vain_hint(n, said);
+    for (const auto& [other, said] : peers) silence_hint(n, other, said, kSpokenOf);
+    for (const auto& [other, said] : unnamed)
+      if (!peers.contains(other) && !refusing.contains(other)) silence_hint(n, other, said, kSpokenOf);
+    for (const auto& [other, said] : refusing) {
+      if (!peers.contains(other)) silence_hint(n, other, said, kRefusedByCut);
+      if (std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; })) continue;
+      Hint& hint = add(Hint::Kind::end, n, *said.first, kRefused * said.weight);
+      hint.node = other;
+      hint.signal = SIGKILL;
       hint.count = said.count;
-      hint.until_ns = said.last->ts_ns;
+      hint.told = true;
     }
     if (longest.first != nullptr && longest.first->ts_ns != kNoTime) {
       Hint& hint = add(Hint::Kind::stop, n, *longest.first, kSaysItStood * longest.weight);
@@ -359,6 +405,8 @@ class Finder {
       hint.signal = said.meaning.signal;
       hint.exit_code = said.meaning.exit_code;
       hint.itself = said.meaning.signal == 0;
+      hint.told = true;
+      hint.helper = said.meaning.helper && key.first == here.node;
       hint.out_of_memory = said.meaning.out_of_memory;
       hint.count = said.count;
     }
@@ -372,6 +420,44 @@ class Finder {
     said.last = &message;
     ++said.count;
     said.weight = std::max(said.weight, weight);
+  }
+
+  // "Error: Is a directory." as a message of its own, right behind the one that says what failed.
+  bool take_error_behind(std::size_t n, const Message& message, Meaning& meaning) const {
+    const Message* next = &message + 1;
+    if (next == node(n).messages.data() + end_of(node(n)) || next->stream != message.stream) return false;
+    const std::string_view text = failure_.text(*next);
+    if (text.size() > kErrorAlone) return false;
+    const Meaning behind = read_meaning(text);
+    if (behind.error == 0 || behind.operation != Operation::unknown || !behind.path.empty() || !behind.peer.empty()) return false;
+    meaning.error = behind.error;
+    meaning.failed = false;
+    return true;
+  }
+
+  static double weight_of(Level level) { return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1; }
+
+  void silence_hint(std::size_t n, const std::string& other, const Said& said, double weight) {
+    Hint& hint = add(Hint::Kind::silence, n, *said.first, weight * said.weight);
+    hint.peer = other;
+    hint.count = said.count;
+    hint.until_ns = said.last->ts_ns;
+  }
+
+  // The errors that such calls return in practice.
+  void in_vain_hint(std::size_t n, const Said& said) {
+    const std::vector<std::string_view> tried = calls_of_operation(said.meaning.operation);
+    if (tried.empty()) return;
+    double weight = kFailedSomehow * said.weight;
+    const std::vector<int> errors = errors_of(tried.front());
+    for (std::size_t i = 0; i < std::min<std::size_t>(errors.size(), 2); ++i, weight *= kNextError) {
+      Hint& hint = add(Hint::Kind::call, n, *said.first, weight);
+      hint.error = errors[i];
+      hint.syscalls = tried;
+      hint.path = said.meaning.path;
+      hint.count = said.count;
+      hint.until_ns = said.last->ts_ns;
+    }
   }
 
   void call_hint(std::size_t n, const Said& said) {

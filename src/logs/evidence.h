@@ -35,6 +35,8 @@ struct Hint {
   std::string peer;              // call, silence: address or node name; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool itself = false;           // end: by its own doing
+  bool told = false;             // end: the message tells of it, and did not come before it
+  bool helper = false;           // end: of a process that the node's main one had started, and which lives on
   bool out_of_memory = false;    // end: the kernel's, for want of memory
   StackTrace trace;              // thrown
   double weight = 0;             // 0..1: how plainly the logs say it

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <span>
 
 #include "base/ascii.h"
 #include "kernel/syscalls.h"
@@ -79,7 +80,7 @@ constexpr std::array kOperations = std::to_array<Word>({
 
 constexpr std::array kLost = std::to_array<std::string_view>({
     "lost connection", "connection lost", "lost leader", "leader lost", "lost contact", "unreachable", "not reachable", "peer became inactive",
-    "is lost", "disconnected", "connection closed", "closed by peer", "client connection closed", "node down", "is down", "marking it as down",
+    "is lost", "disconnected", "connection closed", "closed the connection", "closed by peer", "client connection closed", "node down", "is down", "marking it as down",
     "marked as failing", "failing state", "no response from", "did not respond", "not responding", "stale connection", "heartbeat failed",
     "failed to reach", "failed to send out heartbeat", "cannot connect", "can't connect", "failed to connect", "cannot open channel",
     "error trying to connect", "connection broken", "connection with", "peer is gone", "dropped out", "prober detected unhealthy",
@@ -103,11 +104,41 @@ constexpr std::array kStopping = std::to_array<std::string_view>({
 constexpr std::array kStarting = std::to_array<std::string_view>({
     "starting", "is starting", "started", "booting", "version", "initializing", "begins", "listening", "ready to accept"});
 
+// In vain, and what: a message that has both, and no error, leaves the error to be guessed.
+constexpr std::array kInVain = std::to_array<std::string_view>({
+    "could not", "couldn't", "cannot", "can't", "can not", "unable to", "failed", "failure", "error saving", "error writing", "error opening", "error reading",
+    "error creating", "error renaming", "error while", "error during"});
+constexpr std::array kOnDisk = std::to_array<std::string_view>({
+    "file", "disk", "snapshot", "database", "segment", "journal", "wal", "checkpoint", "index", "table", "folder", "directory", "storage", "rdb", "aof", "manifest",
+    "block", "page", "dump", "backup", "volume"});
+
 bool has(std::string_view low, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
 }
 
 bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
+
+bool has_word(std::string_view low, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1))
+      if (at == 0 || !word_char(low[at - 1])) return true;
+    return false;
+  });
+}
+
+bool on_files(Operation operation) {
+  switch (operation) {
+    case Operation::open:
+    case Operation::read:
+    case Operation::write:
+    case Operation::sync:
+    case Operation::truncate:
+    case Operation::rename:
+    case Operation::unlink:
+    case Operation::mkdir: return true;
+    default: return false;
+  }
+}
 
 int number_at(std::string_view text, std::size_t at) {
   int number = -1;
@@ -195,8 +226,9 @@ Found find_error(std::string_view text, std::string_view low) {
   return error_in_brackets(low);
 }
 
-bool not_reading(std::string_view low) {
-  return low.starts_with("readi") || low.starts_with("ready") || low.starts_with("read-only") || low.starts_with("read only");
+// "ready" is no read, "connection" no connect.
+bool another_word(std::string_view low) {
+  return low.starts_with("connection") || low.starts_with("readi") || low.starts_with("ready") || low.starts_with("read-only") || low.starts_with("read only");
 }
 
 Operation find_operation(std::string_view low, const Found& error) {
@@ -206,7 +238,7 @@ Operation find_operation(std::string_view low, const Found& error) {
   for (const Word& word : kOperations) {
     for (std::size_t at = low.find(word.text); at != std::string_view::npos; at = low.find(word.text, at + 1)) {
       if (at != 0 && word_char(low[at - 1]) && word.text != "sync") continue;
-      if (error.covers(at) || not_reading(low.substr(at))) continue;  // "connection refused" is no connect
+      if (error.covers(at) || another_word(low.substr(at))) continue;  // "connection refused" is no connect
       // Of the words before the error the nearest; else the first behind it.
       const bool here_before = error.at != std::string_view::npos && at < error.at;
       const bool better = best == Operation::unknown || (here_before && (!before || at > best_at)) || (!here_before && !before && at < best_at);
@@ -286,7 +318,9 @@ std::string find_path(std::string_view text, const Found& error) {
     best_is_directory = !error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before);
     best_distance = distance;
   }
-  std::string path(best);
+  std::string path;
+  for (const char c : best)  // "data//x.db" is the kernel's data/x.db
+    if (c != '/' || !path.ends_with('/')) path += c;
   if (best_is_directory) path += path.ends_with('/') ? "*" : "/*";
   return path;
 }
@@ -457,6 +491,9 @@ Meaning read_meaning(std::string_view text) {
       }
     }
   }
+  constexpr std::array kHelper = std::to_array<std::string_view>({"worker", "child", "subprocess", "background", "helper", "process (pid"});
+  constexpr std::array kNoHelper = std::to_array<std::string_view>({"main process", ".service", "container", "last state"});
+  meaning.helper = meaning.ended && has(low, kHelper) && !has(low, kNoHelper);
   if (meaning.out_of_memory) {
     meaning.ended = true;
     meaning.signal = SIGKILL;
@@ -465,6 +502,15 @@ Meaning read_meaning(std::string_view text) {
     meaning.peer = find_peer(text);
     meaning.operation = moved(low) ? Operation::rename : find_operation(low, error);
     meaning.path = find_path(text, error);
+  } else if (!meaning.ended && has_word(low, kInVain)) {
+    // "Error saving the database, unable to open x.new": the last thing that is told to be in vain is what failed.
+    std::size_t last = 0;
+    for (const std::string_view word : kInVain)
+      if (const std::size_t here = low.rfind(word); here != std::string_view::npos) last = std::max(last, here);
+    meaning.operation = find_operation(std::string_view(low).substr(last), {});
+    if (meaning.operation == Operation::unknown) meaning.operation = find_operation(low, {});
+    meaning.path = find_path(text, error);
+    meaning.failed = on_files(meaning.operation) && find_peer(text).empty() && (!meaning.path.empty() || has_word(low, kOnDisk));
   }
   switch (meaning.error) {
     case ECONNREFUSED:
@@ -494,6 +540,8 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation) {
   for (const std::string_view call : by_error) add(call);
   return all;
 }
+
+std::vector<std::string_view> calls_of_operation(Operation operation) { return calls_of(operation); }
 
 std::vector<int> errors_of(std::string_view syscall) {
   if (syscall.starts_with("open") || syscall == "creat") return {EIO, ENOSPC, EMFILE, EACCES};

@@ -19,15 +19,17 @@ struct Meaning {
   int signal = 0;              // that is said to have ended something
   int exit_code = -1;
   bool ended = false;          // a process was ended, or ends itself, by `signal` or `exit_code` or in a panic
+  bool helper = false;         // ended: a process that the one that writes had started
   bool panic = false;          // the one that writes ends: a panic, an abort, an uncaught exception
   bool out_of_memory = false;
   bool lost = false;           // a peer is gone, silent or refuses
+  bool failed = false;         // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that
   bool stopping = false;       // an orderly stop begins or is done
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || out_of_memory || stood_ns != 0; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || failed || out_of_memory || stood_ns != 0; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);
@@ -35,6 +37,8 @@ struct Meaning {
 // The system calls that return this error when they do that, likeliest first (what write, open, fsync, connect, ... return in
 // practice); empty when none can be injected sensibly.
 [[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation);
+// The same where a message says that this failed, and not how.
+[[nodiscard]] std::vector<std::string_view> calls_of_operation(Operation operation);
 // The errors that a call returns in practice, most frequent first: what is tried where a log names none.
 [[nodiscard]] std::vector<int> errors_of(std::string_view syscall);
 

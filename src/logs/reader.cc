@@ -584,6 +584,7 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
   }
   for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
   meet(logs);
+  logs.jumps = undo_clock_jumps(logs);
   order(logs);
   return logs;
 }

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "logs/clock.h"
+#include "logs/clock_jumps.h"
 #include "logs/form.h"
 #include "logs/template.h"
 
@@ -72,6 +73,7 @@ class Logs {
   std::vector<Source> sources;
   std::vector<std::string> streams;  // "": of messages that name neither a thread nor a logger
   std::vector<NodeLog> nodes;
+  std::vector<ClockJump> jumps;      // by time; the messages' times are as if the clocks had been right
 
   // Its own words; "" where they were not kept.
   [[nodiscard]] std::string_view text(const Message& message) const;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "kernel/maps.h"
 #include "observe/targets.h"
 
 namespace rose::observe {
@@ -26,11 +27,8 @@ std::filesystem::path program_of(pid_t pid) {
 // What a process maps to execute, as it names it.
 std::set<std::string> mapped(pid_t pid) {
   std::set<std::string> found;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  std::string range, access, offset, device, inode, path;
-  while (maps >> range >> access >> offset >> device >> inode && std::getline(maps >> std::ws, path)) {
-    if (access.find('x') != std::string::npos && path.starts_with('/')) found.insert(path);
-  }
+  for (kernel::MappedRange& range : kernel::maps_of(pid))
+    if (range.executable() && range.name.starts_with('/')) found.insert(std::move(range.name));
   return found;
 }
 

@@ -10,15 +10,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/read_at.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/maps.h"
+#include "kernel/processes.h"
 #include "observe/binaries.h"
 #include "observe/dump_files.h"
 #include "rr/reading.h"
@@ -56,21 +58,10 @@ std::string recorded_to(pid_t pid) {
   return {};
 }
 
-// The number by which the process knows itself.
-std::string own_number(pid_t pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("NSpid:")) return line.substr(line.find_last_of(" \t") + 1);
-  }
-  return std::to_string(pid);
-}
-
 // A recording that it has mapped, by the name the kernel tells.
 fs::path mapped_recording(pid_t pid, std::string_view pattern) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  std::string range, access, offset, device, inode, path;
-  while (maps >> range >> access >> offset >> device >> inode && std::getline(maps >> std::ws, path)) {
-    if (access == "rw-s" && path.starts_with('/') && fits_recording_name(pattern, fs::path(path).filename().string())) return path;
+  for (kernel::MappedRange& range : kernel::maps_of(pid)) {
+    if (range.access == "rw-s" && range.name.starts_with('/') && fits_recording_name(pattern, fs::path(range.name).filename().string())) return std::move(range.name);
   }
   return {};
 }
@@ -80,20 +71,6 @@ std::string file_name(std::string_view name) {
   for (const char c : name.substr(0, 120)) out += is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_' ? c : '_';
   if (out.empty() || out.front() == '.') out.insert(0, "_");
   return out;
-}
-
-// All of it, from `offset` on; false: errno, or 0 when the file ends before.
-bool read_at(int fd, char* to, std::size_t bytes, std::uint64_t offset) {
-  while (bytes > 0) {
-    const ssize_t n = ::pread(fd, to, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = 0;
-    if (n <= 0) return false;
-    to += n;
-    bytes -= static_cast<std::size_t>(n);
-    offset += static_cast<std::uint64_t>(n);
-  }
-  return true;
 }
 
 std::uint64_t position_at(const char* head, std::size_t offset) {
@@ -164,7 +141,7 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
     if (Fd folder = open_in_root(pid, mapped.parent_path())) return hold(target.node, std::move(folder), mapped.parent_path(), pattern);
   }
   std::string folder = wanted.parent_path().string();
-  for (std::size_t at = folder.find("%p"); at != std::string::npos; at = folder.find("%p", at)) folder.replace(at, 2, own_number(pid));
+  for (std::size_t at = folder.find("%p"); at != std::string::npos; at = folder.find("%p", at)) folder.replace(at, 2, std::to_string(kernel::own_number(pid)));
   Fd opened;
   if (wanted.is_absolute()) {
     opened = open_in_root(pid, folder);
@@ -216,7 +193,7 @@ OpenRecordings RecordingSources::open() {
       }
       if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !seen.emplace(info.st_dev, info.st_ino).second) continue;
       one.bytes = static_cast<std::uint64_t>(info.st_size);
-      const bool whole = read_at(one.file.get(), head, sizeof head, 0);
+      const bool whole = read_at(one.file.get(), head, sizeof head, 0) == sizeof head;
       if (!whole || rr::Reading::ring_bytes(head, one.bytes, &why) == 0) {
         if (!place.pattern.empty()) found.words.push_back(fmt::format("{}: {}", told, why != nullptr ? why : "it is too short to be a recording"));
         continue;
@@ -264,7 +241,7 @@ Result<void> copy_recording(const Fd& from, const fs::path& to) {
     alignas(8) char head[rr::kHeadBytes];
     alignas(8) char finished[sizeof rr::FileHead::finished];
     const char* why = nullptr;
-    if (!read_at(from.get(), finished, sizeof finished, offsetof(rr::FileHead, finished)) || !read_at(from.get(), head, sizeof head, 0)) return cut();
+    if (read_at(from.get(), finished, sizeof finished, offsetof(rr::FileHead, finished)) != sizeof finished || read_at(from.get(), head, sizeof head, 0) != sizeof head) return cut();
     std::memcpy(head + offsetof(rr::FileHead, finished), finished, sizeof finished);
     if (::fstat(from.get(), &info) != 0) return cut();
     const std::uint64_t ring = rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why);
@@ -277,12 +254,12 @@ Result<void> copy_recording(const Fd& from, const fs::path& to) {
     std::vector<char> piece(kPiece);
     const bool wrapped = before / (ring / rr::kSegments) >= rr::kSegments;
     for (std::uint64_t at = 0; at < (wrapped ? ring : before); at += kPiece) {
-      if (!read_at(from.get(), piece.data(), kPiece, rr::kHeadBytes + at)) return cut();
+      if (read_at(from.get(), piece.data(), kPiece, rr::kHeadBytes + at) != kPiece) return cut();
       const bool written = std::any_of(piece.begin(), piece.end(), [](char c) { return c != '\0'; });
       if (written) ROSE_CHECK(file.write_at(rr::kHeadBytes + at, {piece.data(), kPiece}));
     }
     char now[sizeof(std::uint64_t)];
-    if (!read_at(from.get(), now, sizeof now, offsetof(rr::FileHead, reserved))) return cut();
+    if (read_at(from.get(), now, sizeof now, offsetof(rr::FileHead, reserved)) != sizeof now) return cut();
     const std::uint64_t after = position_at(now, 0);
     if (after < before || after - before > (attempt < kTries ? ring / 2 : ring) || (!wrapped && after > ring)) {
       if (attempt < kTries) continue;

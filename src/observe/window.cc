@@ -126,7 +126,6 @@ void Window::add(const Decoded& decoded) {
     case trace::EventType::ps:
       break;
   }
-  ++added_;
   if (open_->events.size() >= block_events_ || strings.bytes() >= block_string_bytes_) seal();
 }
 

@@ -96,7 +96,6 @@ class Window {
   // Never more than asked for, though up to a block more is kept.
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes() const;
-  [[nodiscard]] std::uint64_t overwritten() const { return added_ - size(); }
   // Until all full blocks are packed; for tests and measurements.
   void settle();
   // How many are kept in mind because somebody may still read them.
@@ -118,7 +117,6 @@ class Window {
 
   std::unique_ptr<window::Raw> open_;
   std::vector<trace::StringId> node_ids_;  // in the open block; 0: not yet
-  std::uint64_t added_ = 0;
 
   mutable std::mutex mutex_;  // of what follows; never held while something is packed or written
   std::deque<std::shared_ptr<const window::Block>> blocks_;

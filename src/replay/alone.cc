@@ -1,10 +1,12 @@
 #include "replay/alone.h"
 
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,9 +22,11 @@
 #include "base/file.h"
 #include "base/held_child.h"
 #include "base/log.h"
+#include "base/read_at.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "deploy/environment.h"
+#include "deploy/libc_recorder.h"
 #include "rr/outcome.h"
 #include "rr/reading.h"
 
@@ -45,7 +49,7 @@ class RecordingBytes {
     struct stat info {};
     char head[rr::kHeadBytes];
     const char* why = "it is too short to be a recording";
-    const bool whole = ::fstat(file.get(), &info) == 0 && ::pread(file.get(), head, sizeof head, 0) == sizeof head;
+    const bool whole = ::fstat(file.get(), &info) == 0 && read_at(file.get(), head, sizeof head, 0) == sizeof head;
     const std::uint64_t ring = whole ? rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) : 0;
     if (ring == 0) return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
     RecordingBytes bytes;
@@ -54,12 +58,8 @@ class RecordingBytes {
     void* memory = ::mmap(nullptr, bytes.all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, fmt::format("{}: no memory", path.string()), errno);
     bytes.at_ = static_cast<char*>(memory);
-    for (std::uint64_t have = 0; have < bytes.file_;) {
-      const ssize_t more = ::pread(file.get(), bytes.at_ + have, bytes.file_ - have, static_cast<off_t>(have));
-      if (more < 0 && errno == EINTR) continue;
-      if (more <= 0) return fail(ErrorKind::input, fmt::format("{}: it shrank while it was read", path.string()));
-      have += static_cast<std::uint64_t>(more);
-    }
+    if (read_at(file.get(), bytes.at_, bytes.file_, 0) != bytes.file_)
+      return fail(ErrorKind::input, fmt::format("{}: it shrank while it was read", path.string()));
     std::copy_n(bytes.at_ + rr::kHeadBytes, rr::most_record(ring), bytes.at_ + bytes.file_);
     return bytes;
   }
@@ -141,7 +141,7 @@ std::vector<Candidate> recordings_in(const fs::path& folder) {
     char head[rr::kHeadBytes];
     struct stat info {};
     const char* why = nullptr;
-    if (!file || ::fstat(file.get(), &info) != 0 || ::pread(file.get(), head, sizeof head, 0) != sizeof head) continue;
+    if (!file || ::fstat(file.get(), &info) != 0 || read_at(file.get(), head, sizeof head, 0) != sizeof head) continue;
     if (rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) == 0) continue;
     Candidate candidate{at->path(), "", at.depth() > 0 ? at->path().parent_path().filename().string() : "", 0};
     const char* node = head + offsetof(rr::FileHead, node);
@@ -287,6 +287,50 @@ std::vector<fs::path> recordings_of(const config::Config& config, const fs::path
   return all;
 }
 
+Result<bool> each_value(const fs::path& path, const std::function<bool(const RecordedValue&)>& each) {
+  ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(path));
+  rr::Reading reading;
+  if (const char* why = reading.open(bytes.data(), bytes.file_bytes())) return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
+  rr::Record record;
+  std::uint64_t number = 0;
+  for (std::uint64_t at = reading.facts().begin; reading.next(at, record);) {
+    ++number;
+    const bool whole = record.kind == rr::Kind::value && (record.flags & rr::kDigest) == 0;
+    if (whole && !each({number, record.time_ns, record.key, record.data})) break;
+  }
+  return reading.facts().overwritten;
+}
+
+namespace {
+
+// Sources of the C library that were recorded without the program knowing of it, by their keys: "libc/time/clock_gettime/0".
+std::vector<std::string> libc_sources(const fs::path& path) {
+  std::set<std::string> sources;
+  (void)each_value(path, [&sources](const RecordedValue& value) {
+    constexpr std::string_view kOurs = "libc/";
+    if (value.key.starts_with(kOurs)) sources.emplace(value.key.substr(kOurs.size(), value.key.find('/', kOurs.size()) - kOurs.size()));
+    return true;
+  });
+  return {sources.begin(), sources.end()};
+}
+
+// So that they come from the recording, too.
+Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& scratch) {
+  const std::vector<std::string> sources = libc_sources(recording.path);
+  if (sources.empty()) return {};
+  ROSE_TRY(const fs::path library, deploy::place_libc_recorder(scratch));
+  std::map<std::string, std::string> env;
+  if (const char* preload = std::getenv("LD_PRELOAD")) env["LD_PRELOAD"] = preload;
+  deploy::add_libc_recorder(env, library, sources);
+  for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
+  // What is ready is recorded by numbers of descriptors: those that rose was given would be in the way of the program's. Linux 5.11.
+  ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  log::info("{}: the C library's {} come from it, too", recording.path.string(), fmt::join(sources, ", "));
+  return {};
+}
+
+}  // namespace
+
 Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command, std::optional<std::int64_t> patience_ns,
                                  bool output_to_stderr) {
   ROSE_TRY(const Page page, Page::make());
@@ -297,6 +341,7 @@ Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vec
   ::setenv("ROSE_RR", ("replay:" + absolute.string()).c_str(), 1);
   ::setenv("ROSE_RR_OUTCOME", page.name().c_str(), 1);
   if (patience_ns) ::setenv("ROSE_RR_PATIENCE", fmt::format("{:.3f}", static_cast<double>(*patience_ns) / 1e9).c_str(), 1);
+  ROSE_CHECK(preload_recorder(recording, scratch.path()));
   if (!recording.node.empty()) ::setenv("ROSE_NODE", recording.node.c_str(), 1);
 
   AloneResult result;

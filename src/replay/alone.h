@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -40,6 +42,14 @@ struct FoundRecording {
 // Those that librose-rr made in a run's directory, of the nodes with `record`: in the order of the nodes, then of their starts. None when
 // there is no such directory (any more).
 [[nodiscard]] std::vector<std::filesystem::path> recordings_of(const config::Config& config, const std::filesystem::path& run_dir);
+
+struct RecordedValue {
+  std::uint64_t record = 0;      // its number in the recording, from 1 on
+  std::int64_t ts_ns = 0;        // wall clock
+  std::string_view key, data;
+};
+// Calls `each` with all values of a recording, in their order, until it says no; returns whether earlier ones were overwritten.
+[[nodiscard]] Result<bool> each_value(const std::filesystem::path& path, const std::function<bool(const RecordedValue&)>& each);
 
 // What replays one of those alone, for a shell: with the node's command as it was in that run. "" for nodes that rose does not start itself.
 [[nodiscard]] std::string alone_command(const config::Config& config, const std::filesystem::path& run_dir, const std::filesystem::path& recording);

@@ -164,7 +164,7 @@ class OneRun {
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
-    const bool early = !options_.incident || run_.result.workload_end_ns < kFirstMoments;
+    const bool early = !options_.incident || run_.result.workload_end_ns.value_or(0) < kFirstMoments;
     if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early) return;
     run_.result.verdict = schedule::Verdict::inconclusive;
     run_.result.reason = fmt::format("the workload did not do its work: it {}", workload.note);
@@ -194,6 +194,7 @@ class OneRun {
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
     ROSE_CHECK(deployment_->start());
+    if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
   }
@@ -331,7 +332,7 @@ class OneRun {
     if (fault.duration_ns == 0) return false;
     for (const schedule::FaultOutcome& outcome : injector_->outcomes())
       if (outcome.id == fault.id)
-        return outcome.fired && outcome.ended_ns == 0 &&
+        return outcome.fired && !outcome.ended_ns &&
                began_ns_ + outcome.fired_ns + fault.duration_ns <= limit;
     return false;
   }

@@ -34,6 +34,8 @@ struct RunOptions {
   // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;
+  // Called once the nodes are ready.
+  std::function<void(const deploy::Deployment&)> nodes_ready;
   // Called by run_in() before the run begins.
   std::function<void(const std::filesystem::path& run_dir)> begin;
   // Called by run_in() once the run is over, while its directory is still there; fills in what its logs show.

@@ -51,11 +51,13 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"reason", result.reason},
                {"oracle", answer_name(result.oracle)},
                {"seconds", result.seconds},
-               {"workload_end_ns", result.workload_end_ns},
-               {"oracle_ns", result.oracle_ns},
+               {"workload_end_ns", result.workload_end_ns.value_or(0)},
+               {"oracle_ns", result.oracle_ns.value_or(0)},
                {"backend", run.backend},
                {"workload", command_json(run.workload)},
                {"faults", schedule::outcomes_json(result.faults)}};
+  if (!result.order.empty()) json["order"] = schedule::order_json(result.order);
+  if (!result.order_broken.empty()) json["order_broken"] = result.order_broken;
   if (!result.shown.empty()) json["shown"] = result.shown;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
@@ -73,12 +75,16 @@ Result<RecordedRun> run_from(const Json& json) {
     for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
       if (answer == answer_name(known)) result.oracle = known;
     result.seconds = json.at("seconds").get<double>();
-    result.workload_end_ns = json.value("workload_end_ns", std::int64_t{0});
-    result.oracle_ns = json.value("oracle_ns", std::int64_t{0});
+    if (const auto ns = json.value("workload_end_ns", std::int64_t{0}); ns != 0) result.workload_end_ns = ns;
+    if (const auto ns = json.value("oracle_ns", std::int64_t{0}); ns != 0) result.oracle_ns = ns;
     result.shown = json.value("shown", std::vector<std::string>{});
     read.run.backend = json.value("backend", std::string());
     if (const auto workload = json.find("workload"); workload != json.end()) read.run.workload = command_from(*workload);
     ROSE_TRY(result.faults, schedule::outcomes_from(json.at("faults")));
+    if (const auto order = json.find("order"); order != json.end()) {
+      ROSE_TRY(result.order, schedule::order_from(*order));
+    }
+    result.order_broken = json.value("order_broken", std::string());
   } catch (const std::exception& e) {
     return fail(ErrorKind::input, e.what());
   }

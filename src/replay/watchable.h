@@ -13,7 +13,7 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostWatched = 2000;  // functions of one node
+inline constexpr std::size_t kMostWatched = 4000;  // functions of one node
 
 struct Watchable {
   // As a profile in which all of them are infrequent: RunOptions::profile.
@@ -23,6 +23,11 @@ struct Watchable {
   std::map<std::pair<std::string, std::string>, std::string> files;  // by node and function: the source file
   std::vector<std::string> unseen;  // one sentence a node whose functions can't be seen: why, and what to do
 };
+
+// A program that comes with the system carries code that is not its own: an interpreter, a runtime.
+[[nodiscard]] bool is_systems(const std::string& binary);
+// Nobody named functions of this node, none of its own can be looked up in its program, and it may be that it launches another one.
+[[nodiscard]] bool shows_no_function(const config::Node& node);
 
 // Errors (input) are those of functions and sources that the configuration names and that are not there.
 [[nodiscard]] Result<Watchable> watchable_functions(const config::Config& config);

@@ -154,7 +154,10 @@ std::string explanation_json(const ExplanationReport& r) {
   for (const explain::Told& d : e.differences)
     differences.push_back({{"node", d.node}, {"what", d.words}, {"missing", d.missing}, {"failing", d.failing}, {"sound", d.sound}, {"near", d.near},
                            {"only_bug", d.only_bug}, {"weight", d.weight}});
-  Json values = Json::array(), rounds = Json::array();
+  Json values = Json::array(), rounds = Json::array(), recorded = Json::array();
+  for (const explain::RecordedDivergence& d : e.recorded)
+    recorded.push_back({{"node", d.node}, {"key", d.key}, {"takes", d.what}, {"instead", d.instead.empty() ? Json() : Json(d.instead)}, {"alike", d.alike},
+                        {"record", d.record}, {"recording", d.file}, {"elapsed", static_cast<double>(d.at_ns) / 1e9}, {"failing", d.failing}, {"sound", d.sound}});
   for (const explain::Round& round : e.rounds)
     rounds.push_back({{"functions", round.functions}, {"asked", round.asked}, {"differing", round.differing}, {"runs", round.runs}, {"seconds", round.seconds},
                       {"share", round.share}});
@@ -175,6 +178,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"chance", e.chance},
                      {"values", std::move(values)},
                      {"rounds", std::move(rounds)},
+                     {"recorded", std::move(recorded)},
                      {"explanation", r.written}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -204,6 +208,10 @@ std::string explanation_text(const ExplanationReport& r) {
   if (!e.rounds.empty()) {
     out += "\nrounds of questions\n";
     for (std::size_t i = 0; i < e.rounds.size(); ++i) out += fmt::format("  round {}: {}\n", i + 1, printable(round_words(e.rounds[i])));
+  }
+  if (!e.recorded.empty()) {
+    out += "\nwhere the nodes' recordings part\n";
+    for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("  {:>14}  {}\n", moment_text(d.at_ns), printable(explain::divergence_words(d)));
   }
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
@@ -274,6 +282,11 @@ std::string explanation_markdown(const ExplanationReport& r) {
   if (!e.limits.empty()) {
     out += "## What could not be told\n\n";
     for (const std::string& limit : e.limits) out += "- " + md(limit) + "\n";
+    out += "\n";
+  }
+  if (!e.recorded.empty()) {
+    out += fmt::format("## Where the nodes' recordings part\n\nMessages that a node recorded of itself, from the fault on, in run {} and the others:\n\n", r.story.number);
+    for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("- {}: {}\n", md(moment_text(d.at_ns)), md(explain::divergence_words(d)));
     out += "\n";
   }
   if (!e.rounds.empty()) {

@@ -95,6 +95,13 @@ std::string rounds_section(const Explanation& e) {
   return out + "</ol>\n</section>\n";
 }
 
+std::string recorded_section(const Explanation& e) {
+  if (e.recorded.empty()) return {};
+  std::string out = "<section>\n<h2>Where the nodes' recordings part</h2>\n<ul>\n";
+  for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("<li>{}: {}</li>\n", cell(moment_text(d.at_ns)), cell(explain::divergence_words(d)));
+  return out + "</ul>\n</section>\n";
+}
+
 std::string differences_section(const Explanation& e) {
   if (e.differences.empty()) return {};
   std::string out = "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked by Ochiai's coefficient, less what "
@@ -130,7 +137,7 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") + "</div>\n</section>\n";
   body += short_section(e) + suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
-  body += differences_section(e) + rounds_section(e);
+  body += differences_section(e) + recorded_section(e) + rounds_section(e);
   if (!e.limits.empty()) {
     body += "<section>\n<h2>What could not be told</h2>\n<ul>\n";
     for (const std::string& limit : e.limits) body += fmt::format("<li>{}</li>\n", cell(limit));

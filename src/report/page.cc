@@ -311,8 +311,10 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
   for (const schedule::RunResult& run : runs)
     panels.push_back(run_panel(report.schedule, run, fmt::format("Run {}, {}", run.number, schedule::verdict_name(run.verdict))));
   body += timeline_section(panels, context);
-  for (const schedule::RunResult& run : runs)
+  for (const schedule::RunResult& run : runs) {
     body += fault_section(report.schedule, run, fmt::format("What happened in run {}, {}", run.number, schedule::verdict_name(run.verdict)));
+    body += order_section(report.schedule, run, fmt::format("The order of run {}", run.number));
+  }
 
   const std::vector<FaultCount> counts = report.faults();
   if (!counts.empty()) {

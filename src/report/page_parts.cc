@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/units.h"
 #include "report/markup.h"
 #include "report/page_assets.h"
 #include "report/results.h"
@@ -209,9 +210,9 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
       panel.moments.push_back(std::move(moment));
     }
     if (!outcome.fired) continue;
-    Moment moment{MomentKind::fault, node, outcome.fired_ns, outcome.ended_ns, false, outcome.id, {}};
+    Moment moment{MomentKind::fault, node, outcome.fired_ns, outcome.ended_ns.value_or(0), false, outcome.id, {}};
     const bool lasts = schedule::lasts(fault->kind);
-    moment.open = lasts && outcome.ended_ns == 0;
+    moment.open = lasts && !outcome.ended_ns;
     if (!lasts) moment.end_ns = 0;
     moment.text = fmt::format("'{}' fired: {}{}{}", outcome.id, schedule::in_words(*fault), outcome.detail.empty() ? "" : "; ", outcome.detail);
     const char* how = "; in ";
@@ -222,10 +223,21 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
       panel.moments.push_back(moment);
     }
   }
+  for (const schedule::OrderOutcome& one : run.order) {
+    if (!one.came || one.kind == "fault") continue;  // faults stand there already
+    const schedule::Event* event = schedule.find_event(one.name);
+    if (event == nullptr) {
+      panel.boundaries.push_back({one.ns, fmt::format("step {}", one.name), false});
+      continue;
+    }
+    Moment moment{MomentKind::condition, event->node, one.ns, 0, false, one.name, {}};
+    moment.text = fmt::format("event '{}' of the order{}", one.name, one.held_ns > 0 ? fmt::format(", held for {} until its turn", format_duration(one.held_ns)) : "");
+    panel.moments.push_back(std::move(moment));
+  }
   if (run.trace.meta.workload_ts != 0 || !run.faults.empty()) panel.boundaries.push_back({0, "workload begins", false});
-  if (run.workload_end_ns > 0) panel.boundaries.push_back({run.workload_end_ns, "workload ends", false});
+  if (run.workload_end_ns) panel.boundaries.push_back({*run.workload_end_ns, "workload ends", false});
   if (run.oracle == schedule::OracleAnswer::hit)
-    panel.boundaries.push_back({run.oracle_ns > 0 ? run.oracle_ns : std::max<std::int64_t>(extent(panel).to_ns, 0), "the oracle found the bug", true});
+    panel.boundaries.push_back({run.oracle_ns ? *run.oracle_ns : std::max<std::int64_t>(extent(panel).to_ns, 0), "the oracle found the bug", true});
   return panel;
 }
 
@@ -251,6 +263,22 @@ std::string fault_section(const schedule::Schedule& schedule, const schedule::Ru
   out += "</tbody></table></div>\n";
   if (rows.size() > kMostRows) out += fmt::format("<p class=\"note small\">and {} more rows</p>\n", rows.size() - kMostRows);
   return out + "</section>\n";
+}
+
+std::string order_section(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string_view title) {
+  if (run.order.empty()) return {};
+  std::string out = fmt::format("<section>\n<h2>{}</h2>\n<p><code>{}</code></p>\n", escape(title), cell(schedule.order));
+  if (!run.order_broken.empty()) out += fmt::format("<p class=\"note\">Not in this order: {}</p>\n", cell(run.order_broken));
+  out += "<div class=\"scroll\"><table><thead><tr><th>name</th><th>kind</th><th class=\"n\">came at</th><th class=\"n\">held until its turn</th>"
+         "<th>what it waited for</th></tr></thead><tbody>\n";
+  std::vector<const schedule::OrderOutcome*> rows;
+  for (const schedule::OrderOutcome& one : run.order) rows.push_back(&one);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return std::pair(!a->came, a->ns) < std::pair(!b->came, b->ns); });
+  for (const schedule::OrderOutcome* one : rows)
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"t{}\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", cell(one->name), cell(one->kind),
+                       one->came ? " yes" : " no", one->came ? fmt::format("{:+.3f} s", static_cast<double>(one->ns) / 1e9) : "never",
+                       one->held_ns > 0 ? format_duration(one->held_ns) : "", cell(one->why_not));
+  return out + "</tbody></table></div>\n</section>\n";
 }
 
 }  // namespace rose::report

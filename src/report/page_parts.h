@@ -28,6 +28,8 @@ struct Tone {
 [[nodiscard]] std::string environment_section(const PageContext& context);
 [[nodiscard]] std::string notes_section(const std::vector<std::string>& notes);
 [[nodiscard]] std::string fault_section(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string_view title);
+// What became of the events and steps of the schedule's order; "" without one.
+[[nodiscard]] std::string order_section(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string_view title);
 
 [[nodiscard]] Stretch widened(const Stretch& stretch, double share);
 // What the run's faults did, and the trace when it is there.

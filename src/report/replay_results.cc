@@ -183,6 +183,8 @@ Json replay_object(const ReplayReport& report) {
                     {"directory", text_or_null(run.directory.string())},
                     {"workload", text_or_null(i < report.workloads.size() ? report.workloads[i] : "")},
                     {"faults", schedule::outcomes_json(run.faults)}});
+    if (!run.order.empty()) runs.back()["order"] = schedule::order_json(run.order);
+    if (!run.order_broken.empty()) runs.back()["order_broken"] = run.order_broken;
     if (!run.recordings.empty()) runs.back()["recordings"] = recordings_json(run);
   }
   Json json = {{"verdict", schedule::verdict_name(report.verdict)},
@@ -290,8 +292,8 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     const char* how = "  in";
     for (std::string& frame : frames_in_short(outcome)) rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
     const bool lasts = schedule::lasts(fault->kind);
-    if (outcome.ended_ns != 0)
-      rows.push_back({Kind::ended, "ended", since_workload(outcome.ended_ns), outcome.node, "", "", ""});
+    if (outcome.ended_ns)
+      rows.push_back({Kind::ended, "ended", since_workload(*outcome.ended_ns), outcome.node, "", "", ""});
     else if (lasts)
       rows.push_back({Kind::ended, "ended", "never", outcome.node, "", "", "it lasted to the end of the run"});
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,7 @@ struct Stack {
 
 struct ConditionOutcome {
   bool met = false;
-  std::int64_t met_ns = 0;  // since the workload began (negative: before)
+  std::int64_t met_ns = 0;  // with `met`: since the workload began (negative: before)
   std::uint64_t seen = 0;   // matching calls, entries or lines counted for it
   std::uint64_t wanted = 1;
   std::string node;         // where it was met; "": on none (time passing)
@@ -60,8 +61,8 @@ struct FaultOutcome {
   bool armed = false;                        // its `after` were injected and its `when` met
   bool fired = false;
   bool withdrawn = false;                    // another of its group fired
-  std::int64_t fired_ns = 0;                 // since the workload began (negative: before)
-  std::int64_t ended_ns = 0;                 // when a pause or partition ended; 0: did not
+  std::int64_t fired_ns = 0;                 // with `fired`: since the workload began (negative: before)
+  std::optional<std::int64_t> ended_ns;      // of one that lasts, such as a pause: likewise; nothing: it did not
   std::uint64_t seen = 0;                    // matching calls seen while armed
   std::uint64_t injected = 0;                // calls changed, packets dropped, processes signalled
   int pid = 0, tid = 0;                      // where it fired
@@ -77,7 +78,7 @@ struct OrderOutcome {
   std::string name;
   std::string kind;        // "event", "step" or "fault"
   bool came = false;
-  std::int64_t ns = 0;     // since the workload began
+  std::int64_t ns = 0;     // with `came`: since the workload began
   std::string why_not;     // when it did not come: what it waited for
   std::int64_t held_ns = 0;  // an event: how long what would have made it come was held until it was its turn
 };
@@ -107,8 +108,8 @@ struct RunResult {
   std::string order_broken;          // a sentence: what came too early; "": nothing did
   trace::Trace trace;
   std::vector<Value> values;         // that were asked for, by time
-  std::int64_t workload_end_ns = 0;  // since the workload began; 0: not known
-  std::int64_t oracle_ns = 0;        // when the oracle found the bug, since the workload began; 0: it did not
+  std::optional<std::int64_t> workload_end_ns;  // since the workload began; nothing: not known
+  std::optional<std::int64_t> oracle_ns;        // when the oracle found the bug, since the workload began; nothing: it did not
   double seconds = 0;
   int number = 0;
   std::filesystem::path directory;  // empty when it was not kept

@@ -7,6 +7,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// In records 0 says that it did not happen; what happened at that very nanosecond is told one later.
+std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
+
 Json to_json(const ConditionOutcome& condition) {
   return {{"words", condition.words}, {"met", condition.met},   {"met_ns", condition.met_ns},
           {"node", condition.node},   {"pid", condition.pid},   {"tid", condition.tid},
@@ -39,7 +42,7 @@ Json to_json(const FaultOutcome& fault) {
           {"fired", fault.fired},
           {"withdrawn", fault.withdrawn},
           {"fired_ns", fault.fired_ns},
-          {"ended_ns", fault.ended_ns},
+          {"ended_ns", told(fault.ended_ns)},
           {"seen", fault.seen},
           {"injected", fault.injected},
           {"node", fault.node},
@@ -94,7 +97,7 @@ FaultOutcome fault_from(const Json& json) {
   fault.fired = json.at("fired").get<bool>();
   fault.withdrawn = json.at("withdrawn").get<bool>();
   fault.fired_ns = json.at("fired_ns").get<std::int64_t>();
-  fault.ended_ns = json.at("ended_ns").get<std::int64_t>();
+  if (const auto ended_ns = json.at("ended_ns").get<std::int64_t>(); ended_ns != 0) fault.ended_ns = ended_ns;
   fault.seen = json.at("seen").get<std::uint64_t>();
   fault.injected = json.at("injected").get<std::uint64_t>();
   fault.node = json.value("node", fault.node);
@@ -125,6 +128,37 @@ Result<std::vector<FaultOutcome>> outcomes_from(const Json& json) {
     return fail(ErrorKind::input, fmt::format("not a record of faults: {}", e.what()));
   }
   return outcomes;
+}
+
+Json order_json(const std::vector<OrderOutcome>& order) {
+  Json all = Json::array();
+  for (const OrderOutcome& one : order) {
+    Json entry = {{"name", one.name}, {"kind", one.kind}, {"came", one.came}};
+    if (one.came) entry["ns"] = one.ns;
+    if (!one.why_not.empty()) entry["why_not"] = one.why_not;
+    if (one.held_ns > 0) entry["held_ns"] = one.held_ns;
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+Result<std::vector<OrderOutcome>> order_from(const Json& json) {
+  std::vector<OrderOutcome> order;
+  try {
+    for (const Json& entry : json) {
+      OrderOutcome one;
+      one.name = entry.at("name").get<std::string>();
+      one.kind = entry.at("kind").get<std::string>();
+      one.came = entry.at("came").get<bool>();
+      one.ns = entry.value("ns", std::int64_t{0});
+      one.why_not = entry.value("why_not", std::string());
+      one.held_ns = entry.value("held_ns", std::int64_t{0});
+      order.push_back(std::move(one));
+    }
+  } catch (const Json::exception& e) {
+    return fail(ErrorKind::input, fmt::format("not a record of an order: {}", e.what()));
+  }
+  return order;
 }
 
 }  // namespace rose::schedule

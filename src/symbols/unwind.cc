@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -15,6 +16,7 @@
 #include "base/fd.h"
 #include "symbols/elf.h"
 #include "symbols/frame_names.h"
+#include "symbols/runtime_names.h"
 
 namespace rose::symbols {
 namespace {
@@ -96,6 +98,7 @@ class Unwinder {
     // Frame pointers, for want of better, end without a word.
     if (ended < 0 || unread_) tell_end(ended < 0 ? said() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
+    name_runtime_code();
     if (nameless_ > 0) why(nameless_ == 1 ? "1 frame has no name: install its debug symbols" : fmt::format("{} frames have no name: install their debug symbols", nameless_));
     return std::move(out_);
   }
@@ -167,7 +170,7 @@ class Unwinder {
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
     if (own == nullptr || *own == nullptr) {
-      add({describe(at)});
+      add_unknown(at);
       return DWARF_CB_OK;
     }
     const Module& module = *static_cast<Module*>(*own);
@@ -201,8 +204,29 @@ class Unwinder {
     return frame;
   }
 
+  void add_unknown(std::uint64_t pc) {
+    auto frame = describe(pc);
+    if (frame.binary.empty()) made_[out_.frames.size()] = pc;
+    add({std::move(frame)});
+  }
+
   void only_the_instruction() {
-    if (out_.frames.empty()) add({describe(snapshot_.registers[kInstruction])});
+    if (out_.frames.empty()) add_unknown(snapshot_.registers[kInstruction]);
+  }
+
+  void name_runtime_code() {
+    if (snapshot_.runtime_list.empty() || made_.empty()) return;
+    std::vector<std::uint64_t> addresses;
+    for (const auto& [index, pc] : made_) addresses.push_back(pc);
+    auto names = runtime_names(snapshot_.runtime_list, std::move(addresses));
+    for (const auto& [index, pc] : made_) {
+      const auto name = names.find(pc);
+      if (name == names.end()) continue;
+      out_.frames[index].function = name->second.function;
+      out_.frames[index].file = name->second.file;
+      out_.frames[index].line = name->second.line;
+      --nameless_;
+    }
   }
 
   void tell_end(const std::string& reason) {
@@ -271,6 +295,7 @@ class Unwinder {
   std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // its modules' files are open as long
   FrameNames names_;
   Unwound out_;
+  std::map<std::size_t, std::uint64_t> made_;  // frames in code of no file, and where: what a runtime made
   std::size_t nameless_ = 0;
   bool unread_ = false, ran_out_ = false;
 };

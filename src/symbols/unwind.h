@@ -1,7 +1,7 @@
 // The frames of a thread from a copy of its registers and the top of its stack, made when it was met: nothing of the process is
 // needed any more but the files it ran. Frames come by .eh_frame or .debug_frame, of separate debug files too, else by frame
-// pointers; names by DWARF (with inlined functions as frames of their own), symbol tables, MiniDebugInfo or Go's .gopclntab. Files
-// and copies are taken for hostile; frames and time are bounded.
+// pointers; names by DWARF (with inlined functions as frames of their own), symbol tables, MiniDebugInfo, Go's .gopclntab or a runtime's
+// own list. Files and copies are taken for hostile; frames and time are bounded.
 #pragma once
 
 #include <array>
@@ -26,6 +26,7 @@ struct Snapshot {
   std::array<std::uint64_t, 17> registers{};  // in the order of the psABI's DWARF numbers; the last is the instruction's address
   std::vector<std::uint8_t> stack;            // from the stack pointer on
   std::vector<Mapping> maps;
+  std::filesystem::path runtime_list;         // where a runtime names the code that it made, see runtime_names.h; "": it doesn't
 };
 
 struct StackFrame {

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <string>
 #include <tuple>
@@ -144,6 +145,47 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
 std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns) {
   return fmt::format("{}: the clock was set {} by {} at {}; earlier times are told as if it had been right before", host,
                      change_ns < 0 ? "back" : "forward", format_duration(std::abs(change_ns)), wall_clock(at_ns));
+}
+
+namespace {
+
+// What wall_clock() writes; nothing when it is no such time.
+std::optional<std::int64_t> read_wall_clock(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00 00:00:00.000000000 UTC";
+  if (text.size() != kForm.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (kForm[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != kForm[i]) return std::nullopt;
+  const auto number = [&](std::size_t from, std::size_t size) {
+    int value = 0;
+    for (const char c : text.substr(from, size)) value = value * 10 + (c - '0');
+    return value;
+  };
+  std::tm time{};
+  time.tm_year = number(0, 4) - 1900;
+  time.tm_mon = number(5, 2) - 1;
+  time.tm_mday = number(8, 2);
+  time.tm_hour = number(11, 2);
+  time.tm_min = number(14, 2);
+  time.tm_sec = number(17, 2);
+  constexpr int kFirst = 1970, kLast = 2261;  // what fits into nanoseconds
+  if (time.tm_year + 1900 < kFirst || time.tm_year + 1900 > kLast) return std::nullopt;
+  return static_cast<std::int64_t>(::timegm(&time)) * kSecond + number(20, 9);
+}
+
+}  // namespace
+
+std::optional<ClockStep> to_step(std::string_view sentence) {
+  constexpr std::string_view kSet = ": the clock was set ", kBy = " by ", kAt = " at ";
+  const std::size_t set = sentence.find(kSet);
+  if (set == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = sentence.substr(set + kSet.size());
+  const std::size_t by = rest.find(kBy), at = rest.find(kAt);
+  if (by == std::string_view::npos || at == std::string_view::npos || at < by) return std::nullopt;
+  const std::string_view way = rest.substr(0, by);
+  const Result<std::int64_t> change = parse_duration_ns(rest.substr(by + kBy.size(), at - by - kBy.size()));
+  const std::optional<std::int64_t> when = read_wall_clock(rest.substr(at + kAt.size()).substr(0, rest.substr(at + kAt.size()).find(';')));
+  if (!change || !when || (way != "back" && way != "forward")) return std::nullopt;
+  return ClockStep{sentence.substr(0, set), *when, way == "back" ? -*change : *change};
 }
 
 std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts) {

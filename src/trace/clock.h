@@ -28,6 +28,12 @@ struct Handshake {
 
 // A sentence of Meta::clock: the clock of `host` was set at `at_ns` (as it is since) by `change_ns`.
 [[nodiscard]] std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns);
+// What such a sentence says; nothing when it says something else.
+struct ClockStep {
+  std::string_view host;
+  std::int64_t at_ns = 0, change_ns = 0;
+};
+[[nodiscard]] std::optional<ClockStep> to_step(std::string_view sentence);
 
 // How far a clock is ahead of another, between these bounds.
 struct ClockBound {

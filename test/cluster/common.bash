@@ -67,6 +67,31 @@ nothing_left() {
   done
 }
 
+# signalled SIGNAL FILE PATTERN COMMAND...: runs it, sends it the signal once the file has the pattern, and waits for its end.
+signalled() {
+  local signal=$1 file=$2 pattern=$3 pid
+  shift 3
+  "$@" >"$work/signalled.out" 2>"$work/signalled.err" &
+  pid=$!
+  until_true 60 grep -qE -- "$pattern" "$file" || { cat "$work/signalled.err" >&2; exit 1; }
+  kill -"$signal" $pid
+  wait $pid 2>/dev/null || true
+}
+
+# Fault 'eio': the 17th folder that n1 makes fails.
+mkdir_fails() {
+  cat <<'TOML'
+[[fault]]
+id = "eio"
+kind = "syscall"
+node = "n1"
+syscall = "mkdir"
+path = "*/made.*"
+count = 17
+error = "EIO"
+TOML
+}
+
 # until_true SECONDS COMMAND...: waits for a condition, never for time alone.
 until_true() {
   local deadline=$((SECONDS + $1))

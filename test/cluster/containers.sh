@@ -74,16 +74,8 @@ timeout = "60s"
 [oracle]
 command = ["grep", "-q", "mkdir 17 = Input/output error", "n1/stdout.log"]
 TOML
-cat > faults.toml <<'TOML'
-version = 1
-[[fault]]
-id = "eio"
-kind = "syscall"
-node = "n1"
-syscall = "mkdir"
-path = "*/made.*"
-count = 17
-error = "EIO"
+{ echo 'version = 1'; mkdir_fails; } > faults.toml
+cat >> faults.toml <<'TOML'
 [[fault]]
 id = "stall"
 kind = "pause"
@@ -155,6 +147,31 @@ events = [json.loads(line) for line in open(sys.argv[1])]
 sys.exit(0 if any(e.get("node") == "n2" and e.get("type") == "ps" and "crash" in json.dumps(e) for e in events) else 1)
 PY
 
+# A container that runs is drafted as a node of its image: with its words, variables and volumes, and without touching it.
+podman run -d --name original --network none --workdir /bin -e WHERE=/kept -v kept:/kept --cap-add SYS_NICE localhost/rosevictim:1 drafted >/dev/null
+printf '#!/bin/sh\nuntil [ "$(grep -c mkdir original/stdout.log)" -ge 20 ]; do sleep 0.05; done\n' > drafted.sh
+chmod +x drafted.sh
+expect 0 "$rose" init --container original -o drafted.toml
+podman rm -f -t 0 -v original >/dev/null
+says drafted.toml 'image   = "localhost/rosevictim:1"'
+sed -i 's|^command = "?"|command = ["./drafted.sh"]|; s|^# \[oracle\]|[oracle]|; s|^# command = \["grep".*|command = ["grep", "-q", "mkdir 9 = Input/output error", "original/stdout.log"]|' drafted.toml
+cat > drafted-fault.toml <<'TOML'
+version = 1
+[[fault]]
+id = "eio"
+kind = "syscall"
+node = "original"
+syscall = "mkdir"
+path = "/kept/made.*"
+count = 9
+error = "EIO"
+TOML
+expect 0 "$rose" replay drafted-fault.toml -c drafted.toml --runs 1 --keep --json
+json_is 'j["reproduced"]' 1
+grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" || fail "the drafted node is another program"
+nothing_left "after a drafted one"
+no_containers "after a drafted one"
+
 # What cannot be had is said once, plainly.
 sed 's|command = \["asked"\]|&\nbinary = 7|' rose.toml > wrong.toml
 expect 2 "$rose" replay faults.toml -c wrong.toml --runs 1
@@ -181,19 +198,11 @@ nothing_left "after refusals"
 no_containers "after refusals"
 
 # Rose is killed, and heal undoes it all; Ctrl-C undoes it at once.
-BEATS=1000000 "$rose" replay faults.toml -c rose.toml --runs 1 --report report >out2 2>err2 &
-pid=$!
-until_true 60 grep -q 'mkdir 20 = ' report/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
-kill -9 $pid
-wait $pid 2>/dev/null || true
+BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report
 expect 0 "$rose" heal
 says out 'container rose-[0-9a-f]*-n1: removed'
 nothing_left "after heal"
 no_containers "after heal"
-BEATS=1000000 "$rose" replay faults.toml -c rose.toml --runs 1 --report report2 >out2 2>err2 &
-pid=$!
-until_true 60 grep -q 'mkdir 20 = ' report2/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
-kill -INT $pid
-wait $pid 2>/dev/null || true
+BEATS=1000000 signalled INT report2/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report2
 nothing_left "after Ctrl-C"
 no_containers "after Ctrl-C"

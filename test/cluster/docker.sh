@@ -81,16 +81,8 @@ test "$ROSE_IP_n1" = 172.30.5.20
 docker exec "$(docker ps -q --filter name=-n1 --filter label=rose --filter ancestor=localhost/rosedocker:1)" /bin/sh -c 'cat /etc/hosts; ip -4 -o addr; cat /sys/fs/cgroup/memory/memory.limit_in_bytes'
 SH
 chmod +x workload.sh
-cat > faults.toml <<'TOML'
-version = 1
-[[fault]]
-id = "eio"
-kind = "syscall"
-node = "n1"
-syscall = "mkdir"
-path = "*/made.*"
-count = 17
-error = "EIO"
+{ echo 'version = 1'; mkdir_fails; } > faults.toml
+cat >> faults.toml <<'TOML'
 [[fault]]
 id = "stall"
 kind = "pause"
@@ -125,11 +117,7 @@ nothing_left "after a replay"
 no_containers "after a replay"
 [ ! -e not-there ] || fail "a folder of this machine was made"
 
-BEATS=1000000 "$rose" replay faults.toml -c rose.toml --runs 1 --report report >out2 2>err2 &
-pid=$!
-until_true 60 grep -q 'mkdir 20 = ' report/runs/run-0001/n1/stdout.log || { cat err2 >&2; exit 1; }
-kill -9 $pid
-wait $pid 2>/dev/null || true
+BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report
 expect 0 "$rose" heal
 nothing_left "after heal"
 no_containers "after heal"

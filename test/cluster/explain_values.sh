@@ -9,11 +9,17 @@ cd "$work/planted/scf-by-path"
 rm -rf -- build
 ./install || fail "scf-by-path cannot be built"
 
+# What is launched by a script is followed.
+printf '#!/bin/sh\nset -eu\nexec "$(dirname "$0")/build/store" "$@"\n' > launch
+chmod +x launch
+sed -i 's|"build/store"|"./launch"|' rose.toml
+
 # `bad` holds the error of the write that failed; where it is taken for good, only failing runs call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
 cp "$work/out" "$work/all.json"
 json_is 'j["verdict"]' explained
+says err "store: it runs .*/build/store"
 bad='next(v for v in j["values"] if v["query"].endswith(":bad"))'
 json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
 json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 5)]"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file, and those with native
-# functions die at the 3rd entry of one.
+# functions die at the 3rd entry of one, or wait there.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
@@ -109,5 +109,17 @@ for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
 done
+# A thread waits there, and goes on: whatever runtime it belongs to, nothing is lost.
+for one in "${functions[@]}"; do
+  IFS='|' read -r node function _ <<<"$one"
+  printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' "$node" "$node" "$function"
+done | { echo 'version = 1'; cat; } > waits.toml
+expect 0 "$rose" replay waits.toml -c rose.toml --runs 1 --keep --json
+run=$(json 'j["run_results"][0]["directory"]')
+printf 'read 1 = ok\nread 2 = ok\nread 3 = ok\nread 4 = ok\nread 5 = ok\ndone\n' > wanted
+for one in "${functions[@]}"; do
+  cmp -s wanted "$run/${one%%|*}/stdout.log" || { fail "${one%%|*} did not go on:"; cat "$run/${one%%|*}/stdout.log" >&2; }
+done
+json_is '[f["id"] for f in j["run_results"][0]["faults"] if not f["fired"] or f["ended_ns"] - f["fired_ns"] < 1e9]' '[]'
 echo "checked: $(printf '%s ' "${nodes[@]%%|*}")"
 [ ${#missing[@]} -eq 0 ] || echo "not checked: ${missing[*]}"

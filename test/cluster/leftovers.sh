@@ -187,6 +187,27 @@ says out "network namespace $id-mine: .*left alone"
 untouched
 [ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"
 
+# What a container engine made only that engine can remove. One that does not answer is asked again the next time; one that is gone for
+# good is let go of on request, and what it leaves is told.
+journal=/run/rose/rose-fedcba.lock
+printf 'owner\t1\nengine\t%s\trm\t--force\trose-fedcba-n1\n' "$work/engine" > $journal
+for _ in 1 2; do
+  expect 3 "$rose" heal
+  says err 'cannot remove container rose-fedcba-n1'
+  says err 'hint: .*heal --forget'
+  [ -e $journal ] || fail "what an engine could not remove is known no more"
+done
+printf '#!/bin/sh\nshift $(($# - 1)); echo "$1"\n' > engine
+chmod +x engine
+expect 0 "$rose" heal
+says out 'container rose-fedcba-n1: removed'
+printf 'owner\t1\nengine\t%s\trm\t--force\trose-fedcba-n1\n' "$work/no-engine" > $journal
+expect 0 "$rose" heal --forget
+says out 'cannot remove container rose-fedcba-n1: .*forgotten'
+[ -e $journal ] && fail "what was forgotten is still noted"
+expect 0 "$rose" heal --json
+json_is 'j["failed"], j["forgotten"]' '([], [])'
+
 # By name, on request; a name that is nobody's is said.
 expect 3 "$rose" heal rose-nothing
 says err "no namespace, cgroup or lock .*rose-nothing"

@@ -2,7 +2,7 @@
 # A crash in which the power goes: what was synced is there, what was not is gone or torn as asked, outputs stay, a real database that
 # syncs loses nothing and one that does not does; nothing is left after the end, Ctrl-C, and kill -9 with `rose heal`.
 . "$(dirname "$0")/common.bash"
-[ -e /dev/loop-control ] || skip "this machine has no loop devices"
+. "$here/power.bash"
 cd "$work"
 
 # --- to the sector, for a node's whole folder and for a folder in it
@@ -29,26 +29,11 @@ else:
     print("told", flush=True)
 time.sleep(600)
 PY
-cat > workload.sh <<'SH'
-#!/bin/sh
-for i in $(seq 300); do grep -q told n1/stdout.log && break; sleep 0.1; done
-SH
-chmod +x workload.sh
 # run LOSE IN_FOLDER USER: one run; what the node says of its files is in n1.out. The second fault waits for a line of the node's output
 # that must not be seen again with the disk.
 run() {
-  cat > rose.toml <<TOML
-name = "power"
-[[node]]
-name    = "n1"
-command = ["/usr/bin/python3", "-c", "import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())"]
-restart = { delay = "10ms", max = 1 }
-$3
-[workload]
-command = ["./workload.sh"]
-[oracle]
-command = ["grep", "-q", "told", "n1/stdout.log"]
-TOML
+  one_node power 10ms '["grep", "-q", "told", "n1/stdout.log"]' \
+    "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" | sed "s/^restart/$3\n&/" > rose.toml
   cat > schedule.toml <<TOML
 version = 1
 [[fault]]
@@ -129,31 +114,13 @@ for n in range(1, 10**6):
     os.write(1, f"acknowledged {n}\n".encode())
     time.sleep(0.001)
 PY
-cat > db-schedule.toml <<'TOML'
-version = 1
-[[fault]]
-id = "power"
-kind = "crash"
-node = "n1"
-lose = "unsynced"
-path = "data"
-when = [ { syscall = "unlink", path = "*/db-journal", result = "ok", count = 10 }, { syscall = "write", path = "*/stdout.log" } ]
-TOML
+power_goes '{ syscall = "unlink", path = "*/db-journal", result = "ok", count = 10 }, { syscall = "write", path = "*/stdout.log" }' > db-schedule.toml
 # sqlite MODE OPTION...
 sqlite() {
   local mode=$1
   shift
-  cat > db.toml <<TOML
-name = "sqlite"
-[[node]]
-name    = "n1"
-command = ["/usr/bin/python3", "$work/db.py", "$mode"]
-restart = { delay = "10ms", max = 1 }
-[workload]
-command = ["./workload.sh"]
-[oracle]
-command = ["grep", "-qE", "^lost|malformed|DatabaseError", "n1/stdout.log", "n1/stderr.log"]
-TOML
+  one_node sqlite 10ms '["grep", "-qE", "^lost|malformed|DatabaseError", "n1/stdout.log", "n1/stderr.log"]' \
+    "[\"/usr/bin/python3\", \"$work/db.py\", \"$mode\"]" > db.toml
   expect 0 "$rose" replay db-schedule.toml -c db.toml "$@"
 }
 sqlite full --runs 3

@@ -2,7 +2,8 @@
 # LevelDB promises nothing of what was written without sync, its default, and all of what was written with it: by a schedule by hand, and
 # found from an outage.
 . "$(dirname "$0")/common.bash"
-[ -e /dev/loop-control ] || skip "this machine has no loop devices"
+tenths=60
+. "$here/power.bash"
 /usr/bin/python3 -c 'import plyvel' 2>/dev/null || skip "needs python3-plyvel"
 cd "$work"
 
@@ -24,35 +25,9 @@ for n in range(1, 10**6):
     os.write(1, f"acknowledged {n}\n".encode())
     time.sleep(0.001)
 PY
-cat > schedule.toml <<'TOML'
-version = 1
-[[fault]]
-id = "power"
-kind = "crash"
-node = "n1"
-lose = "unsynced"
-path = "data"
-when = [ { log = "acknowledged 100$" } ]
-TOML
+power_goes '{ log = "acknowledged 100$" }' > schedule.toml
 # configuration MODE DELAY: of writes, and before the node starts again.
-configuration() {
-  cat <<TOML
-name = "leveldb"
-[[node]]
-name    = "n1"
-command = ["/usr/bin/python3", "$work/level.py", "$1"]
-restart = { delay = "$2", max = 1 }
-[workload]
-command = ["./workload.sh"]
-[oracle]
-command = ["grep", "-q", "^lost", "n1/stdout.log"]
-TOML
-}
-cat > workload.sh <<'SH'
-#!/bin/sh
-for i in $(seq 60); do grep -q told n1/stdout.log && break; sleep 0.1; done
-SH
-chmod +x workload.sh
+configuration() { one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]"; }
 
 configuration default 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2

@@ -224,7 +224,22 @@ def check_licences():
             fail(f"{file.relative_to(root)} does not open with its licence (SPDX-License-Identifier)")
 
 
+def check_numbers():
+    """How many runs simplifying takes: the search's own numbers stand in the documents."""
+    source = (root / "src/diagnose/thresholds.h").read_text()
+    number = {name: re.search(rf"{name} = (\d+);", source)[1] for name in ("kMostSimplifying", "kFewSimplifying", "kLongRun")}
+    wanted = {
+        "configs/README.md": f"in at most {number['kMostSimplifying']} further runs (of more than {number['kLongRun']} s each: "
+                             f"as many as finding it took, but {number['kFewSimplifying']} at least)",
+        "configs/rose.toml": f"in at most {number['kMostSimplifying']} further runs",
+    }
+    for path, words in wanted.items():
+        if words not in (root / path).read_text():
+            fail(f"{path} does not say what src/diagnose/thresholds.h has: '{words}'")
+
+
 check_links()
+check_numbers()
 check_rooms()
 check_licences()
 check_commands()

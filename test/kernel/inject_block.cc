@@ -49,7 +49,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(rig.lines("synced", 1) == 3);
   const auto held = rig.injector->outcomes().at(0);
   CHECK(held.fired);
-  CHECK(held.ended_ns == 0);
+  CHECK_FALSE(held.ended_ns);
   CHECK(held.injected == 1);
   CHECK(held.pid == rig.deployment->main_pid(0));
   CHECK(held.tid != held.pid);
@@ -91,7 +91,7 @@ duration = "600s"
   const auto outcomes = rig.injector->outcomes();
   rig.wait_said("all", 1);  // let go as the run ended
   rig.finish();
-  CHECK(outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
+  CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("let go after 200ms: what it waited for had not come") != std::string::npos);
   CHECK(outcomes.at(1).fired);
   CHECK(outcomes.at(1).ended_ns > outcomes.at(1).fired_ns);
@@ -176,7 +176,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(traced(rig.deployment->main_pid(1)) == 0);
   const auto held = rig.injector->outcomes().at(0);
   CHECK(held.fired);
-  CHECK(held.ended_ns == 0);
+  CHECK_FALSE(held.ended_ns);
   CHECK(held.injected == 1);
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
@@ -187,7 +187,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(rig.lines("all") == 0);
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.lines("all") == 1; }));
-  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns != 0; }));
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   const auto outcome = rig.finish().at(0);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 9);
   CHECK(outcome.seen == 3);
@@ -248,7 +248,7 @@ duration = "300ms"
   CHECK(outcomes.at(2).fired);
   CHECK(outcomes.at(0).pid != outcomes.at(2).pid);
   CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
-  CHECK(outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 300'000'000);
+  CHECK(*outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 300'000'000);
   CHECK(rig.lines("called") == 1);
 }
 
@@ -295,4 +295,59 @@ TEST_CASE("a function that nobody enters, and one that is not there", "[block]")
   const auto refused = rig.try_prepare(at("step_functoin"));
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.starts_with("fault 'wait': `at`: no function 'step_functoin' in"));
+}
+
+TEST_CASE("a thread of a node that rose did not start waits at a function; its calls cannot be held, which is said", "[block]") {
+  const auto attached = [](Rig& rig) {
+    rig.allow_attached = true;
+    rig.add({"gate", "../go", "print", "went", "gate", "../never"});
+    config::Node theirs;
+    theirs.name = "theirs";
+    theirs.binaries = {kVictim};
+    theirs.attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
+    rig.config.deployment.setup = config::Command{
+        "/bin/sh", "-c", "setsid \"$0\" append calls print up gate open threads 3 1 call print called ';' print all gate never > theirs.log 2>&1 & echo $! > theirs.pid",
+        kVictim};
+    rig.config.nodes.push_back(std::move(theirs));
+  };
+  {
+    Rig rig;
+    attached(rig);
+    rig.start(R"(
+[[fault]]
+id = "wait"
+kind = "block"
+node = "theirs"
+at = { function = "step_function" }
+count = 2
+until = [ { log = "went", node = "n1" } ]
+)");
+    const auto said = [&](const std::string& what) {
+      int n = 0;
+      for (const auto& line : split(rig.read("theirs.log"), '\n')) n += line == what ? 1 : 0;
+      return n;
+    };
+    const pid_t pid = rig.deployment->main_pid(1);
+    REQUIRE(eventually([&] { return said("up") == 1 && traced(pid) == 1; }));
+    rig.touch("open");
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired && said("called") == 2; }));
+    CHECK(said("all") == 0);
+    rig.touch("go");
+    REQUIRE(eventually([&] { return said("all") == 1; }));
+    rig.injector->disarm();
+    CHECK(traced(pid) == 0);
+    CHECK(::kill(pid, 0) == 0);  // it was there before, and goes on
+    const auto outcome = rig.finish().at(0);
+    CHECK(outcome.fired);
+    CHECK(outcome.seen == 2);
+    CHECK(outcome.injected == 1);
+    ::kill(pid, SIGKILL);
+  }
+  Rig rig;
+  attached(rig);
+  const auto refused = rig.try_prepare("[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"theirs\"\nat = { syscall = \"fsync\" }\nduration = \"1s\"\n");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::environment);
+  INFO(refused.error().message);
+  CHECK(refused.error().message.find("'theirs'") != std::string::npos);
 }

@@ -1,61 +1,10 @@
 // Resources by their real limits: seen by the node as asked, by nobody else, and gone after the end.
 #include <signal.h>
-#include <sys/resource.h>
 
-#include <cerrno>
-#include <fstream>
-
-#include "deploy/descriptors.h"
-#include "inject_rig.h"
-#include "kernel/controllers.h"
+#include "inject_limits.h"
 
 using namespace rose;
 using namespace rose::test;
-
-namespace {
-
-rlimit descriptors_of(pid_t pid) {
-  rlimit now{};
-  ::prlimit(pid, RLIMIT_NOFILE, nullptr, &now);
-  return now;
-}
-
-bool has_descriptors(pid_t pid, rlim_t limit) {
-  const auto now = descriptors_of(pid);
-  return now.rlim_cur == limit && (now.rlim_max == limit || deploy::DescriptorLimits::may_be_raised());
-}
-
-void needs(kernel::Controller controller) {
-  if (const auto place = kernel::find_controller(controller); !place) {
-    std::printf("SKIPPED: %s\n", place.error().message.c_str());
-    std::exit(77);
-  }
-}
-
-// rose's folders in the hierarchy of a controller: "" where the nodes' own are used.
-std::filesystem::path group_of(const Rig& rig, kernel::Controller controller, const std::string& node) {
-  const auto place = kernel::find_controller(controller);
-  return place->v2 ? rig.deployment->nodes()[0].cgroup : place->base / (rig.deployment->id() + "-" + node);
-}
-
-bool mounted(const std::string& folder) {
-  std::ifstream file("/proc/self/mountinfo");
-  std::string line;
-  while (std::getline(file, line))
-    if (line.find(" " + folder + " ") != std::string::npos) return true;
-  return false;
-}
-
-int error_of_write(const std::string& file) {
-  std::FILE* out = std::fopen(file.c_str(), "w");
-  if (out == nullptr) return errno;
-  const std::string much(1 << 16, 'x');
-  int error = std::fwrite(much.data(), 1, much.size(), out) == much.size() ? 0 : errno;
-  if (std::fclose(out) != 0 && error == 0) error = errno;
-  return error;
-}
-
-}  // namespace
 
 TEST_CASE("descriptors: every process of the node, and what it starts, has no more than the limit", "[limits]") {
   Rig rig;
@@ -240,7 +189,7 @@ TEST_CASE("a full disk: nobody can write there any more, root neither; the files
     REQUIRE(eventually([&] { return error_of_write(folder + "/after") == 0; }));
     const auto outcome = rig.finish().at(0);
     CHECK(outcome.fired);
-    CHECK(outcome.ended_ns != 0);
+    CHECK(outcome.ended_ns);
     CHECK(outcome.detail.find(inside.empty() ? "n1 is full with" : "n1/data is full with") == 0);
     CHECK_FALSE(mounted(folder));
     CHECK(rig.read("n1" + (inside.empty() ? "" : "/" + inside) + "/after") == std::string(1 << 16, 'x'));

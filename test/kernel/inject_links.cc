@@ -115,7 +115,7 @@ duration = "4s"
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.injected == 300);
-  CHECK(outcome.ended_ns - outcome.fired_ns == 4000 * 1'000'000LL);
+  CHECK(*outcome.ended_ns - outcome.fired_ns == 4000 * 1'000'000LL);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ duration = "2500ms"
   CHECK(rig.reaches(1, 0));
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.injected > 0);
-  CHECK(outcome.ended_ns - outcome.fired_ns == 2500 * kMs);
+  CHECK(*outcome.ended_ns - outcome.fired_ns == 2500 * kMs);
 }
 
 void one_way(Trio& rig, const std::string& direction) {
@@ -180,6 +180,40 @@ TEST_CASE("which way is cut") {
       CHECK(dropped() == 2);
     }
   }
+}
+
+TEST_CASE("stacks of a partition: the thread that waits for the other side") {
+  Trio rig;
+  rig.stacks = true;
+  rig.config.nodes[2].command = {kVictim, "server", "7200", "print", "up", "gate", "go", "create", "begin", "sleep", "100000"};
+  rig.start(R"(
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "n1"
+peers = ["n2"]
+when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
+)");
+  const pid_t across = rig.stream(0, 1, "60000");
+  const pid_t beside = rig.stream(0, 2, "60000");
+  rig.touch("n3/go");
+  rig.wait_fired();
+  // It is looked for 30 ms, 300 ms and a second after the cut.
+  ::usleep(1'500'000);
+  const auto outcome = rig.finish().at(0);
+  for (const pid_t child : {across, beside}) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  // The server on the other side may wait, too; who is connected to a third node does not.
+  CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(), [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
+  const auto found = std::find_if(outcome.stacks.begin(), outcome.stacks.end(), [&](const auto& one) { return one.tid == across; });
+  REQUIRE(found != outcome.stacks.end());
+  const auto& stack = *found;
+  INFO(stack.incomplete);
+  CHECK(stack.node == "n1");
+  CHECK(stack.why == "waits in poll for n2 (10.251.9.2:7200), which is cut off");
+  CHECK(std::any_of(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return frame.function == "main"; }));
 }
 
 TEST_CASE("loss drops a share of the packets") {

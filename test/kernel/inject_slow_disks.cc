@@ -2,18 +2,13 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <fstream>
-
 #include "deploy/disk.h"
-#include "inject_rig.h"
+#include "inject_limits.h"
 
 using namespace rose;
 using namespace rose::test;
 
 namespace {
-
-constexpr std::size_t kPage = 4096;
 
 void need_disks() {
   for (const auto& able : {deploy::Disk::check(), deploy::PacedFile::check()}) {
@@ -21,36 +16,6 @@ void need_disks() {
     std::printf("SKIPPED: %s\n", able.error().message.c_str());
     std::exit(77);
   }
-}
-
-bool mounted(const std::string& folder) {
-  std::ifstream file("/proc/self/mountinfo");
-  std::string line;
-  while (std::getline(file, line))
-    if (line.find(" " + folder + " ") != std::string::npos) return true;
-  return false;
-}
-
-void make_file(const std::string& path, std::size_t bytes) {
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  const std::string much(bytes, 'x');
-  REQUIRE(::write(file.get(), much.data(), much.size()) == static_cast<ssize_t>(much.size()));
-  REQUIRE(::fsync(file.get()) == 0);
-}
-
-// How long each of `count` reads takes that the page cache doesn't answer, in order of their length.
-std::vector<std::int64_t> reads(const std::string& path, std::size_t count) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
-  REQUIRE(file);
-  alignas(kPage) static char page[kPage];
-  std::vector<std::int64_t> all;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t began = monotonic_ns();
-    REQUIRE(::pread(file.get(), page, kPage, static_cast<off_t>(i * kPage)) == static_cast<ssize_t>(kPage));
-    all.push_back(monotonic_ns() - began);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
 }
 
 std::int64_t overwrite(const std::string& path, std::size_t bytes) {
@@ -87,7 +52,7 @@ TEST_CASE("a slow disk: each request takes as long as asked, on that disk alone,
     REQUIRE(eventually([&] { return reads(folder + "/file", 1)[0] < 20'000'000; }));
     const auto outcome = rig.finish().at(0);
     CHECK(outcome.fired);
-    CHECK(outcome.ended_ns != 0);
+    CHECK(outcome.ended_ns);
     CHECK(outcome.injected >= 35);
     CHECK(outcome.detail.find("waited at the disk of n1" + (inside.empty() ? "" : "/" + inside)) != std::string::npos);
     CHECK_FALSE(mounted(folder));

@@ -226,6 +226,29 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
   }
 }
 
+// It is waited for 5 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some time it does.
+TEST_CASE("stack of a crash at its time, while the thread runs") {
+  bool seen = false;
+  for (int tries = 0; tries < 60 && !seen; ++tries) {
+    Rig rig;
+    rig.stacks = true;
+    rig.add({"print", "up", "spin"});
+    rig.prepare("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"100ms\" } ]\n");
+    rig.wait_said("up");
+    rig.begin();
+    rig.wait_end();
+    const auto outcome = rig.finish().at(0);
+    REQUIRE(outcome.fired);
+    REQUIRE(outcome.stacks.size() == 1);
+    INFO(told(outcome.stacks[0]));
+    const auto& frames = outcome.stacks[0].frames;
+    seen = outcome.stacks[0].incomplete.empty();
+    CHECK((seen || outcome.stacks[0].incomplete.starts_with("the thread was running")));
+    if (seen) CHECK(std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return frame.function == "main" || frame.function.ends_with("spin"); }));
+  }
+  CHECK(seen);
+}
+
 TEST_CASE("no stacks where nobody asked") {
   Rig rig;
   add_victim(rig, 1, 5);

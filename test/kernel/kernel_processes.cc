@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "kernel/cgroup2.h"
 #include "kernel/processes.h"
+#include "skip.h"
 
 using namespace rose;
 
@@ -69,10 +70,7 @@ TEST_CASE("processes are told apart by what /proc says of them") {
 
 TEST_CASE("a cgroup is found by folder and by process, and has the kernel's id") {
   const auto mount = kernel::cgroup2_mount();
-  if (!mount || ::geteuid() != 0) {
-    WARN("SKIPPED: kernel_kernel: needs root and cgroup v2");
-    return;
-  }
+  if (!mount || ::geteuid() != 0) test::skip_case("needs root and cgroup v2");
   const std::filesystem::path folder = *mount / ("rosetest-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   const auto found = kernel::find_cgroup(folder);

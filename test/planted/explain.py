@@ -4,7 +4,7 @@ the function that is at fault, and whether the stack where the fault fired is ri
 
 For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by reading it or its
 fix before anything is explained): installs it, explains the schedule, and prints a row of a table. `arrives` names, for each fault, functions
-that are on the stack where it fires, innermost first. `unseen` says why no function of the case can be seen: it is not explained, unless it is
+that are on the stack where it fires, innermost first. `explain` has options that the case is explained with. `unseen` says why no function of the case can be seen: it is not explained, unless it is
 named. A function that the compiler has built into others has no entry of its own: then those count that it stands in, by the
 program's debug information. Each row goes to the case's explained.json, and the tables into the READMEs of both folders.
 """
@@ -124,7 +124,8 @@ def measure(case, rose, runs, keep):
         say(f"{case.name}: {install.stdout.strip() or install.stderr.strip()}")
         return None
     out = Path(keep or os.environ.get("TMPDIR", "/tmp")) / f"explain-{case.name}.md"
-    command = [rose, "explain", "schedule.toml", "-c", "rose.toml", "-o", str(out), "--json", *(["--runs", str(runs)] if runs else [])]
+    command = [rose, "explain", "schedule.toml", "-c", "rose.toml", "-o", str(out), "--json", *facts.get("explain", []),
+               *(["--runs", str(runs)] if runs else [])]
     said, complained, ended = explain(command, case)
     if keep:
         (Path(keep) / f"{case.name}.json").write_text(said)

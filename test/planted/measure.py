@@ -295,7 +295,7 @@ class Case:
         hosts = self.facts.get("production", {}).get("map", {})
         mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
         if self.options.logs:
-            return [*(word for entry in self.logs for word in ("--log", entry)), "-c", "rose.toml"]  # by node: nothing to map
+            return [*(word for entry in self.logs for word in ("--log", entry)), *mapped, "-c", "rose.toml"]
         return ["--trace", *self.dumps, *mapped, "-c", "rose.toml", "--profile", self.profile]
 
     def plan(self, figures, found):

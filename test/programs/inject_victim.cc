@@ -8,7 +8,7 @@
 //   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
 //   fork STEP...;          a child does the steps, then exits; the parent waits
 //   interrupted N again|eintr   a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
-//   sleep MS | print TEXT | exit N | gate F (until file F exists) | call (enters step_function)
+//   sleep MS | print TEXT | time (seconds since 1970) | exit N | gate F (until file F exists) | call (enters step_function)
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
 //   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
 //   use N                  writes to N MiB of fresh memory and keeps them | spin: to the end of time
@@ -35,6 +35,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -303,6 +304,9 @@ void run(const Steps& steps, int fd) {
       ::usleep(static_cast<useconds_t>(number() * 1000));
     } else if (step == "print") {
       const std::string line = next() + "\n";
+      ::syscall(SYS_write, 1, line.data(), line.size());
+    } else if (step == "time") {
+      const std::string line = "time " + std::to_string(std::time(nullptr)) + "\n";
       ::syscall(SYS_write, 1, line.data(), line.size());
     } else if (step == "exit") {
       ::_exit(static_cast<int>(number()));

@@ -220,8 +220,8 @@ nam = "n1"
 command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
-     "did you mean 'name'? accepted here: name, command, attach, image, volumes, ip, env, ready, restart, user, "
-     "binary, sources, functions, logs, record"},
+     "did you mean 'name'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, user, "
+     "binary, sources, functions, logs, record, record_libc"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -338,6 +338,27 @@ command = ["./kv", "a\u0000b"]
      ""},
     {kNode + "volumes = [\"/a:/b\"]\n",
      "4:11: node.volumes: 'volumes' belongs to nodes with an 'image'",
+     ""},
+    {kNode + "record_libc = [\"time\", \"tme\"]\n",
+     "4:24: node.record_libc[1]: 'tme' is no source that can be recorded",
+     "known are time, random, pid, hostname, ready"},
+    {kNode + "record = false\nrecord_libc = [\"time\"]\n",
+     "5:15: node.record_libc: 'record' is false: what is recorded of the C library is a recording, too",
+     ""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\nrecord_libc = [\"time\"]\n",
+     "4:15: node.record_libc: 'record_libc' is for programs of this machine: a container may have another C library",
+     ""},
+    {kNode + "options = [\"--privileged\"]\n",
+     "4:11: node.options: 'options' belongs to nodes with an 'image'",
+     ""},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"NET_ADMIN\"]\n",
+     "4:12: node.options[0]: 'NET_ADMIN' is no option of the engine's 'create'",
+     "each word by itself, such as [\"--cap-add\", \"NET_ADMIN\"]"},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"--init\", \"--network=host\"]\n",
+     "4:22: node.options[1]: '--network=host' is said by rose itself",
+     "nodes have names, networks, logs and restarts as the other keys say"},
+    {"[[node]]\nname = \"n1\"\nimage = \"a\"\naliases = [\"a b\"]\n",
+     "4:11: node.aliases: 'a b' is not a host's name such as \"db.example.org\"",
      ""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"/a\"]\n",
      "4:12: node.volumes[0]: '/a' is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed",
@@ -506,8 +527,8 @@ command = ["./kv"]
      ""},
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
-     "did you mean 'functions'? accepted here: name, command, attach, image, volumes, ip, env, ready, restart, "
-     "user, binary, sources, functions, logs, record"},
+     "did you mean 'functions'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, "
+     "user, binary, sources, functions, logs, record, record_libc"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},

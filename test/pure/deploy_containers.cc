@@ -56,6 +56,19 @@ TEST_CASE("folders of containers and pods, of both cgroup drivers") {
   }
 }
 
+TEST_CASE("a container's folder is found from where its process is") {
+  const std::string id(64, 'a');
+  const std::filesystem::path top = "/sys/fs/cgroup";
+  const auto scope = top / "machine.slice" / ("libpod-" + id + ".scope");
+  CHECK(folder_of_container(scope / "container", top) == scope);
+  CHECK(folder_of_container(scope, top) == scope);
+  CHECK(folder_of_container(top / "docker" / id / "nested", top) == top / "docker" / id);
+  CHECK(folder_of_container(top / "system.slice/x.service", top).empty());
+  CHECK(folder_of_container(top / "kubepods/burstable/pod12", top).empty());  // a pod's: that of all its containers
+  CHECK(folder_of_container(top, top).empty());
+  CHECK(folder_of_container("", top).empty());
+}
+
 TEST_CASE("a container is found by id or its unique beginning, a pod by its uid") {
   char name[] = "/tmp/rose-containers-XXXXXX";
   const std::filesystem::path top = ::mkdtemp(name);

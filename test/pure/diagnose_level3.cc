@@ -457,6 +457,24 @@ TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the
   }
 }
 
+TEST_CASE("level 3: between two of a few calls comes ahead of calls that are made all the time") {
+  const auto config = deployment();
+  std::vector<Act> acts{enters(1, "n1", "serve")};
+  for (int i = 0; i < 40; ++i)
+    for (const char* call : {"recvfrom", "write", "sendto"}) acts.push_back(calls(1.1 + 0.1 * i, "n1", call, "", false));
+  acts.push_back(calls(6, "n1", "pwrite64", "", false));
+  acts.push_back(calls(6.2, "n1", "pwrite64", "", false));
+  const int second = static_cast<int>(acts.size()) - 1;
+  for (int i = 0; i < 10; ++i) acts.push_back(calls(6.5 + 0.1 * i, "n1", "sendto", "", false));
+  Play play(acts, [&](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == second; });
+  const Diagnosis d = diagnosis_of(config, crash_after(acts, 6.1), play);
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.at(0).before->syscall == "pwrite64");
+  CHECK(d.found->faults[0].before_count == 2);
+  CHECK(d.schedules <= 5);
+}
+
 TEST_CASE("level 3: a pause is moved to the calls that wait as well") {
   const auto config = deployment();
   const std::vector<Act> acts{calls(5, "n1", "openat", "/run/x/handover"), calls(5.01, "n1", "sendto", "", false),

@@ -67,6 +67,18 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   CHECK(fault->resource.limit == 1 << 20);
   REQUIRE(d.plan.candidates.size() == 1);
   CHECK(d.plan.candidates[0].why.ends_with("by the kernel for its memory"));
+  CHECK(fault->until.size() == 1);
+  // A helper of the node: whoever tells of its end lives on, so it is over by itself.
+  Dump helper;
+  helper.started(0, "n1").flags = trace::kMain;
+  helper.crashed(4, "n1", SIGKILL, trace::kOutOfMemory);
+  helper.ends(30);
+  const Diagnosis of_helper = found_with(FaultKind::memory, helper, {makes(3, "n1", "rename", "/data/n1/log.1")});
+  REQUIRE(of_helper.found);
+  fault = fault_of(*of_helper.found, FaultKind::memory, "n1");
+  REQUIRE(fault != nullptr);
+  CHECK(fault->until.empty());
+  CHECK(fault->duration_ns > 0);
   // One that was killed otherwise is not.
   Dump killed;
   killed.crashed(4, "n1");

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "diagnose/from_logs.h"
-#include "diagnose_world.h"
+#include "diagnose_play.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -22,8 +22,9 @@ struct Told {
   logs::Evidence evidence;
   Inputs inputs;
 
-  Told(const config::Config& config, const std::string& failed, const std::string& usual, const trace::Trace* control) {
+  Told(const config::Config& config, const std::string& failed, const std::string& usual, const trace::Trace* control, std::vector<trace::Trace> dumps = {}) {
     inputs.config = &config;
+    inputs.traces = std::move(dumps);
     if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
     evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
     evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
@@ -163,6 +164,131 @@ TEST_CASE("a node that begins again was killed, and comes back") {
   CHECK(plan.candidates[0].kind == FaultKind::crash);
   CHECK(plan.candidates[0].fault.signal == SIGKILL);
   CHECK(plan.candidates[0].why.find("begins again") != std::string::npos);
+}
+
+TEST_CASE("a helper's end that a log tells of leaves the node's main process alone, and a cut's reason names its peer") {
+  const auto config = deployment();
+  Told told(config, line(1, "checkpoint begins") + line(2, "checkpointer process (PID 27001) was terminated by signal 9: Killed") + line(3, "all server processes were started anew") +
+                        line(20, "Server b/n3 is DOWN, reason: Layer4 timeout") + line(40, "Server b/n1 is DOWN, reason: Layer4 timeout"),
+            "", nullptr);
+  const Plan plan = told.plan();
+  std::size_t cuts = 0;
+  bool crash = false;
+  for (const Candidate& c : plan.candidates) {
+    INFO(c.why);
+    if (c.kind == FaultKind::crash) {
+      crash = true;
+      CHECK(c.fault.scope == schedule::Scope::others);
+    }
+    if (c.kind != FaultKind::partition) continue;
+    ++cuts;
+    CHECK(c.why.find("b/" + (c.node == "n2" ? c.peer : c.node)) != std::string::npos);
+  }
+  CHECK(crash);
+  CHECK(cuts == 2);
+}
+
+TEST_CASE("a message tells of one failed call of a full disk: others go on failing, too") {
+  const auto config = deployment();
+  const trace::Trace control = usual_run(log_begin());
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "cannot write /prod/n2/data/store.db: No space left on device"), usual_log(), &control);
+  const Plan plan = told.plan();
+  REQUIRE(!plan.candidates.empty());
+  const auto lasting = [](const schedule::Fault& fault) { return fault.times == -1; };
+  CHECK(plan.candidates[0].fault.times == 1);
+  CHECK(std::any_of(plan.candidates[0].alternatives.begin(), plan.candidates[0].alternatives.end(), lasting));
+  CHECK(std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& one) {
+    return one.faults.size() > 1 && std::all_of(one.faults.begin(), one.faults.end(), lasting);
+  }));
+}
+
+TEST_CASE("beside a dump, logs add no second candidate for what it holds, and theirs for what it can't hold") {
+  const auto config = deployment();
+  const std::string failed = line(2, "cannot write /prod/n2/data/store.db: No space left on device") + line(3, "store 3 is starting") + line(20, "store 3 is starting");
+  const auto shifted = [](const Dump& dump) {
+    trace::Trace trace = dump.take();
+    const std::int64_t shift = log_begin() - kBase;
+    for (trace::Event& event : trace.events) event.ts_ns += shift;
+    for (std::int64_t* one : {&trace.meta.workload_ts, &trace.meta.begin_ns, &trace.meta.end_ns})
+      if (*one != 0) *one += shift;
+    return trace;
+  };
+  const auto seen = [](const std::string& node, double end) {
+    Dump dump;
+    dump.started(0, node);
+    dump.scf(1.9, node, "write", ENOSPC, "/prod/" + node + "/data/store.db");
+    dump.crashed(end - 1, node);
+    dump.ends(end);
+    return dump;
+  };
+  const auto told_of = [](const Plan& plan, FaultKind kind) {
+    return std::count_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos; });
+  };
+  // All of it within the dump's window.
+  const trace::Trace whole = shifted(seen("n2", 30));
+  Inputs alone;
+  alone.config = &config;
+  alone.traces = {whole};
+  const Result<Plan> before = make_plan(alone);
+  REQUIRE(before);
+  Told both(config, failed, line(3, "store 3 is starting"), nullptr, {whole});
+  const Plan with = both.plan();
+  REQUIRE(with.candidates.size() == before->candidates.size());
+  for (std::size_t i = 0; i < with.candidates.size(); ++i) {
+    CHECK((with.candidates[i].fault == before->candidates[i].fault));
+    CHECK(with.candidates[i].weight == Approx(before->candidates[i].weight));
+  }
+  CHECK(with.observables.size() > before->observables.size());
+  // The window was over before the node ended; the dump is another node's; something was lost.
+  Told later(config, failed, line(3, "store 3 is starting"), nullptr, {shifted(seen("n2", 8))});
+  CHECK(told_of(later.plan(), FaultKind::crash) > 0);
+  CHECK(told_of(later.plan(), FaultKind::syscall) == 0);
+  Told other(config, failed, line(3, "store 3 is starting"), nullptr, {shifted(seen("n1", 30))});
+  CHECK(told_of(other.plan(), FaultKind::crash) > 0);
+  CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
+  trace::Trace lost = whole;
+  lost.meta.lost = 7;
+  Told gaps(config, failed, line(3, "store 3 is starting"), nullptr, {lost});
+  CHECK(gaps.plan().candidates.size() > before->candidates.size());
+}
+
+TEST_CASE("where a log leaves open when its node was killed, each thing that the node does seldom is a moment, not what it did last alone") {
+  const auto config = deployment();
+  // Its log has two lines of each life, and between them lies all that it did: a checkpoint in the middle, and much after it.
+  std::vector<Act> acts{{0.1, "n2", "", "openat", "/run/x/store.db"}};
+  for (int i = 0; i < 30; ++i) acts.push_back({1 + 0.25 * i, "n2", "put", "", ""});
+  acts.push_back({9, "n2", "checkpoint", "", ""});
+  const auto bug = static_cast<int>(acts.size());
+  acts.push_back({9.1, "n2", "checkpoint", "", "", true, 0x40});
+  acts.push_back({9.2, "n2", "checkpoint", "", "", true, 0x80});
+  for (int i = 0; i < 6; ++i) acts.push_back({10.0 + i, "n2", "", i % 2 == 0 ? "openat" : "unlink", fmt::format("/run/x/scratch.{}", i / 2)});
+  acts.push_back({17, "n2", "report", "", ""});
+  acts.push_back({18, "n2", "", "rename", "/run/x/report"});
+  Code code;
+  code.functions["checkpoint"] = {{0x40, PlaceKind::syscall, "pwrite@plt"}, {0x80, PlaceKind::syscall, "ftruncate@plt"}};
+  Play play(acts, [bug](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == bug; });
+  schedule::Schedule none;
+  const Result<schedule::RunResult> control = play.run(none);
+  REQUIRE(control);
+  trace::Trace usual = control->trace;
+  const std::int64_t shift = log_begin() - kBase;
+  for (trace::Event& event : usual.events) event.ts_ns += shift;
+  for (std::int64_t* one : {&usual.meta.workload_ts, &usual.meta.begin_ns, &usual.meta.end_ns})
+    if (*one != 0) *one += shift;
+  const std::string life = "store 3 is starting", ready = "ready for requests";
+  Told told(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready), line(0, life) + line(0.2, ready), &usual);
+  told.inputs.code = &code;
+  told.inputs.simplify = false;
+  const Plan plan = told.plan();
+  REQUIRE(!plan.candidates.empty());
+  CHECK(plan.candidates[0].kind == FaultKind::crash);
+  CHECK(plan.candidates[0].since_ts != 0);
+  CHECK(plan.candidates[0].first_ts > plan.candidates[0].since_ts + 15'000'000'000);
+  play.runs = 0;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  REQUIRE(found);
+  CHECK(found->verdict == schedule::Verdict::reproduced);
+  CHECK(found->schedules <= 15);
 }
 
 TEST_CASE("logs that say nothing, and no run to compare with, leave nothing to try") {

@@ -103,6 +103,32 @@ TEST_CASE("what is found is told before it is made simpler") {
   CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
 }
 
+TEST_CASE("a fault without which the bug showed is left out, also when nothing is to be made simpler") {
+  const auto config = deployment();
+  Dump dump = partition_dump();
+  dump.crashed(18, "n2");
+  // The crash comes in two runs of three, and needs the cut, or is what the bug needs, too.
+  const bool needed = GENERATE(false, true);
+  CAPTURE(needed);
+  Cluster cluster([&](const Schedule& s, int run) {
+    const schedule::Fault* crash = fault_of(s, FaultKind::crash);
+    Answer answer;
+    const bool comes = crash != nullptr && run % 3 != 0;
+    if (crash != nullptr && !comes) answer.unfired = {crash->id};
+    // Alone the cut is not tried first: both were seen.
+    answer.oracle = hit_if(fault_of(s, FaultKind::partition) != nullptr && partitioned(s) && (!needed || comes));
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  REQUIRE(d.found);
+  CHECK((fault_of(*d.found, FaultKind::crash) != nullptr) == needed);
+  if (needed) return;
+  CHECK(d.target_reached);
+  CHECK(d.simplify_runs == 0);
+  CHECK(d.tally.rate() == 1.0);
+  CHECK(in_words(d).find("without 1 other fault") != std::string::npos);
+}
+
 TEST_CASE("a failing call is found among others, in the order of the ranking") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {

@@ -210,11 +210,43 @@ TEST_CASE("a running container becomes a fresh one of its image, without its sec
   const Draft draft = drafted(draft_containers({*container, main}, {seen, other}, Host(), secrets));
   INFO(draft.text);
   CHECK_FALSE(has(draft.text, "hunter2"));
-  CHECK(has(draft.text, "--name rose-cache --network rose-cache --ip ${ip_cache} --add-host main:${ip_main}"));
-  CHECK(has(draft.text, "--cap-add NET_ADMIN --memory 1048576 --restart always -e APP_SECRET=rose-secret-1 -v /data -v /etc/x:/x:ro redis:7 redis-server "
-                        "--requirepass rose-secret-1 --replicaof ${ip_main} 6379"));
-  CHECK(has(draft.text, "--announce ${ip_main}:6379"));
-  CHECK(has(draft.text, R"(attach  = { container = "rose-cache" })"));
+  CHECK(has(draft.text, "network  = \"netns\""));
+  CHECK(has(draft.text, "engine   = \"docker\""));
+  CHECK(has(draft.text, "image   = \"redis:7\""));
+  CHECK(has(draft.text, R"(command = ["redis-server", "--requirepass", "rose-secret-1", "--replicaof", "${ip_main}", "6379"])"));
+  CHECK(has(draft.text, R"(volumes = ["vol:/data", "/etc/x:/x:ro"])"));
+  CHECK(has(draft.text, R"(options = ["--cap-add", "NET_ADMIN", "--memory", "1048576"])"));
+  CHECK(has(draft.text, "env.APP_SECRET = \"rose-secret-1\""));
+  CHECK(has(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
+  CHECK(has(draft.text, "--announce"));
+  CHECK_FALSE(has(draft.text, "attach"));
+  CHECK_FALSE(has(draft.text, "setup"));
+}
+
+TEST_CASE("a container's own entry point, names and places are kept") {
+  const auto container = read_container(R"([{"Id":"77aabb","Name":"/My_App","State":{"Pid":78},
+    "Config":{"Image":"localhost/app:1","Cmd":["serve"],"Env":["A.B=1","N=10.5.0.9"],"Entrypoint":["/bin/wrap","-v"],"WorkingDir":"/srv","User":"1000"},
+    "HostConfig":{"Privileged":true,"RestartPolicy":{"Name":"on-failure"}},
+    "Mounts":[{"Type":"volume","Name":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","Destination":"/a","RW":true},
+              {"Type":"bind","Source":"/srv/own","Destination":"/b","RW":true},{"Type":"tmpfs","Destination":"/t"}],
+    "NetworkSettings":{"Networks":{"b":{"IPAddress":"10.5.0.9","Aliases":["77aa","app"]}}}}])",
+                                        R"([{"Config":{"Entrypoint":["/bin/image"],"Cmd":["usual"]}}])", "podman");
+  REQUIRE(container);
+  Seen seen;
+  seen.tcp = {{"0.0.0.0", 8080}};
+  Secrets secrets;
+  const Draft draft = drafted(draft_containers({*container}, {seen}, Host(), secrets));
+  INFO(draft.text);
+  CHECK(has(draft.text, R"(entrypoint = ["/bin/wrap", "-v"])"));
+  CHECK(has(draft.text, R"(command = ["serve"])"));
+  CHECK(has(draft.text, R"(volumes = ["my_app-1:/a", "my_app-2:/b"])"));
+  CHECK(has(draft.text, R"(options = ["--workdir", "/srv", "--tmpfs", "/t"])"));
+  CHECK(has(draft.text, R"(aliases = ["My_App", "app"])"));
+  CHECK(has(draft.text, R"(user    = "1000")"));
+  CHECK(has(draft.text, "env.N"));
+  CHECK(has(draft.text, "not in env: A.B"));
+  CHECK(has(draft.text, "here after every end"));
+  CHECK(has(draft.text, "LOOK: it is privileged"));
 }
 
 TEST_CASE("what is no container's description is refused") {

@@ -206,6 +206,42 @@ TEST_CASE("which node is hit may change from run to run", "[explain]") {
   CHECK(line->node == "n2");
 }
 
+TEST_CASE("alternatives of one group are one fault that hits other nodes in other runs", "[explain]") {
+  Case one;
+  one.input.schedule.faults.clear();
+  for (const char* node : {"n1", "n2", "n3"}) {
+    schedule::Fault fault;
+    fault.kind = schedule::FaultKind::crash;
+    fault.id = std::string("kill-") + node;
+    fault.node = node;
+    fault.group = "leader";
+    one.input.schedule.faults.push_back(fault);
+  }
+  for (int i = 0; i < 6; ++i) {
+    const std::string node = "n" + std::to_string(i % 3 + 1);
+    one.add(Group::failing, script::Run(2 * i).enters(100, "lead", 1, node).faulted(101, 1, node, "kill-" + node).enters(150, "take_over", 2, i % 3 == 0 ? "n2" : "n1"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "lead", 1, node));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters take_over" && d.node.empty(); }));
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("whichever node") != std::string::npos; }));
+}
+
+TEST_CASE("a thread that waits for a node that is cut off is told as such", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::partition;
+  for (int i = 0; i < 5; ++i) {
+    script::Run run = failing(2 * i).stack({frame("recv", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"), frame("pull", "follow.c", 7)});
+    run.result().faults.back().stacks.back().why = "waits in recvfrom for n2 (10.0.0.2:7000), which is cut off";
+    one.add(Group::failing, run.enters(103, "give_up"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "pull" && s.why.find("which is cut off") != std::string::npos; }));
+  CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.text == "thread writer waits in recvfrom for n2 (10.0.0.2:7000), which is cut off: in pull (follow.c:7)"; }));
+}
+
 TEST_CASE("the story goes from the fault to the symptom, in order, each line with its evidence", "[explain]") {
   Case one;
   one.input.oracle_said = "100 messages acknowledged, 3 of them gone";

@@ -105,3 +105,18 @@ TEST_CASE("functions to ask about: suspects, then what is called on one side onl
   CHECK(explain::next_functions(e, {}, 1).size() == 1);
   CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
 }
+
+TEST_CASE("functions to ask about, where runs differ in nothing: those from the fault to the symptom, from both ends", "[explain]") {
+  Case one;
+  const auto both = [](int number) {
+    return script::Run(number).enters(100, "put").enters(110, "send").enters(120, "copy", 2, "n2").enters(130, "put").enters(140, "count", 2, "n2");
+  };
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, both(2 * i + 1).faulted(101));
+    one.add(Group::sound, both(2 * i + 2));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::nothing_found);
+  CHECK(explain::next_functions(e, {}, 10) == std::vector<std::string>{"send", "count", "copy", "put"});
+  CHECK(explain::next_functions(e, {"send"}, 2) == std::vector<std::string>{"count", "copy"});
+}

@@ -1,6 +1,7 @@
 // What several nodes' logs together tell: who began again, who lost its role.
 #include "logs_support.h"
 
+#include <cerrno>
 #include <fstream>
 
 #include "folder.h"
@@ -71,4 +72,92 @@ TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") 
   // In the run without faults n2 plays that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // since when it stood still, nobody says
+}
+
+// What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
+TEST_CASE("who refuses connections is gone, who does not answer is cut off", "[logs]") {
+  const std::string lb =
+      "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
+      "2026-11-23T21:35:40.456934+00:00 Server b/n3 is DOWN, reason: Layer4 timeout, check duration: 501ms. 1 active and 0 backup servers left. 2 sessions active, 0 requeued, 0 "
+      "remaining in queue.\n"
+      "2026-11-23T21:35:45.477787+00:00 Server b/n3 is UP, reason: Layer4 check passed, check duration: 0ms. 2 active and 0 backup servers online. 0 sessions requeued, 0 total in "
+      "queue.\n"
+      "2026-11-23T21:35:46.729800+00:00 Server b/n2 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms. 1 active and 0 backup servers "
+      "left. 0 sessions active, 0 requeued, 0 remaining in queue.\n";
+  const Hinted one({lb}, {});
+  const Hint* gone = one.find(Hint::Kind::end, "n2");
+  REQUIRE(gone != nullptr);
+  CHECK(gone->told);
+  CHECK(one.find(Hint::Kind::end, "n3") == nullptr);
+  for (const Hint& hint : one.evidence.hints) {
+    INFO(hint.words);
+    if (hint.kind == Hint::Kind::silence) CHECK((hint.peer == "n3" || hint.weight < gone->weight));
+  }
+}
+
+TEST_CASE("a program whose opening stands in the log once more began again, whatever its words", "[logs]") {
+  const auto life = [](int second, int pid) {
+    std::string text;
+    for (const char* words : {"using the \"epoll\" event method", "nginx/1.22.1", "OS: Linux 6.1.0", "getrlimit(RLIMIT_NOFILE): 20000:20000", "start worker processes"})
+      text += fmt::format("2026/11/23 21:35:{:02} [notice] {}#{}: {}\n", second, pid, pid, words);
+    return text;
+  };
+  const std::string served = "2026/11/23 21:35:43 [info] 18803#18803: *19 client 10.0.0.1 closed keepalive connection (104: Connection reset by peer)\n";
+  const Hinted one({life(33, 18794) + served + served + life(49, 19874)}, {});
+  const Hint* end = one.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->signal == 9);
+  CHECK(end->message == 6);
+  // What is said in passing weighs less.
+  const Hint* reset = one.find(Hint::Kind::call, "n1");
+  REQUIRE(reset != nullptr);
+  CHECK(reset->weight <= 0.5);
+  // A log that begins somewhere, of a program that goes round, has no opening.
+  std::string round;
+  for (int i = 0; i < 30; ++i) round += fmt::format("2026/11/23 21:36:{:02} [notice] 1#1: start of a round\n2026/11/23 21:36:{:02} [notice] 1#1: looked around\n2026/11/23 21:36:{:02} [notice] 1#1: all is well\n", i, i, i);
+  CHECK(Hinted({round}, {}).find(Hint::Kind::end, "n1") == nullptr);
+}
+
+// PostgreSQL 15, of which the checkpointer was killed; later it was stopped.
+TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is none", "[logs]") {
+  const std::string at = "2026-11-23 21:37:";
+  const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at + "50.631 UTC [26992] LOG:  checkpointer process (PID 27001) was terminated by signal 9: Killed\n" +
+                    at + "50.695 UTC [26992] LOG:  database system is ready to accept connections\n" + at + "53.967 UTC [28387] postgres@postgres FATAL:  could not write init file\n" +
+                    at + "56.235 UTC [26992] LOG:  received fast shutdown request\n" +
+                    at + "56.240 UTC [26992] LOG:  background worker \"logical replication launcher\" (PID 28204) exited with exit code 1\n"},
+                   {});
+  std::size_t ends = 0;
+  for (const Hint& hint : one.evidence.hints)
+    if (hint.kind == Hint::Kind::end) {
+      INFO(hint.words);
+      ++ends;
+      CHECK(hint.helper);
+      CHECK(hint.signal == 9);
+    }
+  CHECK(ends == 1);
+  const Hint* write = one.find(Hint::Kind::call, "n1");
+  REQUIRE(write != nullptr);
+  CHECK(write->syscalls.front() == "write");
+  CHECK(write->weight < 0.3);  // that it was the disk, it does not say
+}
+
+// mosquitto 2.0.11, where a folder stood in the way of the file; and of which the peer's link was down.
+TEST_CASE("an error in a message of its own is of the one before; and of two nodes each may miss the other", "[logs]") {
+  const std::string text =
+      "2026-11-23T21:48:15: Saving in-memory database to /srv/m1/data//mosquitto.db.\n"
+      "2026-11-23T21:48:15: Error saving in-memory database, unable to remove /srv/m1/data//mosquitto.db.new.\n"
+      "2026-11-23T21:48:15: Error: Is a directory.\n"
+      "2026-11-23T21:48:26: Client vm.tob2 has exceeded timeout, disconnecting.\n";
+  const Hinted one({text}, {});
+  const Hint* call = one.find(Hint::Kind::call, "n1");
+  REQUIRE(call != nullptr);
+  CHECK(call->error == EISDIR);
+  CHECK(call->path == "/srv/m1/data/mosquitto.db.new");
+  REQUIRE(!call->syscalls.empty());
+  CHECK(call->syscalls.front() == "unlink");
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes none is named
+  Templates kinds;
+  const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
+  const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
+  CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::silence && hint.peer == "n2" && hint.weight < 0.3; }));
 }

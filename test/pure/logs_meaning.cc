@@ -118,6 +118,7 @@ TEST_CASE("who ended, and how") {
       {"mydb.service: Main process exited, code=dumped, status=6/ABRT", true, SIGABRT, -1},
       {"Last State: Terminated, Reason: OOMKilled, Exit Code: 137", true, SIGKILL, 137},
       {"Memory cgroup out of memory: Killed process 4250 (java) total-vm:1kB", true, SIGKILL, -1},
+      {"checkpointer process (PID 27001) was terminated by signal 9: Killed", true, SIGKILL, -1},
       {"worker process 29 exited on signal 9", true, SIGKILL, -1},
   };
   for (const Row& row : rows) {
@@ -128,6 +129,12 @@ TEST_CASE("who ended, and how") {
     CHECK(meaning.signal == row.signal);
     CHECK(meaning.exit_code == row.code);
   }
+  // Of a process that the writer had started, and outlived.
+  for (const char* text : {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
+                           "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
+    CHECK(read_meaning(text).helper);
+  for (const char* text : {"mydb.service: Main process exited, code=killed, status=9/KILL", "Out of memory: Killed process 3121 (etcd) total-vm:100kB"})
+    CHECK(!read_meaning(text).helper);
   CHECK(read_meaning("panic: runtime error: index out of range").panic);
   for (const char* text : {"Fatal assertion id=50853", "Check failed: write(): No space left on device [28]", "*** Caught signal (Aborted) **",
                            "kvd[4243]: segfault at 0 ip 00007f0000001234 sp 00007ffd00000000 error 4 in kvd[400000+1000]",
@@ -144,6 +151,34 @@ TEST_CASE("who ended, and how") {
   }
   CHECK(read_meaning("Connection with replica 127.0.0.1:6380 lost.").lost);
   CHECK(read_meaning("User requested shutdown...").stopping);
+}
+
+TEST_CASE("what failed with a file, and nothing says how") {
+  struct Row {
+    const char* text;
+    Operation operation;
+    const char* path;
+  };
+  const Row rows[] = {
+      {"could not write init file", Operation::write, ""},  // PostgreSQL, on a full disk
+      {"Error saving in-memory database, unable to open /mosquitto/data/mosquitto.db.new for writing.", Operation::open, "/mosquitto/data/mosquitto.db.new"},
+      {"Background saving error: cannot rename the snapshot", Operation::rename, ""},
+      {"failed to sync the journal", Operation::sync, ""},
+      {"failed to send the snapshot to 10.0.0.2:7000", Operation::unknown, nullptr},
+      {"cannot connect to the database", Operation::unknown, nullptr},
+      {"saved the snapshot", Operation::unknown, nullptr},
+      {"could not read from the client", Operation::unknown, nullptr},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const Meaning meaning = read_meaning(row.text);
+    CHECK(meaning.error == 0);
+    CHECK(meaning.failed == (row.path != nullptr));
+    if (!meaning.failed) continue;
+    CHECK(meaning.operation == row.operation);
+    CHECK(meaning.path == row.path);
+    CHECK(!calls_of_operation(meaning.operation).empty());
+  }
 }
 
 TEST_CASE("how long it stood still, as it says itself") {

@@ -397,6 +397,33 @@ TEST_CASE("the page of a replay", "[page]") {
   CHECK(page.find("was not met: it was seen 2 times, 3 are wanted") != std::string::npos);
 }
 
+TEST_CASE("the page of a replay tells what became of the schedule's order", "[page]") {
+  ReplayReport report = replay_story();
+  const std::string without = replay_html(report, {report.runs[0]}, Story().context);
+  CHECK(without.find("The order of run") == std::string::npos);
+  report.schedule.order = "created * cut-n1 * <asked>";
+  report.schedule.events.push_back({"created", "n1", {}});
+  report.runs[0].order = {{"asked", "step", false, 0, "it comes after 'cut-n1', which did not come", 0},
+                          {"cut-n1", "fault", true, 3 * kSecond, "", 0},
+                          {"created", "event", true, 1'500'000'000, "", 250'000'000}};
+  report.runs[0].order_broken = "'cut-n1' came before 'created'";
+  const std::string page = replay_html(report, {report.runs[0]}, Story().context);
+  check_page(page);
+  const std::size_t section = page.find("The order of run 1");
+  REQUIRE(section != std::string::npos);
+  for (const char* words : {"created * cut-n1 * &lt;asked&gt;", "Not in this order: &#39;cut-n1&#39; came before &#39;created&#39;", "+1.500 s", "250ms", "never",
+                            "it comes after &#39;cut-n1&#39;, which did not come"}) {
+    INFO(words);
+    CHECK(page.find(words, section) != std::string::npos);
+  }
+  CHECK(page.find("<td>created</td>", section) < page.find("<td>cut-n1</td>", section));
+  CHECK(page.find("<td>cut-n1</td>", section) < page.find("<td>asked</td>", section));
+  CHECK(page.find("event &#39;created&#39; of the order, held for 250ms until its turn") < section);
+  const auto json = nlohmann::ordered_json::parse(replay_json(report));
+  CHECK(json["run_results"][0]["order"][0]["why_not"] == "it comes after 'cut-n1', which did not come");
+  CHECK(json["run_results"][0]["order_broken"] == "'cut-n1' came before 'created'");
+}
+
 TEST_CASE("results for machines and terminals", "[results]") {
   const Story story;
   check_golden("report/diagnosis.json", nlohmann::ordered_json::parse(diagnosis_json(story.report)).dump(1) + "\n");

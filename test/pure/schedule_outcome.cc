@@ -126,10 +126,38 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   CHECK(read.frames.at(0).offset == 0x10);
 }
 
+TEST_CASE("what ended is told from what did not, also when it ended as the workload began", "[schedule]") {
+  FaultOutcome open = outcome("open", true);
+  FaultOutcome ended = outcome("ended", true);
+  ended.ended_ns = 0;
+  const auto json = outcomes_json({open, ended});
+  CHECK(json.at(0).at("ended_ns") == 0);
+  const auto back = outcomes_from(json);
+  REQUIRE(back.has_value());
+  CHECK_FALSE(back->at(0).ended_ns.has_value());
+  CHECK(back->at(1).ended_ns.has_value());
+}
+
 TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
   auto json = outcomes_json({outcome("a", true)});
   REQUIRE(json.at(0).erase("stacks") == 1);
   const auto back = outcomes_from(json);
   REQUIRE(back.has_value());
   CHECK(back->front().stacks.empty());
+}
+
+TEST_CASE("what became of an order is recorded and read back") {
+  const std::vector<OrderOutcome> order = {{"created", "event", true, -1'500'000, "", 250}, {"asked", "step", false, 0, "it comes after 'cut', which did not come", 0}};
+  const auto back = order_from(order_json(order));
+  REQUIRE(back);
+  REQUIRE(back->size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK((*back)[i].name == order[i].name);
+    CHECK((*back)[i].kind == order[i].kind);
+    CHECK((*back)[i].came == order[i].came);
+    CHECK((*back)[i].ns == order[i].ns);
+    CHECK((*back)[i].why_not == order[i].why_not);
+    CHECK((*back)[i].held_ns == order[i].held_ns);
+  }
+  for (const char* wrong : {"[1]", "[{}]", "[{\"name\": 1, \"kind\": \"step\", \"came\": true}]"}) CHECK_FALSE(order_from(nlohmann::ordered_json::parse(wrong)));
 }

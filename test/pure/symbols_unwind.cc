@@ -1,9 +1,13 @@
 // Frames of a copy of a thread: of this very program, and of copies that were cut short or that make no sense.
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -134,4 +138,43 @@ TEST_CASE("maps that overlap or wrap around do no harm") {
     taken.maps.push_back(map);
   }
   CHECK(unwind(taken).frames.size() <= kMostFrames);
+}
+
+// As a runtime does it: code that is in no file, with a frame pointer, named in a list.
+TEST_CASE("frames of code that a runtime made have the names of its list") {
+  // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
+  constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+  void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  std::memcpy(static_cast<char*>(page) + 64, kCode, sizeof kCode);
+  REQUIRE(::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
+  const auto start = reinterpret_cast<std::uint64_t>(page) + 64;
+  char list[] = "/tmp/rose-test-XXXXXX";
+  const int fd = ::mkstemp(list);
+  REQUIRE(fd >= 0);
+  REQUIRE(::dprintf(fd, "%lx %zx JS:*handle /srv/app.js:12:3\n", static_cast<unsigned long>(start), sizeof kCode) > 0);
+  ::close(fd);
+
+  taken = {};
+  reinterpret_cast<void (*)(void (*)())>(start)(&unwind_first);
+  sink = sink + 1;
+  taken.maps = own_maps();
+  const auto handle = [&] {
+    auto told = unwind(taken);
+    std::string text = told.incomplete;
+    for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+    INFO(text);
+    const auto behind = std::find_if(told.frames.begin(), told.frames.end(), [](const auto& frame) { return frame.function == "unwind_first()"; });
+    REQUIRE(told.frames.end() - behind >= 2);
+    CHECK(behind[1].binary == "");
+    return behind[1];
+  };
+  CHECK(handle().function == "");
+  taken.runtime_list = list;
+  const auto named = handle();
+  CHECK(named.function == "handle");
+  CHECK(named.file == "/srv/app.js");
+  CHECK(named.line == 12);
+  ::unlink(list);
+  ::munmap(page, 4096);
 }

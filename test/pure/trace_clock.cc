@@ -227,3 +227,18 @@ TEST_CASE("what was merged is merged on", "[clock]") {
   CHECK(clocks[1].known);
   CHECK(std::abs(again->events.back().ts_ns - (kStart + 20 * kSecond)) <= clocks[1].error_ns + 3 * kMs);
 }
+
+TEST_CASE("what is told of a clock that was set can be read back") {
+  for (const std::int64_t change : {std::int64_t{3'600'000'000'000}, std::int64_t{-2'500'000'000}, std::int64_t{20'000'000}}) {
+    const std::string text = step_text("db-1.example.com", 1'763'755'200'123'456'789, change);
+    const std::optional<ClockStep> step = to_step(text);
+    REQUIRE(step);
+    CHECK(step->host == "db-1.example.com");
+    CHECK(step->at_ns == 1'763'755'200'123'456'789);
+    CHECK(step->change_ns == change);
+  }
+  for (const char* other : {"", "n1: the clock was set 3 times more before", "n1: clock 2 ms ahead of n2, as given; corrected",
+                            "n1: the clock was set sideways by 1h at 2025-11-21 21:00:01.000000000 UTC; x", "n1: the clock was set back by much at 2025-11-21 21:00:01.000000000 UTC",
+                            "n1: the clock was set back by 1h at noon", "n1: the clock was set at  by 1h"})
+    CHECK_FALSE(to_step(other));
+}

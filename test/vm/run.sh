@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs test programs on the kernel that build-kernel.sh builds: in a virtual machine whose root is the host's, shared read-only, with
-# everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
+# Runs test programs on the kernel that build-kernel.sh builds, or on Debian's own: in a virtual machine whose root is the host's, shared
+# read-only, with everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
 #
-#   run.sh [--build DIR] [--timeout SECONDS] [--memory MB] [--kvm] [TEST...]
+#   run.sh [--packaged] [--build DIR] [--timeout SECONDS] [--memory MB] [--kvm] [TEST...]
 #
+# --packaged takes the kernel as Debian 12 ships it (debian-kernel.sh): nothing is built, and it cannot override returns.
 # A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection with each backend.
 # The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77 (skipped), 3 when the machine did not start
 # or did not end in time.
@@ -15,19 +16,28 @@ build=$here/../../build/release
 timeout=1800
 memory=3072
 kvm=no
+packaged=no
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
     --timeout) timeout=$2; shift 2 ;;
     --memory) memory=$2; shift 2 ;;
     --kvm) kvm=yes; shift ;;
-    -*) sed -n '2,10p' "$0" >&2; exit 2 ;;
+    --packaged) packaged=yes; shift ;;
+    -*) sed -n '2,11p' "$0" >&2; exit 2 ;;
     *) break ;;
   esac
 done
 build=$(CDPATH= cd -- "$build" && pwd)
-[ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" "./kernel_inject" "./kernel_kernel"
-[ -f "$cache/bzImage" ] || "$here/build-kernel.sh"
+if [ "$packaged" = yes ]; then
+  [ $# -gt 0 ] || set -- "./kernel_inject" "./kernel_kernel"
+  "$here/debian-kernel.sh"
+  kernel=$cache/debian/vmlinuz
+else
+  [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" "./kernel_inject" "./kernel_kernel"
+  [ -f "$cache/bzImage" ] || "$here/build-kernel.sh"
+  kernel=$cache/bzImage
+fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rose-vm-XXXXXX")
 qemu=
@@ -54,10 +64,24 @@ mkdir -p "$work/out" "$work/root/bin"
 } >"$work/out/tests.sh"
 
 cp /bin/busybox "$work/root/bin/busybox"
+# A packaged kernel has as modules what it needs to reach the host's root, each after those that it needs.
+shared=
+if [ "$packaged" = yes ]; then
+  release=$(cat "$cache/debian/release")
+  shared=$cache/debian/modules/lib/modules
+  mkdir -p "$work/root/modules"
+  for module in virtio_pci 9pnet_virtio 9p overlay; do
+    /sbin/modprobe -d "$cache/debian/modules" -S "$release" --show-depends "$module" | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+  done | awk '!seen[$0]++' | while read -r file; do
+    cp "$file" "$work/root/modules/"
+    basename "$file" >>"$work/root/modules/order"
+  done
+fi
 cat >"$work/root/init" <<'INIT'
 #!/bin/busybox sh
 /bin/busybox mkdir -p /proc /host /writable /root
 /bin/busybox mount -t proc proc /proc
+[ ! -f /modules/order ] || while read -r module; do /bin/busybox insmod "/modules/$module" || exec /bin/busybox poweroff -f; done </modules/order
 /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000 host /host || exec /bin/busybox poweroff -f
 /bin/busybox mount -t tmpfs -o mode=755 tmpfs /writable
 /bin/busybox mkdir /writable/upper /writable/work
@@ -77,6 +101,10 @@ cd /root
 /bin/busybox mount -t debugfs debugfs sys/kernel/debug
 /bin/busybox mkdir -p run/netns tmp/rose-vm
 /bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L out tmp/rose-vm
+if [ -f /modules/order ]; then
+  /bin/busybox mkdir -p lib/modules
+  /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose modules lib/modules
+fi
 # So that paths are what they are on the host: the guest's root is the overlay, not a folder of the initramfs.
 exec /bin/busybox switch_root /root /bin/busybox sh -c '
   /bin/busybox ip link set lo up
@@ -91,11 +119,12 @@ chmod +x "$work/root/init"
 # Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm insists.
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
+set -- -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+  -virtfs local,path="$work/out",mount_tag=out,security_model=none
+[ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on
 qemu-system-x86_64 -accel "$accel" -cpu max -smp 2 -m "$memory" -nographic -no-reboot -nodefaults \
-  -serial file:"$work/console" -kernel "$cache/bzImage" -initrd "$work/initramfs" \
-  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' \
-  -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-  -virtfs local,path="$work/out",mount_tag=out,security_model=none >"$work/qemu" 2>&1 &
+  -serial file:"$work/console" -kernel "$kernel" -initrd "$work/initramfs" \
+  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' "$@" >"$work/qemu" 2>&1 &
 qemu=$!
 touch "$work/console"
 tail -n +1 -f --pid=$qemu "$work/console" &

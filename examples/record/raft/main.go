@@ -28,8 +28,8 @@ type input struct {
 	data []byte
 }
 
-func (in input) encoded() []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{in.kind}, in.from), in.data...)
+func (in input) encoded(to []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(append(to, in.kind), in.from), in.data...)
 }
 
 func decoded(bytes []byte) input {
@@ -161,7 +161,7 @@ func (n *node) ready() {
 	}
 	n.waiting = left
 	status := n.raw.BasicStatus()
-	compareState(numbers(status.Term, status.Commit, status.Lead, n.applied, n.value))
+	compareState(status.Term, status.Commit, status.Lead, n.applied, n.value)
 }
 
 func (n *node) apply(entry pb.Entry) {

@@ -70,7 +70,7 @@ func (w *network) send(to uint64, kind byte, data []byte) {
 	}
 	frame := binary.BigEndian.AppendUint32(nil, uint32(9+len(data)))
 	select {
-	case w.peers[to] <- append(frame, input{kind, w.id, data}.encoded()...):
+	case w.peers[to] <- input{kind, w.id, data}.encoded(frame):
 	default:
 	}
 }

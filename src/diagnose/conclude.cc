@@ -1,0 +1,102 @@
+#include "diagnose/conclude.h"
+
+#include <algorithm>
+
+namespace rose::diagnose {
+
+using schedule::Tally;
+using schedule::Verdict;
+
+void Conclusion::nothing_to_try() {
+  d_.verdict = Verdict::inconclusive;
+  d_.reason = d_.plan.failures == 0
+                  ? std::string(inputs_.said.empty() ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
+                                                     : "neither the logs nor the run without faults hold anything to try: no message names a "
+                                                       "failure, and no call of the nodes comes before one")
+                  : fmt::format("nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
+                                "'rose diagnose --plan'", d_.plan.failures);
+}
+
+std::string Conclusion::ended_early() const {
+  if (lab_.left() <= 0) return fmt::format(" (max_runs = {} is used up)", inputs_.config->diagnose.max_runs);
+  return {};
+}
+
+// Why every fault of it looked like a consequence of something else in the dump; "" when one did not.
+std::string Conclusion::consequence(const Schedule& schedule) const {
+  std::string why;
+  for (const Fault& fault : schedule.faults) {
+    const auto candidate = std::find_if(d_.plan.candidates.begin(), d_.plan.candidates.end(),
+                                        [&](const Candidate& c) { return c.fault.id == fault.id; });
+    if (candidate == d_.plan.candidates.end() || !candidate->symptom) return {};
+    if (why.empty()) why = candidate->why;
+  }
+  return why;
+}
+
+Remarks Conclusion::remarks(const Found& end) const {
+  Remarks told;
+  told.places = places_in_words(end.lead.schedule, inputs_.code);
+  const auto [low, high] = d_.tally.interval();
+  told.rate = fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
+                          d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
+  if (d_.control_runs > 0) told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
+  if (const std::string why = consequence(end.lead.schedule); !why.empty())
+    told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
+                                      "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
+  if (end.dropped > 0)
+    told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", end.dropped,
+                                       end.dropped == 1 ? "" : "s", end.dropped == 1 ? "that one was" : "those were"));
+  if (!end.changes.empty()) told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(end.changes, "; ")));
+  return told;
+}
+
+void Conclusion::conclude(const std::optional<Found>& end) {
+  if (end) {
+    const Lead& lead = end->lead;
+    d_.target_reached = lead.accepted;
+    d_.verdict = lead.accepted ? Verdict::reproduced : Verdict::not_reproduced;
+    d_.level = lead.level;
+    if (lead.accepted) d_.schedules = lead.schedules;
+    if (!end->rate_told) d_.tested = d_.tally = lead.tally;
+    d_.confirm_runs = d_.tested.runs();
+    d_.found = lead.schedule;
+    d_.remarks = remarks(*end);
+    const std::string rate = end->rate_told ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
+                                                            d_.tally.conclusive(), percent(d_.tally.rate()))
+                                              : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced, d_.tally.conclusive(),
+                                                            percent(d_.tally.rate()));
+    if (d_.target_reached)
+      d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
+    else
+      d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}",
+                              percent(inputs_.config->diagnose.target_rate), rate, ended_early());
+  } else {
+    conclude_without();
+  }
+  if (d_.control_hits > 0 && !noted_)
+    d_.plan.notes.push_back(fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
+                                        d_.control_hits, d_.control_runs));
+  noted_ = noted_ || d_.control_hits > 0;
+}
+
+void Conclusion::conclude_without() {
+  int conclusive_runs = 0;
+  for (const Tried& tried : d_.tried)
+    if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
+  if (d_.schedules == 0) {
+    d_.verdict = Verdict::inconclusive;
+    d_.reason = lab_.left() <= 0
+                    ? std::string("max_runs left no run for a schedule after the runs without faults")
+                    : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
+                                  "level 2 reached");
+  } else if (conclusive_runs == 0) {
+    d_.verdict = Verdict::inconclusive;
+    d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules, d_.tried.back().note);
+  } else {
+    d_.verdict = Verdict::not_reproduced;
+    d_.reason = fmt::format("none of the {} schedules tried reproduced the bug{}", d_.schedules, ended_early());
+  }
+}
+
+}  // namespace rose::diagnose

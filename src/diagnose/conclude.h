@@ -1,0 +1,33 @@
+// What a search came to: verdict, reason and remarks. Inside this room.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "diagnose/lab.h"
+#include "diagnose/refine.h"
+
+namespace rose::diagnose {
+
+class Conclusion {
+ public:
+  Conclusion(const Inputs& inputs, const Lab& lab, Diagnosis& diagnosis) : inputs_(inputs), lab_(lab), d_(diagnosis) {}
+
+  // The evidence has no candidate.
+  void nothing_to_try();
+  // `end`: what was found, if anything was; it may be told again when more is known of it.
+  void conclude(const std::optional<Found>& end);
+
+ private:
+  void conclude_without();
+  [[nodiscard]] std::string ended_early() const;
+  [[nodiscard]] std::string consequence(const Schedule& schedule) const;
+  [[nodiscard]] Remarks remarks(const Found& end) const;
+
+  const Inputs& inputs_;
+  const Lab& lab_;
+  Diagnosis& d_;
+  bool noted_ = false;
+};
+
+}  // namespace rose::diagnose

@@ -1,0 +1,112 @@
+#include "diagnose/confirm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "diagnose/forecast.h"
+#include "diagnose/narrow.h"
+#include "diagnose/thresholds.h"
+
+namespace rose::diagnose {
+
+using schedule::RateTest;
+using schedule::Series;
+using schedule::Tally;
+using schedule::Verdict;
+
+// Of many faults, or many calls, those that count: by halves, a run each.
+Result<void> Confirmation::narrow(Lead& lead) {
+  Narrower narrower(lead.schedule, lead.fired);
+  for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
+    const std::optional<Narrower::Part> part = narrower.next();
+    if (!part) break;
+    const Lab::Entry entry = lab_.enter(part->schedule, lead.level, fmt::format("narrowed down: {}", part->what));
+    if (!entry.fresh) {
+      narrower.learn(d_.tried[entry.index].tally.reproduced > 0, {});
+      continue;
+    }
+    if (const std::size_t room = lab_.room(); room > 0) {
+      std::vector<Schedule> next = forecast_narrowing(narrower, room);
+      if (next.size() < room) next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
+      lab_.expect(std::move(next));
+    }
+    ROSE_TRY(std::vector<Lab::Made> made, lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
+    const bool hit = made[0].result.verdict == Verdict::reproduced;
+    std::set<std::string> fired;
+    for (const schedule::FaultOutcome& outcome : made[0].result.faults)
+      if (outcome.fired) fired.insert(outcome.id);
+    narrower.learn(hit, fired);
+    if (!hit) continue;
+    lead.schedule = part->schedule;
+    lead.tried = entry.index;
+    lead.forget_runs();
+    lead.remember(made[0].result);
+  }
+  return {};
+}
+
+// Fresh runs, until the sequential test knows; none of those in which it was found counts.
+Result<void> Confirmation::test(Lead& lead, bool strict) {
+  const RateTest rate_test(options_.target_rate, ++tests_);
+  Series series;
+  int inconclusive = 0;
+  const auto answer = [&] { return rate_test.answer(lead.tally); };
+  while (lab_.left() > 0 && answer() == RateTest::Answer::open && inconclusive < kMostInconclusive &&
+         (!strict || lead.tally.not_reproduced <= kSurerMisses)) {
+    int batch = std::min(lab_.jobs(), lab_.left());
+    // Not more side by side than a schedule that never misses needs.
+    if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
+    // A run that missed has to be made up for by a few that hit.
+    const int more = rate_test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
+    expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) { forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next); });
+    ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
+    lead.tally = series.tally();
+    inconclusive = lead.tally.inconclusive;
+  }
+  d_.confirm_runs = lead.tally.runs();
+  lead.accepted = answer() == RateTest::Answer::accepted && 2 * lead.tally.conclusive() >= lead.tally.runs();
+  if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
+  lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
+  return {};
+}
+
+// Is it the faults? More runs without them until chance explains the difference no more, or it does.
+Result<void> Confirmation::compare_with_controls(Lead& lead) {
+  Schedule none;
+  none.name = inputs_.config->name;
+  const std::size_t index = lab_.enter(none, 0, "control run without faults").index;
+  const auto chance = [&] {
+    return schedule::chance_of_more(lead.tally.reproduced, lead.tally.conclusive(), d_.control_hits, d_.control_runs);
+  };
+  for (int runs = 0; chance() > kByChance && runs < kMostControls && lab_.left() > 0; ++runs) {
+    ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({index}, "one more run without faults, to compare with"));
+    if (!made[0].armed) break;
+  }
+  if (chance() <= kByChance) return {};
+  lead.accepted = false;
+  d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often", d_.control_hits, d_.control_runs);
+  return {};
+}
+
+// How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
+void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room, std::vector<Schedule>& next) const {
+  const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));
+  if (inputs_.simplify && found.not_reproduced <= found.reproduced)
+    forecast_simplifying(simplifier, gate, options_.confirm_runs, room, next);
+  else
+    next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)), simplifier.current());
+}
+
+Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
+  lab_.level = lead.level;
+  ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
+                                                  fmt::format("{}: {}", doing, short_words(lead.schedule))));
+  for (const Lab::Made& one : made) {
+    series.add(one.result, lead.schedule);
+    lead.remember(one.result);
+  }
+  return {};
+}
+
+}  // namespace rose::diagnose

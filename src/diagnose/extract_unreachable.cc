@@ -1,0 +1,156 @@
+// A cut that no silence tells of: who was cut off before it had spoken for long, or speaks only now and then, leaves calls
+// to its peers that fail as unreachable.
+#include "diagnose/extractor.h"
+
+#include <cerrno>
+#include <optional>
+
+#include "base/units.h"
+#include "diagnose/thresholds.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kOneSpell = 30 * kSecond;     // failures of a pair that are further apart are two
+constexpr std::int64_t kLongGap = kSecond;           // it lasted so much longer than to its last failure, at most
+constexpr std::int64_t kLeastNoticed = kSecond;      // what is over sooner, hardly a program notices
+constexpr std::int64_t kNeighbour = 3 * kSecond;     // Linux asks three times, a second apart, who has the address, then it is EHOSTUNREACH
+constexpr std::uint64_t kBurst = 3;                  // connections that were reset, for each pair
+
+// How plainly an error says that the network between was cut; 0: not at all.
+struct Meaning {
+  double plain = 0;
+  bool out = false;  // what is sent does not leave; what comes may still come
+};
+
+Meaning meaning_of(int err, std::string_view syscall) {
+  const bool datagram = syscall == "sendto" || syscall == "sendmsg" || syscall == "sendmmsg";
+  switch (err) {
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN: return {1, false};
+    case EPERM: return {datagram ? 1.0 : 0, true};     // a packet filter at the way out
+    case EACCES:                                       // a route that prohibits
+    case EINVAL: return {datagram ? kLikelyCut : 0, true};  // one that is a black hole
+    case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
+    case ECONNRESET: return {kPerhapsCut, false};      // mostly it is the other side's end
+    default: return {};
+  }
+}
+
+bool may_mean_it(int err) { return meaning_of(err, "sendto").plain > 0 || meaning_of(err, "connect").plain > 0; }
+
+// Between two nodes.
+struct Contact {
+  std::int64_t ts = 0;
+  int from = -1;
+  int to = -1;
+  double plain = 0;  // 0: they did reach each other
+  bool out = false;
+  std::int64_t early = 0;  // so long before, it began
+  std::uint64_t calls = 0;
+};
+
+}  // namespace
+
+std::vector<Silence> Extractor::unreachable(bool plainly) {
+  order_causes();
+  std::optional<profile::BenignIndex> normal;
+  if (inputs_.profile) normal.emplace(*inputs_.profile);
+  std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
+  for (const char* call : {"connect", "accept", "accept4"}) reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
+  std::vector<Contact> contacts;
+  for (std::size_t s = 0; s < inputs_.traces.size(); ++s) {
+    const trace::Trace& trace = inputs_.traces[s];
+    std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
+    for (const Event& event : trace.events) {
+      const bool failed = event.type == EventType::scf && may_mean_it(event.err);
+      const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
+      if ((!failed && !reached) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0) continue;
+      Contact contact{event.ts_ns, -1, -1, 0, false, 0, weight_of(event)};
+      std::string syscall;
+      if (failed) {
+        syscall = kernel::syscall_name(event.syscall);
+        const Meaning meaning = meaning_of(event.err, syscall);
+        if (meaning.plain <= 0 || (meaning.plain >= 1) != plainly) continue;
+        contact.plain = meaning.plain;
+        contact.out = meaning.out;
+        contact.early = event.err == EHOSTUNREACH ? kNeighbour : 0;
+        if (const Said::Of* of = said(event); of != nullptr) contact.plain *= of->weight;
+      }
+      int& peer = peer_of[event.peer];
+      if (peer < NodeMap::kShared) {
+        const Endpoint endpoint = parse_endpoint(trace.str(event.peer));
+        peer = endpoint.address.empty() ? NodeMap::kNone : nodes_.of_address(endpoint.address);
+      }
+      contact.to = peer;
+      contact.from = nodes_.of(s, event);
+      if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
+      if (failed) {
+        if (kernel::names_own_address(syscall) || explaining(event, contact.from, contact.to, true) != nullptr) continue;
+        if (normal && normal->find(trace, event) != nullptr) continue;
+      }
+      contacts.push_back(contact);
+    }
+  }
+  std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) { return a.ts < b.ts; });
+
+  struct Spell {
+    std::int64_t first = 0, last = 0;
+    std::uint64_t calls = 0;
+    double plain = 0;
+    bool out = true;
+    std::int64_t early = kNever;
+  };
+  std::map<std::pair<int, int>, std::vector<Spell>> pairs;
+  std::set<std::pair<int, int>> over;  // they have reached each other since
+  for (const Contact& c : contacts) {
+    if (c.plain <= 0) {
+      over.emplace(c.from, c.to);
+      over.emplace(c.to, c.from);
+      continue;
+    }
+    const std::pair pair{c.from, c.to};
+    std::vector<Spell>& spells = pairs[pair];
+    const bool reached = over.erase(pair) > 0;
+    if (spells.empty() || c.ts - spells.back().last > kOneSpell || reached) spells.push_back({c.ts, c.ts, 0, 0, true, c.early});
+    Spell& spell = spells.back();
+    spell.last = c.ts;
+    spell.calls += c.calls;
+    spell.plain = std::max(spell.plain, c.plain);
+    spell.out = spell.out && c.out;
+  }
+  std::vector<Silence> silences;
+  for (const auto& [pair, spells] : pairs) {
+    std::vector<std::int64_t> times;
+    for (const Spell& spell : spells) times.push_back(spell.first);
+    const bool usual = all_the_time(std::move(times));
+    for (const Spell& spell : spells) {
+      Silence one;
+      one.src = pair.first;
+      one.dst = pair.second;
+      one.start = std::max(plan_.begin_ts, spell.first - spell.early);
+      const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
+      one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
+      one.events = 0;
+      one.failed_at = pair.first;
+      one.calls = spell.calls;
+      one.plain = spell.plain * (usual ? kOddsUsual : 1);
+      silences.push_back(one);
+      if (spell.out) continue;
+      std::swap(one.src, one.dst);
+      one.calls = 0;
+      silences.push_back(one);
+    }
+  }
+  return silences;
+}
+
+bool Extractor::believable(const Cut& cut) const {
+  if (cut.plain < kHalfSaid && cut.calls < kBurst * cut.peers.size()) return false;
+  if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
+  return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // of two nodes, one that says it plainly
+}
+
+}  // namespace rose::diagnose

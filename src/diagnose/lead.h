@@ -1,0 +1,50 @@
+// A schedule that showed the bug, and what testing it said. Inside this room.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "diagnose/words.h"
+#include "schedule/rate.h"
+
+namespace rose::diagnose {
+
+struct Lead {
+  Schedule schedule;
+  int level = 1;
+  int schedules = 0;             // tried until then
+  std::size_t tried = 0;         // index into Diagnosis::tried
+  schedule::Tally tally;         // of the test
+  bool accepted = false;
+  std::set<std::string> fired;   // faults that fired in runs that reproduced
+  std::set<std::string> spared;  // that did not come in one of those
+  std::set<std::string> missed;  // that did not come in a run in which the bug did not show
+
+  void remember(const RunResult& result) {
+    const bool reproduced = result.verdict == schedule::Verdict::reproduced;
+    for (const FaultOutcome& outcome : result.faults) {
+      if (outcome.fired && reproduced) fired.insert(outcome.id);
+      // Of alternatives it may be another's turn the next time.
+      const Fault* fault = schedule.find(outcome.id);
+      if (!outcome.fired && fault != nullptr && fault->group.empty()) (reproduced ? spared : missed).insert(outcome.id);
+    }
+  }
+  void forget_runs() { fired.clear(), spared.clear(), missed.clear(); }
+  // Faults that the bug showed without, each time that they did not come: runs have shown that the others are enough.
+  [[nodiscard]] std::set<std::string> needless() const {
+    std::set<std::string> all;
+    for (const std::string& id : spared)
+      if (!missed.contains(id)) all.insert(id);
+    return all;
+  }
+};
+
+// Does it show the bug more surely?
+inline bool better(const Lead& a, const Lead& b) {
+  const auto [a_low, a_high] = a.tally.interval();
+  const auto [b_low, b_high] = b.tally.interval();
+  return a_low != b_low ? a_low > b_low : a.tally.rate() > b.tally.rate();
+}
+
+}  // namespace rose::diagnose

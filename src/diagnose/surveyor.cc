@@ -1,0 +1,77 @@
+#include "diagnose/surveyor.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+namespace rose::diagnose {
+namespace {
+
+bool askable(const World& world, const std::string& name) {
+  const config::Node* node = world.inputs->config->find(name);
+  return node != nullptr && !node->attach;
+}
+
+bool too_busy(const World& world, const Fault& fault) {
+  if (!world.inputs->profile || world.inputs->profile->seconds <= 0) return false;
+  const auto node = world.inputs->profile->syscalls.find(fault.node);
+  if (node == world.inputs->profile->syscalls.end()) return false;
+  const auto call = node->second.find(fault.call.syscall);
+  return call != node->second.end() && static_cast<double>(call->second) / world.inputs->profile->seconds > kTooBusy;
+}
+
+// False: the deployment cannot count these.
+Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
+  std::map<std::string, Question> asked;  // by the id of its counter
+  std::set<std::string> keys;
+  Schedule schedule;
+  schedule.name = world.inputs->config->name;
+  for (Question& question : questions) {
+    if (schedule.faults.size() >= kMostQuestions) break;
+    if (!keys.insert(key_of(question)).second) continue;
+    const std::string id = fmt::format("count-{}", schedule.faults.size() + 1);
+    schedule.faults.push_back(counter_for(question, id));
+    asked.emplace(id, std::move(question));
+  }
+  const std::size_t index = lab.enter(schedule, 0, fmt::format("a survey: how often {} calls and places come by without faults", asked.size())).index;
+  ROSE_TRY(std::vector<Lab::Made> made, lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
+  if (!made[0].armed) return false;
+  RunResult& result = made[0].result;
+  if (result.oracle == OracleAnswer::unknown) return true;  // nothing is known then; another would hardly fare better
+  for (const auto& [id, question] : asked)
+    if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
+      if (const std::optional<Answer> answer = read_answer(question, *outcome)) world.survey.answers.emplace(key_of(question), *answer);
+  world.survey.made = true;
+  if (!result.trace.events.empty()) world.survey.trace = std::move(result.trace);
+  return true;
+}
+
+}  // namespace
+
+Result<void> make_survey(World& world, Lab& lab) {
+  std::vector<Question> calls;
+  for (const Candidate& c : world.plan.candidates) {
+    if (!hits_by_count(c.kind) || (c.kind == schedule::FaultKind::syscall && too_busy(world, c.fault))) continue;
+    const auto ask = [&](const Fault& fault) {
+      if (askable(world, fault.node)) calls.push_back({fault.node, fault.when, visit_condition(fault)});
+    };
+    Fault plain = c.fault;
+    plain.when.clear();
+    ask(plain);
+    if (!c.fault.when.empty()) ask(c.fault);
+    for (const Fault& shape : c.alternatives)
+      if (!shape.when.empty() || c.kind == schedule::FaultKind::exception) ask(shape);
+  }
+  std::vector<Question> all = calls;
+  if (world.level(3))
+    for (Question& question : place_questions_ahead(world))
+      if (askable(world, question.node)) all.push_back(std::move(question));
+  for (std::vector<Question>& questions : std::vector<std::vector<Question>>{std::move(all), std::move(calls)}) {
+    if (questions.empty() || lab.left() <= 1) continue;
+    ROSE_TRY(const bool made, count(world, lab, std::move(questions)));
+    if (made) return {};
+  }
+  return {};
+}
+
+}  // namespace rose::diagnose

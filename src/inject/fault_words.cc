@@ -1,0 +1,56 @@
+#include "inject/fault_words.h"
+
+#include <vector>
+
+#include "base/units.h"
+#include "kernel/syscalls.h"
+
+namespace rose::inject {
+namespace {
+
+// "at the entry of f", "at f+0x2a"
+std::string place_words(const schedule::Fault& fault) {
+  if (fault.at_line) return fmt::format("at line {} of {}", *fault.at_line, fault.function);
+  if (fault.offset && *fault.offset != 0) return fmt::format("at {}+{:#x}", fault.function, *fault.offset);
+  return fmt::format("at the entry of {}", fault.function);
+}
+
+}  // namespace
+
+std::string what_happens(const Plan& plan, std::size_t i, const std::string& call) {
+  const auto& chain = plan.chains[i];
+  const auto& fault = *chain.fault;
+  if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
+  std::string what = fault.kind == schedule::FaultKind::pause ? "is stopped" : fmt::format("gets {}", kernel::signal_name(fault.signal));
+  if (fault.kind == schedule::FaultKind::block && chain.call) return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
+  if (fault.kind == schedule::FaultKind::block) return fmt::format("waits {}", place_words(fault));
+  if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
+    if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
+    if (chain.data.conditions == 0) return what;
+    return fmt::format("{} at the {}", what, plan.conditions[chain.data.first_condition + chain.data.conditions - 1].words);
+  }
+  const auto where = call.empty() && chain.call ? chain.call->describe() : call;
+  if (fault.then_do == schedule::ThenDo::crash) return fmt::format("gets SIGKILL in {}", where);
+  if (fault.error != 0) return fmt::format("{} fails with {}", where, kernel::errno_name(fault.error));
+  if (fault.result) return fmt::format("{} returns {}", where, *fault.result);
+  return fault.delay_ns > 0 ? fmt::format("{} waits {}", where, format_duration(fault.delay_ns)) : where;
+}
+
+std::string processes_text(std::uint64_t count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+
+std::string link_detail(const Programs::Carried& carried) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(carried.held.held - carried.held.ahead - carried.held.overflown, "held back");
+  add(carried.held.ahead, "sent ahead");
+  add(carried.link.lost, "lost");
+  add(carried.held.overflown, "lost in a full queue");
+  add(carried.link.duplicated, "duplicated");
+  add(carried.link.corrupted, "corrupted");
+  if (parts.empty()) return fmt::format("{} packets went over it unharmed", carried.link.matched);
+  return fmt::format("of {} packets {}", carried.link.matched, fmt::join(parts, ", "));
+}
+
+}  // namespace rose::inject

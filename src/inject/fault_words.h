@@ -1,0 +1,20 @@
+// What a fault does, in words for people.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "inject/plan.h"
+#include "inject/programs.h"
+
+namespace rose::inject {
+
+// To the thread that it hits: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: where it fired, "" at no call.
+[[nodiscard]] std::string what_happens(const Plan& plan, std::size_t chain, const std::string& call);
+// "1 process", "3 processes"
+[[nodiscard]] std::string processes_text(std::uint64_t count);
+// "of 40 packets 12 held back, 3 lost"
+[[nodiscard]] std::string link_detail(const Programs::Carried& carried);
+
+}  // namespace rose::inject

@@ -1,0 +1,44 @@
+#include "inject/follow.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace rose::inject {
+
+Said Follows::said(std::size_t chain) const {
+  const std::lock_guard lock(mutex_);
+  return said_[chain];
+}
+
+void Follows::struck(std::size_t chain, std::vector<pid_t> pids) {
+  const std::lock_guard lock(mutex_);
+  said_[chain].struck = std::move(pids);
+}
+
+void Follows::call(std::size_t chain, std::string text) {
+  const std::lock_guard lock(mutex_);
+  said_[chain].call = std::move(text);
+}
+
+void Follows::detail(std::size_t chain, std::string text) {
+  const std::lock_guard lock(mutex_);
+  said_[chain].detail = std::move(text);
+}
+
+void Follows::what_was_lost(std::size_t chain, std::string text) {
+  const std::lock_guard lock(mutex_);
+  said_[chain].what_was_lost = std::move(text);
+}
+
+void Follows::trouble(std::size_t chain, const Error& error) {
+  log::warning("{} '{}': {}", plan_.chains[chain].data.kind == ROSE_CHAIN_MARK ? "event" : "fault", plan_.chains[chain].fault->id, error.message);
+  note(chain, error.message);
+}
+
+void Follows::note(std::size_t chain, std::string trouble) {
+  const std::lock_guard lock(mutex_);
+  said_[chain].trouble = std::move(trouble);
+}
+
+}  // namespace rose::inject

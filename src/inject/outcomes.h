@@ -1,0 +1,67 @@
+// What became of a schedule's faults and of the names of its order: read from the shared state and from what was carried out, while the run
+// lasts or when it is over.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inject/follow.h"
+#include "inject/limits.h"
+#include "inject/methods.h"
+#include "inject/plan.h"
+#include "inject/programs.h"
+#include "inject/stacks.h"
+#include "inject/state.h"
+#include "inject/time_zero.h"
+#include "inject/waits.h"
+#include "schedule/outcome.h"
+
+namespace rose::inject {
+
+// What there is to know of a node for that.
+struct NodeFacts {
+  std::atomic<bool> entered{false};  // somebody came in by rose exec
+  std::atomic<bool> blind{false};    // it has no cgroup of its own, so the kernel programs don't know it
+  bool supervised = false;
+};
+
+// All outlive it.
+struct OutcomeSources {
+  const Plan& plan;
+  const State& state;
+  const TimeZero& zero;
+  const Programs& programs;
+  const Follows& follows;
+  const Limits& limits;
+  const Waits& waits;
+  const MethodReports& methods;
+  const std::vector<NodeFacts>& nodes;
+};
+
+class Outcomes {
+ public:
+  explicit Outcomes(const OutcomeSources& from) : from_(from) {}
+
+  // One for each fault of the schedule, in its order. `stacks`: as far as they have been told.
+  [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::Told& stacks) const;
+  // One for each name of the schedule's order. `broken`: a sentence about what came before its turn; "": nothing.
+  [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;
+
+ private:
+  [[nodiscard]] schedule::FaultOutcome fault(std::size_t chain) const;
+  void tell_target(std::size_t chain, const Said& said, schedule::FaultOutcome& out) const;
+  [[nodiscard]] std::vector<schedule::ConditionOutcome> conditions(std::size_t chain, std::uint64_t progress) const;
+  [[nodiscard]] std::string why_not(std::size_t chain, std::uint64_t progress, bool withdrawn) const;
+  [[nodiscard]] std::string what_is_missing(std::size_t chain, bool held) const;
+  [[nodiscard]] std::string why_unmet(std::size_t chain, std::uint64_t progress) const;
+  [[nodiscard]] std::string why_nobody_came(std::size_t chain) const;
+  [[nodiscard]] bool loses_power(std::size_t chain) const { return from_.plan.chains[chain].fault->lose != schedule::Loss::nothing; }
+  [[nodiscard]] const std::string& name_of(std::size_t chain) const { return from_.plan.nodes[from_.state.node_of(chain)]; }
+  [[nodiscard]] std::uint32_t throw_entry(std::size_t chain) const;
+
+  const OutcomeSources from_;
+};
+
+}  // namespace rose::inject

@@ -1,0 +1,19 @@
+// Steps of the workload that the schedule's order names: each is made once, when the order lets it happen.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "inject/follow.h"
+#include "inject/injector.h"
+#include "inject/plan.h"
+#include "inject/state.h"
+
+namespace rose::inject {
+
+// See Injector::step. `armed`: conditions count; `ended`: the run ends.
+[[nodiscard]] Result<void> make_step(const Plan& plan, State& state, Follows& follows, const std::string& name, Injector::StepPart part,
+                                     const std::function<bool()>& armed, const std::function<bool()>& ended);
+
+}  // namespace rose::inject

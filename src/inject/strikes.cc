@@ -1,0 +1,195 @@
+#include "inject/strikes.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "inject/fault_words.h"
+#include "inject/time_zero.h"
+#include "kernel/syscalls.h"
+
+namespace rose::inject {
+
+Result<void> Strikes::prepare(deploy::Deployment& deployment) {
+  deployment_ = &deployment;
+  return power_.prepare(plan_, deployment);
+}
+
+bool Strikes::kills(std::size_t i) const {
+  const auto& chain = plan_.chains[i];
+  if (chain.data.kind == ROSE_CHAIN_CRASH) return !chain.call || plan_.in_kernel();
+  return plan_.in_kernel() && chain.data.kind == ROSE_CHAIN_SYSCALL && chain.fault->then_do == schedule::ThenDo::crash;
+}
+
+bool Strikes::may_pause(std::size_t node) const {
+  return std::any_of(plan_.chains.begin(), plan_.chains.end(), [node](const PlannedChain& chain) {
+    return chain.data.kind == ROSE_CHAIN_PAUSE && Plan::may_be(chain.data.node, node);
+  });
+}
+
+deploy::Scope Strikes::scope_of(std::size_t i) const {
+  return plan_.chains[i].fault->scope == schedule::Scope::all ? deploy::Scope::all : deploy::Scope::main;
+}
+
+// The processes that a process fault is about.
+std::vector<pid_t> Strikes::targets(std::size_t i) const {
+  const auto& chain = plan_.chains[i];
+  if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(state_.node_of(i));
+  const pid_t main = deployment_->main_pid(state_.node_of(i));
+  if (chain.fault->scope == schedule::Scope::others) {
+    std::vector<pid_t> pids = deployment_->processes(state_.node_of(i));
+    std::erase(pids, main);
+    return pids;
+  }
+  return main > 0 ? std::vector<pid_t>{main} : std::vector<pid_t>{};
+}
+
+void Strikes::crash_once(std::size_t i) {
+  const std::lock_guard lock(crashing_);
+  const auto& chain = plan_.chains[i];
+  if (follows_[i].crashed.exchange(true)) return;
+  crash(i, chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL);
+}
+
+void Strikes::on_end(std::size_t node) {
+  for (std::size_t i = 0; i < plan_.schedule.faults.size(); ++i) {
+    if (!kills(i) || state_.state(i) != ROSE_FIRED || state_.node_of(i) != node) continue;
+    follows_[i].acted = true;
+    crash_once(i);
+  }
+  for (const std::size_t i : plan_.losses)
+    if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].nobody) lose_power(i);
+}
+
+// Ends the node. The process that met the last condition may have been signalled by the kernel already.
+bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
+  const auto& chain = plan_.chains[i];
+  const auto done = static_cast<pid_t>(state_.chain(i).signalled);
+  const auto pids = targets(i);
+  follows_.struck(i, pids);
+  // The whole node and its main process are the deployment's to kill; others are signalled one by one.
+  const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
+  // A parent that lives on would see that its child was stopped.
+  take_from_outside(i, pids, at_once);
+  std::uint64_t count = 0;
+  bool hit = false;
+  if (at_once) {
+    if (auto ok = deployment_->signal(state_.node_of(i), scope_of(i), signal); !ok) {
+      // The one that was killed on the spot may have been the last: nothing is left to signal.
+      if (ok.error().kind != ErrorKind::inconclusive) follows_.trouble(i, ok.error());
+    }
+    count = pids.size();
+    hit = chain.fault->scope == schedule::Scope::all || std::find(pids.begin(), pids.end(), caller) != pids.end();
+  } else {
+    for (const pid_t pid : pids) {
+      if (pid == done || ::kill(pid, signal) != 0) continue;
+      ++count;
+      hit = hit || pid == caller;
+    }
+  }
+  // Killed on the spot and gone from the list, or still in it: it is one either way.
+  const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
+  if (done != 0 && listed && at_once) --count;
+  // A syscall fault with then = "crash" counts the calls it changed, which the supervisor has done.
+  if (chain.data.kind == ROSE_CHAIN_CRASH) state_.add_injected(i, count);
+  if (done == 0 && count == 0) follows_[i].nobody = true;
+  follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal), processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
+  return hit;
+}
+
+void Strikes::lose_power(std::size_t i) {
+  if (follows_[i].lost) return;
+  auto lost = power_.lose(plan_, i, state_.node_of(i));
+  if (!lost) {
+    follows_[i].failed = true;
+    follows_.trouble(i, lost.error());
+  } else {
+    follows_.what_was_lost(i, std::move(*lost));
+  }
+  follows_[i].lost = true;
+}
+
+void Strikes::pause(std::size_t i) {
+  const auto pids = targets(i);
+  if (pids.empty() && state_.chain(i).signalled == 0) {
+    follows_[i].nobody = true;
+    return;
+  }
+  follows_[i].paused = true;
+  follows_.struck(i, pids);
+  if (auto ok = deployment_->pause(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
+  take_from_outside(i, pids, false);
+  paused(i, pids.size());
+}
+
+Strikes::Met Strikes::last_met_by(std::size_t i) const {
+  const auto& chain = plan_.chains[i].data;
+  for (std::uint32_t k = chain.conditions; k-- > 0;) {
+    const auto& met = state_.condition(chain.first_condition + k);
+    const auto where = met.node < ROSE_ROLE_NODES ? met.node : met.met_node - 1;
+    if (met.kind != ROSE_ON_ELAPSED && met.met_tid != 0 && where == state_.node_of(i)) return {static_cast<pid_t>(met.met_pid), static_cast<pid_t>(met.met_tid)};
+  }
+  return {};
+}
+
+// Of a process fault that nothing in the node brought about, or not in the node it is about: of the process that met a condition of it
+// last, else of the main process, if it is among them.
+void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
+  const bool outside = plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
+  if (pids.empty() || !outside) return;
+  const auto main = deployment_->main_pid(state_.node_of(i));
+  const bool listed = std::find(pids.begin(), pids.end(), main) != pids.end();
+  Stacks::Process process{.pid = listed ? main : pids.front(), .likely = 0, .stopped = plan_.chains[i].data.kind == ROSE_CHAIN_PAUSE, .killed = killed};
+  if (const Met last = last_met_by(i); std::find(pids.begin(), pids.end(), last.pid) != pids.end()) process.pid = last.pid, process.likely = last.tid;
+  stacks_.take_process(i, process, what_happens(plan_, i, ""));
+}
+
+void Strikes::paused(std::size_t i, std::size_t count) {
+  state_.add_injected(i, std::max<std::size_t>(count, 1) - (state_.chain(i).signalled != 0 ? 1 : 0));
+  follows_.detail(i, fmt::format("{} of {} stopped", processes_text(count), name_of(i)));
+  host_.paused(state_.node_of(i), static_cast<pid_t>(state_.chain(i).pid));
+}
+
+void Strikes::end_pause(std::size_t i) {
+  auto& follow = follows_[i];
+  if (!follow.paused.exchange(false)) return;
+  // Another pause of the same kind may still be on.
+  bool other = false;
+  for (std::size_t k = 0; k < plan_.schedule.faults.size(); ++k) {
+    other = other || (k != i && follows_[k].paused && state_.node_of(k) == state_.node_of(i) &&
+                      plan_.chains[k].fault->scope == plan_.chains[i].fault->scope);
+  }
+  if (!other) {
+    if (auto ok = deployment_->resume(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
+    // What the kernel program stopped on the spot, if it still is the node's.
+    const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
+    const auto pids = deployment_->processes(state_.node_of(i));
+    if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
+  }
+  host_.release_calls(i);
+  follow.ended_ns = now_ns();
+}
+
+bool Strikes::crash_now(std::size_t i, pid_t tgid, int signal) {
+  follows_[i].acted = true;
+  return crash(i, signal, tgid);
+}
+
+bool Strikes::pause_now(std::size_t i, pid_t tgid) {
+  follows_[i].acted = true;
+  const auto pids = targets(i);
+  if (pids.empty()) return false;
+  follows_[i].paused = true;
+  follows_.struck(i, pids);
+  if (plan_.chains[i].fault->scope == schedule::Scope::all) {
+    // Not waiting until all stand still: the caller here does so only in its held call.
+    if (auto ok = deployment_->pause_at_once(state_.node_of(i)); !ok) follows_.trouble(i, ok.error());
+  } else if (auto ok = deployment_->pause(state_.node_of(i), deploy::Scope::main); !ok) {
+    follows_.trouble(i, ok.error());
+  }
+  paused(i, pids.size());
+  return std::find(pids.begin(), pids.end(), tgid) != pids.end();
+}
+
+}  // namespace rose::inject

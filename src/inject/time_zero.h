@@ -1,0 +1,35 @@
+// Times of a run: now, and when its workload began, by the monotonic clock. All that is told of the run is told since then.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+
+namespace rose::inject {
+
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+// The monotonic clock, as the shared state has it.
+inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
+
+class TimeZero {
+ public:
+  void armed(std::uint64_t at) { armed_ns_ = at; }
+  void began(std::uint64_t at) { workload_ns_ = at; }
+  // 0: it has not begun.
+  [[nodiscard]] std::uint64_t workload_ns() const { return workload_ns_; }
+
+  // `at` 0: it did not happen. A run whose workload never began counts from when the schedule was armed.
+  [[nodiscard]] std::optional<std::int64_t> since(std::uint64_t at) const {
+    if (at == 0) return std::nullopt;
+    const std::uint64_t began = workload_ns_;
+    return static_cast<std::int64_t>(at) - static_cast<std::int64_t>(began != 0 ? began : armed_ns_.load());
+  }
+
+ private:
+  std::atomic<std::uint64_t> workload_ns_{0}, armed_ns_{0};
+};
+
+}  // namespace rose::inject

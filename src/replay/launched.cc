@@ -1,0 +1,97 @@
+#include "replay/launched.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "jvm/application.h"
+#include "jvm/node.h"
+#include "replay/repeat.h"
+#include "replay/watchable.h"
+
+namespace rose::replay {
+namespace {
+
+constexpr std::size_t kMostPrograms = 4;  // of one node
+
+struct Program {
+  std::string file;
+  std::vector<std::string> command;
+  std::filesystem::path folder;
+};
+
+Program program_of(pid_t pid) {
+  Program program;
+  std::error_code error;
+  program.file = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).string();
+  program.folder = std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", pid), error);
+  std::string words = read_file(fmt::format("/proc/{}/cmdline", pid)).value_or("");
+  if (!words.empty() && words.back() == '\0') words.pop_back();
+  program.command = split(words, '\0');
+  return program;
+}
+
+// In the node's own files, or in this run's folder: the next run has another one.
+bool stays(const std::string& file, const std::filesystem::path& run_dir) {
+  std::error_code error;
+  return !file.empty() && !file.starts_with(run_dir.string() + "/") && std::filesystem::is_regular_file(file, error);
+}
+
+void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir) {
+  std::vector<std::string> binaries, methods;
+  for (const Program& program : programs) {
+    if (methods.empty()) methods = jvm::own_methods(program.command, program.folder);
+    if (!stays(program.file, run_dir) || is_systems(program.file) || binaries.size() == kMostPrograms) continue;
+    if (std::find(binaries.begin(), binaries.end(), program.file) == binaries.end()) binaries.push_back(program.file);
+  }
+  if (!binaries.empty()) {
+    log::info("{}: it runs {}", node.name, fmt::join(binaries, " and "));
+    node.binaries = std::move(binaries);
+    return;
+  }
+  if (methods.empty()) return;
+  std::vector<std::string> before = std::move(node.functions);
+  node.functions = methods;
+  // Its agent reaches only JVMs that rose knows of.
+  if (!jvm::runs_java(node)) node.functions = std::move(before);
+  else log::info("{}: it runs a JVM; methods of {} are watched", node.name, fmt::join(methods, " and "));
+}
+
+}  // namespace
+
+Result<config::Config> follow_launchers(const config::Config& config, RunStore& store, bool allow_attached) {
+  config::Config out = config;
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < out.nodes.size(); ++i)
+    if (shows_no_function(out.nodes[i])) wanted.push_back(i);
+  if (wanted.empty()) return out;
+  log::info("{} is started once, to see what its command launches", fmt::join([&] {
+              std::vector<std::string> names;
+              for (const std::size_t i : wanted) names.push_back(out.nodes[i].name);
+              return names;
+            }(), " and "));
+  config::Config started = config;
+  started.workload.reset();
+  started.oracle.reset();
+  RunOptions options;
+  options.trace = false;
+  options.allow_attached = allow_attached;
+  options.number = 0;
+  ROSE_TRY(options.run_dir, store.next(options.number));
+  options.nodes_ready = [&](const deploy::Deployment& deployment) {
+    for (const deploy::NodeInfo& info : deployment.nodes()) {
+      if (std::find(wanted.begin(), wanted.end(), info.index) == wanted.end()) continue;
+      std::vector<Program> programs;
+      for (const pid_t pid : deployment.processes(info.index)) programs.push_back(program_of(pid));
+      take(out.nodes[info.index], programs, options.run_dir);
+    }
+  };
+  const Result<Run> run = run_once(started, {}, options);
+  store.abandoned(options.run_dir);
+  if (!run) return Unexpected(run.error());
+  return out;
+}
+
+}  // namespace rose::replay

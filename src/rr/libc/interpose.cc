@@ -1,0 +1,523 @@
+// librose-rr-libc.so, for LD_PRELOAD: calls of the C library that tell a program what it cannot foresee are recorded with librose-rr, which is
+// in here, too, without the program knowing of it. ROSE_RR_LIBC says which: a list of time, random, pid, hostname, ready.
+//
+// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it as the how-manyth ("0": the first one; "0.2": the
+// second that it has made). So the order within a thread, and between threads, is that of the recording. What the calls act on besides (data of
+// sockets, locks) is not recorded by this.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "rr/layout.h"
+#include "rr/rose_rr.h"
+
+#define ROSE_LIBC extern "C" __attribute__((visibility("default")))
+// Not by __tls_get_addr, which may allocate.
+#define ROSE_THREAD static thread_local __attribute__((tls_model("initial-exec")))
+
+namespace {
+
+enum Source : unsigned { kTime = 1, kRandom = 2, kPid = 4, kHostname = 8, kReady = 16 };
+constexpr struct {
+  std::string_view name;
+  unsigned source;
+} kSources[] = {{"time", kTime}, {"random", kRandom}, {"pid", kPid}, {"hostname", kHostname}, {"ready", kReady}};
+
+constexpr std::size_t kMostThreadName = 200;
+
+// The function of the C library behind ours.
+template <typename F>
+class Next {
+ public:
+  explicit constexpr Next(const char* name) : name_(name) {}
+  F operator*() {
+    F found = found_.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      found = reinterpret_cast<F>(::dlsym(RTLD_NEXT, name_));
+      if (found == nullptr) ::abort();  // a C library without it has nobody who calls it
+      found_.store(found, std::memory_order_relaxed);
+    }
+    return found;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<F> found_{nullptr};
+};
+#pragma GCC diagnostic ignored "-Wignored-attributes"  // of the functions' types, which say nothing here
+#define NEXT(name) constinit Next<decltype(&::name)> next_##name(#name)
+
+NEXT(clock_gettime);
+NEXT(gettimeofday);
+NEXT(time);
+NEXT(timespec_get);
+NEXT(getrandom);
+NEXT(getentropy);
+NEXT(arc4random);
+NEXT(arc4random_buf);
+NEXT(arc4random_uniform);
+NEXT(getpid);
+NEXT(getppid);
+NEXT(gethostname);
+NEXT(uname);
+NEXT(select);
+NEXT(pselect);
+NEXT(poll);
+NEXT(ppoll);
+NEXT(epoll_wait);
+NEXT(epoll_pwait);
+NEXT(epoll_ctl);
+NEXT(pthread_create);
+
+std::atomic<unsigned> sources{0};
+
+ROSE_THREAD int inside;                         // of a call of ours: what that asks for is its own
+ROSE_THREAD char thread_name[kMostThreadName];  // "": not told yet
+ROSE_THREAD unsigned children;
+
+std::string_view last_part(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);  // none: by nothing
+  return path;
+}
+
+// A replay is of the program that was recorded, not of a debugger or shell that starts it. Before the program begins: by raw calls.
+bool is_recorded_program() {
+  const char* given = ::secure_getenv("ROSE_RR");
+  if (given == nullptr || std::strncmp(given, "replay:", 7) != 0) return true;
+  const int file = ::open(given + 7, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file < 0) return true;  // librose-rr says why
+  rose::rr::FileHead head;
+  const bool whole = ::pread(file, &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
+  ::close(file);
+  char own[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
+  if (!whole || length <= 0) return true;
+  return last_part({head.program, ::strnlen(head.program, sizeof head.program)}) == last_part({own, static_cast<std::size_t>(length)});
+}
+
+// Reads the list once, before the program begins: its environment may change.
+__attribute__((constructor)) void loaded() {
+  const char* given = ::secure_getenv("ROSE_RR_LIBC");
+  if (given == nullptr || *given == '\0' || !is_recorded_program()) return;
+  unsigned all = 0;
+  for (const char* at = given; *at != '\0';) {
+    const char* end = ::strchrnul(at, ',');
+    const std::string_view name(at, static_cast<std::size_t>(end - at));
+    unsigned found = 0;
+    for (const auto& one : kSources)
+      if (one.name == name) found = one.source;
+    if (found == 0) {
+      std::fprintf(stderr, "rose-rr: ROSE_RR_LIBC: '%.*s' is none of time, random, pid, hostname, ready; nothing of the C library is recorded\n", static_cast<int>(name.size()), at);
+      return;
+    }
+    all |= found;
+    at = *end == '\0' ? end : end + 1;
+  }
+  sources.store(all, std::memory_order_relaxed);
+}
+
+// One call of the program's that is recorded or replayed; false: it is the C library's alone.
+class Call {
+ public:
+  Call(unsigned source, const char* name) {
+    if ((sources.load(std::memory_order_relaxed) & source) == 0 || inside != 0) return;
+    ++inside;
+    on_ = rose_rr_on() != 0;
+    if (!on_) {
+      --inside;
+      return;
+    }
+    replaying_ = rose_rr_replaying() != 0;
+    const char* thread = thread_name[0] == '\0' ? "0" : thread_name;
+    const char* of = "";
+    for (const auto& one : kSources)
+      if (one.source == source) of = one.name.data();
+    std::snprintf(key_, sizeof key_, "libc/%s/%s/%s", of, name, thread);
+  }
+  Call(const Call&) = delete;
+  ~Call() {
+    if (on_) --inside;
+  }
+  explicit operator bool() const { return on_; }
+  // The C library is to be asked.
+  [[nodiscard]] bool asks() const { return !replaying_; }
+  // `data` becomes what was recorded.
+  void is(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
+  std::size_t is(void* data, std::size_t bytes, std::size_t room) { return rose_rr_record_sized(key_, data, bytes, room); }
+
+ private:
+  bool on_ = false, replaying_ = false;
+  char key_[kMostThreadName + 40];
+};
+
+// What most of them return.
+template <typename Result, typename Value>
+struct Said {
+  Result result;
+  int err;
+  Value value;
+};
+
+template <typename Result, typename Value, typename Ask>
+Result told(Call& call, Value* into, Ask ask) {
+  Said<Result, Value> said;
+  std::memset(static_cast<void*>(&said), 0, sizeof said);  // padding is recorded, too
+  if (call.asks()) {
+    said.result = ask();
+    said.err = errno;
+    if (into != nullptr) std::memcpy(static_cast<void*>(&said.value), into, sizeof said.value);
+  }
+  call.is(&said, sizeof said);
+  if (into != nullptr) std::memcpy(static_cast<void*>(into), &said.value, sizeof said.value);
+  if (said.result == static_cast<Result>(-1)) errno = said.err;
+  return said.result;
+}
+
+// Processor time says how long it took, and is this replay's own.
+bool is_wall(clockid_t clock) { return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID; }
+
+// Bytes of any number: what was returned, then they.
+template <typename Ask>
+ssize_t told_bytes(Call& call, void* to, std::size_t room, Ask ask) {
+  struct {
+    ssize_t result;
+    long err;
+  } said{0, 0};
+  if (call.asks()) {
+    said.result = ask();
+    said.err = errno;
+  }
+  call.is(&said, sizeof said);
+  if (said.result > 0) call.is(to, static_cast<std::size_t>(said.result), room);
+  if (said.result < 0) errno = static_cast<int>(said.err);
+  return said.result;
+}
+
+// What epoll gives back for a descriptor is the program's own word, often an address: it is another one in a replay. So descriptors are recorded.
+class Watched {
+ public:
+  void is(int set, int fd, const epoll_event* event) {
+    ::pthread_mutex_lock(&lock_);
+    std::size_t at = 0;
+    while (at < count_ && (all_[at].set != set || all_[at].fd != fd)) ++at;
+    if (event == nullptr) {
+      if (at < count_) all_[at] = all_[--count_];
+    } else {
+      if (at == room_) {
+        const std::size_t room = room_ == 0 ? 64 : 2 * room_;
+        void* more = ::realloc(all_, room * sizeof *all_);
+        if (more == nullptr) ::abort();
+        all_ = static_cast<One*>(more);
+        room_ = room;
+      }
+      if (at == count_) ++count_;
+      all_[at] = {set, fd, event->data.u64};
+    }
+    ::pthread_mutex_unlock(&lock_);
+  }
+  int fd_of(int set, std::uint64_t data) {
+    int fd = -1;
+    ::pthread_mutex_lock(&lock_);
+    for (std::size_t i = 0; i < count_ && fd < 0; ++i)
+      if (all_[i].set == set && all_[i].data == data) fd = all_[i].fd;
+    ::pthread_mutex_unlock(&lock_);
+    return fd;
+  }
+  bool data_of(int set, int fd, std::uint64_t& data) {
+    bool found = false;
+    ::pthread_mutex_lock(&lock_);
+    for (std::size_t i = 0; i < count_; ++i)
+      if (all_[i].set == set && all_[i].fd == fd) data = all_[i].data, found = true;
+    ::pthread_mutex_unlock(&lock_);
+    return found;
+  }
+
+ private:
+  struct One {
+    int set, fd;
+    std::uint64_t data;
+  };
+  One* all_ = nullptr;
+  std::size_t count_ = 0, room_ = 0;
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+};
+constinit Watched watched;
+
+struct Ready {
+  std::uint32_t events;
+  std::int32_t fd;      // -1: it is not known, `data` is as it was
+  std::uint64_t data;
+};
+
+template <typename Ask>
+int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
+  struct {
+    int result, err;
+  } said{0, 0};
+  if (call.asks()) {
+    said.result = ask();
+    said.err = errno;
+  }
+  call.is(&said, sizeof said);
+  if (said.result < 0) errno = said.err;
+  for (int i = 0; i < said.result && i < most; ++i) {
+    Ready ready{events[i].events, -1, events[i].data.u64};
+    if (call.asks()) ready.fd = watched.fd_of(set, events[i].data.u64);
+    if (ready.fd >= 0) ready.data = 0;
+    call.is(&ready, sizeof ready);
+    events[i].events = ready.events;
+    if (call.asks()) continue;
+    events[i].data.u64 = ready.data;
+    if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data)) continue;  // its next records tell where it went otherwise
+    events[i].data.u64 = ready.data;
+  }
+  return said.result;
+}
+
+template <typename Ask>
+int told_poll(Call& call, pollfd* fds, nfds_t count, Ask ask) {
+  struct {
+    int result, err;
+  } said{0, 0};
+  if (call.asks()) {
+    said.result = ask();
+    said.err = errno;
+  }
+  call.is(&said, sizeof said);
+  if (said.result < 0) errno = said.err;
+  constexpr nfds_t kAtOnce = 64;
+  for (nfds_t from = 0; said.result > 0 && from < count; from += kAtOnce) {
+    short came[kAtOnce] = {};
+    const nfds_t part = count - from < kAtOnce ? count - from : kAtOnce;
+    for (nfds_t i = 0; i < part; ++i) came[i] = fds[from + i].revents;
+    call.is(came, part * sizeof came[0]);
+    for (nfds_t i = 0; i < part; ++i) fds[from + i].revents = came[i];
+  }
+  for (nfds_t i = 0; said.result == 0 && i < count; ++i) fds[i].revents = 0;
+  return said.result;
+}
+
+struct Sets {
+  fd_set read, write, failed;
+  timeval left;
+};
+template <typename Ask>
+int told_select(Call& call, fd_set* read, fd_set* write, fd_set* failed, timeval* left, Ask ask) {
+  Said<int, Sets> said;
+  std::memset(static_cast<void*>(&said), 0, sizeof said);
+  if (call.asks()) {
+    said.result = ask();
+    said.err = errno;
+    if (read != nullptr) said.value.read = *read;
+    if (write != nullptr) said.value.write = *write;
+    if (failed != nullptr) said.value.failed = *failed;
+    if (left != nullptr) said.value.left = *left;
+  }
+  call.is(&said, sizeof said);
+  if (said.result < 0) errno = said.err;
+  if (left != nullptr) *left = said.value.left;
+  if (said.result < 0) return said.result;
+  if (read != nullptr) *read = said.value.read;
+  if (write != nullptr) *write = said.value.write;
+  if (failed != nullptr) *failed = said.value.failed;
+  return said.result;
+}
+
+struct Begin {
+  void* (*run)(void*);
+  void* argument;
+  char name[kMostThreadName];
+};
+void* begin_thread(void* given) {
+  auto* begin = static_cast<Begin*>(given);
+  std::memcpy(thread_name, begin->name, sizeof thread_name);
+  const auto run = begin->run;
+  void* const argument = begin->argument;
+  ::free(begin);
+  return run(argument);
+}
+
+}  // namespace
+
+// --- What librose-rr itself asks for: own_calls.h
+
+extern "C" {
+int rose_own_clock_gettime(clockid_t clock, timespec* now) { return (*next_clock_gettime)(clock, now); }
+int rose_own_gethostname(char* name, size_t room) { return (*next_gethostname)(name, room); }
+int rose_own_pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) { return (*next_pthread_create)(thread, how, run, argument); }
+pid_t rose_own_getpid(void) { return (*next_getpid)(); }
+ssize_t rose_own_getrandom(void* to, size_t bytes, unsigned flags) { return (*next_getrandom)(to, bytes, flags); }
+}
+
+// --- Threads
+
+ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) noexcept {
+  if (sources.load(std::memory_order_relaxed) == 0 || inside != 0) return (*next_pthread_create)(thread, how, run, argument);
+  auto* begin = static_cast<Begin*>(::malloc(sizeof(Begin)));
+  if (begin == nullptr) return EAGAIN;
+  begin->run = run;
+  begin->argument = argument;
+  const char* own = thread_name[0] == '\0' ? "0" : thread_name;
+  const int length = std::snprintf(begin->name, sizeof begin->name, "%s.%u", own, ++children);
+  if (length >= static_cast<int>(sizeof begin->name)) std::strcpy(begin->name, "deep");  // two hundred generations: none of them has a key of its own
+  const int result = (*next_pthread_create)(thread, how, begin_thread, begin);
+  if (result != 0) {
+    --children;
+    ::free(begin);
+  }
+  return result;
+}
+
+// --- time
+
+ROSE_LIBC int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  if (is_wall(clock))
+    if (Call call(kTime, "clock_gettime"); call) return told<int>(call, now, [&] { return (*next_clock_gettime)(clock, now); });
+  return (*next_clock_gettime)(clock, now);
+}
+ROSE_LIBC int gettimeofday(timeval* now, void* zone) noexcept {
+  if (Call call(kTime, "gettimeofday"); call) return told<int>(call, now, [&] { return (*next_gettimeofday)(now, zone); });
+  return (*next_gettimeofday)(now, zone);
+}
+ROSE_LIBC time_t time(time_t* now) noexcept {
+  Call call(kTime, "time");
+  if (!call) return (*next_time)(now);
+  time_t seconds = call.asks() ? (*next_time)(nullptr) : 0;
+  call.is(&seconds, sizeof seconds);
+  if (now != nullptr) *now = seconds;
+  return seconds;
+}
+ROSE_LIBC int timespec_get(timespec* now, int base) noexcept {
+  if (Call call(kTime, "timespec_get"); call) return told<int>(call, now, [&] { return (*next_timespec_get)(now, base); });
+  return (*next_timespec_get)(now, base);
+}
+
+// --- random
+
+ROSE_LIBC ssize_t getrandom(void* to, size_t bytes, unsigned flags) noexcept {
+  if (Call call(kRandom, "getrandom"); call) return told_bytes(call, to, bytes, [&] { return (*next_getrandom)(to, bytes, flags); });
+  return (*next_getrandom)(to, bytes, flags);
+}
+ROSE_LIBC int getentropy(void* to, size_t bytes) noexcept {
+  Call call(kRandom, "getentropy");
+  if (!call) return (*next_getentropy)(to, bytes);
+  return told_bytes(call, to, bytes, [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0 ? -1 : 0;
+}
+ROSE_LIBC std::uint32_t arc4random(void) noexcept {
+  Call call(kRandom, "arc4random");
+  if (!call) return (*next_arc4random)();
+  std::uint32_t number = call.asks() ? (*next_arc4random)() : 0;
+  call.is(&number, sizeof number);
+  return number;
+}
+ROSE_LIBC void arc4random_buf(void* to, size_t bytes) noexcept {
+  Call call(kRandom, "arc4random_buf");
+  if (!call || call.asks()) (*next_arc4random_buf)(to, bytes);
+  if (call) call.is(to, bytes);
+}
+ROSE_LIBC std::uint32_t arc4random_uniform(std::uint32_t bound) noexcept {
+  Call call(kRandom, "arc4random_uniform");
+  if (!call) return (*next_arc4random_uniform)(bound);
+  std::uint32_t number = call.asks() ? (*next_arc4random_uniform)(bound) : 0;
+  call.is(&number, sizeof number);
+  return number;
+}
+
+// --- pid, hostname
+
+ROSE_LIBC pid_t getpid(void) noexcept {
+  Call call(kPid, "getpid");
+  if (!call) return (*next_getpid)();
+  pid_t pid = call.asks() ? (*next_getpid)() : 0;
+  call.is(&pid, sizeof pid);
+  return pid;
+}
+ROSE_LIBC pid_t getppid(void) noexcept {
+  Call call(kPid, "getppid");
+  if (!call) return (*next_getppid)();
+  pid_t pid = call.asks() ? (*next_getppid)() : 0;
+  call.is(&pid, sizeof pid);
+  return pid;
+}
+ROSE_LIBC int gethostname(char* name, size_t room) noexcept {
+  Call call(kHostname, "gethostname");
+  if (!call) return (*next_gethostname)(name, room);
+  char whole[256] = {};
+  const int result = told<int>(call, &whole, [&] { return (*next_gethostname)(whole, sizeof whole - 1); });
+  if (result != 0) return result;
+  const std::size_t length = std::strlen(whole);
+  std::memcpy(name, whole, length < room ? length + 1 : room);
+  if (length < room) return 0;
+  errno = ENAMETOOLONG;
+  return -1;
+}
+ROSE_LIBC int uname(utsname* told_name) noexcept {
+  if (Call call(kHostname, "uname"); call) return told<int>(call, told_name, [&] { return (*next_uname)(told_name); });
+  return (*next_uname)(told_name);
+}
+
+// --- ready
+
+ROSE_LIBC int poll(pollfd* fds, nfds_t count, int timeout) {
+  if (Call call(kReady, "poll"); call) return told_poll(call, fds, count, [&] { return (*next_poll)(fds, count, timeout); });
+  return (*next_poll)(fds, count, timeout);
+}
+ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  if (Call call(kReady, "ppoll"); call) return told_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
+  return (*next_ppoll)(fds, count, timeout, mask);
+}
+// What programs call that are compiled with _FORTIFY_SOURCE.
+ROSE_LIBC int __poll_chk(pollfd* fds, nfds_t count, int timeout, size_t bytes) {
+  if (bytes / sizeof *fds < count) ::abort();
+  return poll(fds, count, timeout);
+}
+ROSE_LIBC int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask, size_t bytes) {
+  if (bytes / sizeof *fds < count) ::abort();
+  return ppoll(fds, count, timeout, mask);
+}
+ROSE_LIBC int __gethostname_chk(char* name, size_t room, size_t bytes) {
+  if (bytes < room) ::abort();
+  return gethostname(name, room);
+}
+ROSE_LIBC int select(int count, fd_set* read, fd_set* write, fd_set* failed, timeval* timeout) {
+  if (Call call(kReady, "select"); call) return told_select(call, read, write, failed, timeout, [&] { return (*next_select)(count, read, write, failed, timeout); });
+  return (*next_select)(count, read, write, failed, timeout);
+}
+ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, const timespec* timeout, const sigset_t* mask) {
+  if (Call call(kReady, "pselect"); call) return told_select(call, read, write, failed, nullptr, [&] { return (*next_pselect)(count, read, write, failed, timeout, mask); });
+  return (*next_pselect)(count, read, write, failed, timeout, mask);
+}
+ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
+  const int result = (*next_epoll_ctl)(set, what, fd, event);
+  // In a replay a descriptor may be none that can be watched: what comes of it is recorded.
+  if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
+    const int err = errno;
+    watched.is(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);
+    errno = err;
+  }
+  return result;
+}
+ROSE_LIBC int epoll_wait(int set, epoll_event* events, int most, int timeout) {
+  if (Call call(kReady, "epoll_wait"); call) return told_epoll(call, set, events, most, [&] { return (*next_epoll_wait)(set, events, most, timeout); });
+  return (*next_epoll_wait)(set, events, most, timeout);
+}
+ROSE_LIBC int epoll_pwait(int set, epoll_event* events, int most, int timeout, const sigset_t* mask) {
+  if (Call call(kReady, "epoll_pwait"); call) return told_epoll(call, set, events, most, [&] { return (*next_epoll_pwait)(set, events, most, timeout, mask); });
+  return (*next_epoll_pwait)(set, events, most, timeout, mask);
+}

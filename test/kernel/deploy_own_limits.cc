@@ -1,0 +1,59 @@
+// Limits of a cgroup v2 folder, taken over into another one by the real kernel: with whichever controller v2 has here.
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "deploy/cgroup.h"
+#include "kernel/cgroup2.h"
+#include "kernel/controllers.h"
+#include "kernel/own_limits.h"
+#include "skip.h"
+
+using namespace rose;
+
+TEST_CASE("limits that an engine set go along into a folder of the node's") {
+  const auto mount = kernel::cgroup2_mount();
+  const auto base = deploy::cgroup::base();
+  if (!mount || !base) test::skip_case("cgroup v2");
+  struct Known {
+    const char* controller;
+    const char* file;
+    const char* value;
+  };
+  std::string words = read_file(*mount / "cgroup.controllers", 4096).value_or("");
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  const auto there = split(words, ' ');
+  std::vector<Known> usable;
+  for (const Known& one : {Known{"memory", "memory.max", "100663296"}, Known{"pids", "pids.max", "50"}, Known{"cpu", "cpu.max", "50000 100000"},
+                           Known{"hugetlb", "hugetlb.2MB.max", "4194304"}})
+    if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
+  if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
+
+  // What it passes on is the machine's: afterwards as before.
+  const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
+  const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
+  const std::filesystem::path engines = own / "engines", node = own / "node";
+  for (const auto& folder : {own, engines, node}) REQUIRE(deploy::cgroup::make(folder));
+  for (const Known& one : usable) {
+    REQUIRE(kernel::pass_on(one.controller, *mount, own));
+    REQUIRE(write_control(engines / one.file, one.value));
+  }
+  const auto limits = kernel::own_limits(engines);
+  CHECK(limits.size() == usable.size());
+  CHECK(kernel::own_limits(node).empty());
+  REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));
+  CHECK(kernel::own_limits(node / "rose.container") == limits);
+  CHECK(kernel::own_limits(node).empty());  // which leaves the node's own to faults
+  REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));  // as after a restart
+  const auto refused = kernel::take_over({{std::string(usable.front().file), {"a word"}}}, *mount, node / "rose.container");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("a word") != std::string::npos);
+  CHECK(deploy::cgroup::destroy(own));
+  for (const Known& one : usable)
+    if (passed.find(one.controller) == std::string::npos) (void)write_control(*mount / "cgroup.subtree_control", std::string("-") + one.controller);
+}

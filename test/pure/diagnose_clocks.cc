@@ -1,0 +1,132 @@
+// Clocks that were set while they were watched: by the tracer's word, and by the times of logs.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "diagnose/from_logs.h"
+#include "diagnose_play.h"
+#include "diagnose_world.h"
+#include "folder.h"
+#include "trace/clock.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::FaultKind;
+
+namespace {
+
+constexpr std::int64_t kHour = 3600 * kSecond;
+
+// A host a dump; something else fails, too.
+std::vector<Dump> hosts() {
+  std::vector<Dump> all(3);
+  for (int host = 1; host <= 3; ++host) {
+    trace::Meta& meta = all[static_cast<std::size_t>(host - 1)].meta();
+    meta.host = meta.node = fmt::format("n{}", host);
+    meta.boot_id = fmt::format("boot-{}", host);
+    all[static_cast<std::size_t>(host - 1)].sys(1, meta.node, "fsync", "/data/log");
+    all[static_cast<std::size_t>(host - 1)].ends(30);
+  }
+  all[1].scf(7, "n2", "openat", ENOENT, "/etc/config");
+  return all;
+}
+
+bool set_at(const std::vector<Hit>& hits, double from, double to) {
+  return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
+    return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == kHour && hit.t >= from && hit.t <= to;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a clock that a tracer saw being set is set in the test, at that moment") {
+  const auto config = deployment();
+  std::vector<Dump> dumps = hosts();
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHour));
+  Play play({}, [](const std::vector<Hit>& hits, int) { return set_at(hits, 4, 8); });
+  const Result<Diagnosis> d = rose::diagnose::diagnose(inputs_of(config, dumps), play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  CHECK(d->schedules <= 2);
+
+  // Set right again: for as long.
+  dumps = hosts();
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHour));
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHour));
+  Result<Plan> plan = make_plan(inputs_of(config, dumps));
+  REQUIRE(plan);
+  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+  REQUIRE(clock != plan->candidates.end());
+  CHECK(clock->fault.clock.shift_ns == kHour);
+  CHECK(clock->fault.duration_ns == 4 * kSecond);
+  CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
+
+  // What keeps clocks in time does no harm; other sentences say nothing of steps.
+  dumps = hosts();
+  dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMs), "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
+  plan = make_plan(inputs_of(config, dumps));
+  REQUIRE(plan);
+  CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));
+}
+
+TEST_CASE("nodes of one host have its clock: it is set for all of them at once") {
+  const auto config = deployment();
+  std::vector<Dump> dumps(1);
+  for (const char* node : {"n1", "n2", "n3"}) dumps[0].sys(1, node, "fsync", "/data/log");
+  dumps[0].ends(30);
+  dumps[0].meta().host = "machine";
+  dumps[0].meta().nodes = {"n1", "n2", "n3"};
+  dumps[0].meta().clock.push_back(trace::step_text("machine", at(6), -kHour));
+  Play play({}, [](const std::vector<Hit>& hits, int) {
+    return std::count_if(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->clock.shift_ns == -kHour; }) == 3;
+  });
+  const Result<Diagnosis> d = rose::diagnose::diagnose(inputs_of(config, dumps), play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  CHECK(d->schedules <= 3);
+}
+
+TEST_CASE("a log whose times jump is a clock that was set, beside a dump that does not know of it") {
+  const auto config = deployment();
+  const auto line = [](std::int64_t ts) { return wall_clock(ts).substr(0, 23) + " INFO tick\n"; };
+  rose::test::Folder folder;
+  std::vector<logs::Input> files;
+  for (const std::string node : {"n1", "n2", "n3"}) {
+    std::string text;
+    for (int second = 0; second <= 28; ++second) text += line(at(second) + (node == "n3" && second > 6 ? kHour : 0));
+    REQUIRE(write_file(folder / (node + ".log"), text));
+    files.push_back({folder / (node + ".log"), node});
+  }
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
+  REQUIRE(read);
+  evidence.failure = *std::move(read);
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  for (const bool with_dumps : {true, false}) {
+    Inputs inputs = with_dumps ? inputs_of(config, hosts()) : Inputs{};
+    inputs.config = &config;
+    add_logs(inputs, evidence, nullptr);
+    Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+    REQUIRE(clock != plan->candidates.end());
+    CHECK(clock->rank <= 2);
+    CHECK(clock->node == "n3");
+    CHECK(clock->fault.clock.shift_ns == kHour);
+    CHECK(clock->first_ts == at(6));
+    CHECK(clock->why == "n3.log:8 of n3: its times jump forward by 1h");
+    if (!with_dumps) continue;
+    Play play({}, [](const std::vector<Hit>& hits, int) { return set_at(hits, 4, 8); });
+    const Result<Diagnosis> d = rose::diagnose::diagnose(inputs, play, {});
+    REQUIRE(d);
+    INFO(d->reason);
+    CHECK(d->target_reached);
+    CHECK(d->schedules <= 2);
+  }
+}

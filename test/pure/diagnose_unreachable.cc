@@ -1,0 +1,191 @@
+// Cuts that no silence tells of: calls to the others that fail as unreachable.
+#include <catch2/catch.hpp>
+
+#include "diagnose_play.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+using schedule::Direction;
+using schedule::FaultKind;
+
+namespace {
+
+std::vector<const Candidate*> cuts(const Plan& plan) {
+  std::vector<const Candidate*> found;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::partition) found.push_back(&c);
+  return found;
+}
+
+// n`node` can't send to `peers` from then to then, and says so ten times a second.
+void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH, const char* call = "sendto") {
+  const int times = static_cast<int>((to - from) * 10 + 0.5);
+  for (int i = 0; i <= times; ++i)
+    for (const int peer : peers) dump.scf(from + 0.1 * i, fmt::format("n{}", node), call, err, {}, fmt::format("10.77.0.{}:7000", peer));
+}
+
+}  // namespace
+
+TEST_CASE("unreachable: calls of one node to all others that fail so are a cut, which ranks before them") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(0.1, "n2", "openat", ENOENT, "/data/n2/index");
+  unreachable(dump, 0.3, 2.8, 1, {2, 3});
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  const Candidate& cut = *cuts(plan)[0];
+  CHECK(cut.rank == 1);
+  CHECK(cut.node == "n1");
+  CHECK(cut.fault.peers.empty());
+  CHECK(cut.fault.direction == Direction::both);
+  CHECK(cut.fault.duration_ns >= 2400 * kMs);
+  CHECK(cut.fault.duration_ns <= 2800 * kMs);
+  CHECK(cut.why.find("52 calls between n1 and n2, n3 failed as unreachable") != std::string::npos);
+  CHECK(plan.schedules.at(0).faults.at(0).kind == FaultKind::partition);
+  CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 300 * kMs);
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::syscall && c.error == "ENETUNREACH") CHECK(c.symptom);
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("unreachable: who is cut is whom the most pairs have in common") {
+  const auto config = deployment(4);
+  Dump dump;
+  for (const int node : {1, 2, 4}) unreachable(dump, 5 + 0.3 * node, 8, node, {3}, EHOSTUNREACH, "connect");
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  CHECK(cuts(plan)[0]->node == "n3");
+  CHECK(cuts(plan)[0]->fault.peers.empty());
+}
+
+TEST_CASE("unreachable: one pair is a cut when both sides say so, or when there is nobody else") {
+  const auto plan_with = [](int nodes, const std::vector<std::pair<int, int>>& pairs, int err, const char* call) {
+    const auto config = deployment(nodes);
+    Dump dump;
+    for (const auto& [node, peer] : pairs) unreachable(dump, 2, 4, node, {peer}, err, call);
+    dump.ends(20);
+    return cuts(plan_of(config, dump)).size();
+  };
+  CHECK(plan_with(3, {{1, 2}, {2, 1}}, EHOSTUNREACH, "connect") == 1);
+  CHECK(plan_with(3, {{1, 2}}, EHOSTUNREACH, "connect") == 0);
+  CHECK(plan_with(2, {{1, 2}}, EHOSTUNREACH, "connect") == 1);
+  CHECK(plan_with(2, {{1, 2}}, ETIMEDOUT, "connect") == 0);
+  CHECK(plan_with(2, {{1, 2}, {2, 1}}, ETIMEDOUT, "connect") == 1);
+  CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // a time limit of the program's own
+}
+
+TEST_CASE("unreachable: connections that are reset are a guess only, and explain nothing") {
+  const auto config = deployment();
+  Dump dump;
+  unreachable(dump, 2, 4, 1, {2, 3}, ECONNRESET, "recvfrom");
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  CHECK(cuts(plan)[0]->rank > 1);
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::syscall) CHECK_FALSE(c.symptom);
+
+  Dump few;  // as when one client goes
+  few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:7000");
+  few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.3:7000");
+  CHECK(cuts(plan_of(config, few)).empty());
+}
+
+TEST_CASE("unreachable: what a filter does not let out is cut that way") {
+  const auto config = deployment();
+  Dump dump;
+  unreachable(dump, 2, 6, 2, {1, 3}, EPERM);
+  dump.scf(1, "n1", "openat", ENOENT, "/x/y");  // all have tracers
+  dump.scf(1, "n3", "openat", ENOENT, "/x/y");
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  CHECK(cuts(plan)[0]->node == "n2");
+  CHECK(cuts(plan)[0]->fault.direction == Direction::out);
+  REQUIRE_FALSE(cuts(plan)[0]->alternatives.empty());
+  CHECK(cuts(plan)[0]->alternatives[0].direction == Direction::both);
+}
+
+TEST_CASE("unreachable: what an end, a planned stop or the profile explains is no cut") {
+  const auto config = deployment();
+  Dump killed;
+  killed.crashed(1.9, "n3");
+  unreachable(killed, 2, 4, 1, {3}, EHOSTUNREACH, "connect");
+  unreachable(killed, 2, 4, 2, {3}, EHOSTUNREACH, "connect");
+  killed.ends(20);
+  CHECK(cuts(plan_of(config, killed)).empty());
+
+  Dump dump;
+  unreachable(dump, 2, 4, 1, {2, 3});
+  CHECK(cuts(plan_of(config, dump)).size() == 1);
+  CHECK(cuts(plan_of(config, dump, profile_of(dump))).empty());
+
+  Dump reached;  // n1 did reach the others all the time
+  for (const int peer : {2, 3}) {
+    const std::string address = fmt::format("10.77.0.{}:7000", peer);
+    reached.scf(1 + 6 * peer, "n1", "connect", ENETUNREACH, {}, address);
+    reached.event(2 + 6 * peer, trace::EventType::sys, "n1").peer = reached.intern(address);
+  }
+  CHECK(cuts(plan_of(config, reached)).empty());
+}
+
+TEST_CASE("unreachable: calls across a cut that silences tell of widen it and make no second one") {
+  const auto config = deployment(4);
+  Dump dump;
+  dump.cut(5, 17, 1, {2});
+  unreachable(dump, 5.2, 9, 1, {2, 3, 4});
+  dump.ends(40);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  const Candidate& cut = *cuts(plan)[0];
+  CHECK(cut.node == "n1");
+  CHECK(cut.fault.peers.empty());
+  CHECK(cut.fault.duration_ns >= 12 * kSecond);
+  CHECK(cut.count == 2);
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("unreachable: two cuts of a node are two, when it was reached in between") {
+  const auto config = deployment();
+  Dump dump;
+  unreachable(dump, 2, 4, 1, {2, 3});
+  for (const int peer : {2, 3}) dump.sys(5, "n1", "connect", "").peer = dump.intern(fmt::format("10.77.0.{}:7000", peer));
+  unreachable(dump, 8, 12, 1, {2, 3});
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 2);
+  CHECK(plan.schedules.at(0).faults.size() == 2);
+}
+
+TEST_CASE("unreachable: a link that flaps all day is usual") {
+  const auto config = deployment();
+  const auto weight = [&](int flaps) {
+    Dump dump;
+    for (int i = 0; i < flaps; ++i) unreachable(dump, -3600.0 * (flaps - i), -3600.0 * (flaps - i) + 2, 1, {2, 3});
+    dump.crashed(10, "n2");
+    dump.ends(20);
+    const Plan plan = plan_of(config, dump);
+    double most = 0;
+    for (const Candidate* c : cuts(plan)) most = std::max(most, c->weight);
+    return most / std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash; })->weight;
+  };
+  CHECK(weight(1) > 0.5);
+  CHECK(weight(8) < 0.2);
+}
+
+TEST_CASE("unreachable: the search finds such a cut at once") {
+  const auto config = deployment();
+  Dump dump;
+  unreachable(dump, 0.4, 2.9, 1, {2, 3});
+  for (int i = 0; i < 20; ++i) dump.scf(0.2 + 0.1 * i, "n2", "openat", ENOENT, fmt::format("/data/n2/{}", static_cast<char>('a' + i)));
+  dump.ends(20);
+  Inputs inputs = inputs_of(config, {dump});
+  Cluster cluster([](const schedule::Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""}; });
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+  REQUIRE(d);
+  CHECK(d->target_reached);
+  CHECK(d->schedules == 1);
+}

@@ -1,0 +1,97 @@
+// Where the recordings of failing and sound runs part.
+#include <catch2/catch.hpp>
+
+#include "explain/explain.h"
+#include "explain/recorded.h"
+
+using namespace rose;
+using namespace rose::explain;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+Run run(Group group, std::vector<RecordedMessage> recorded) {
+  Run run;
+  run.group = group;
+  run.cut_ns = 100 * kMs;
+  run.recorded = std::move(recorded);
+  return run;
+}
+RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") { return {ms * kMs, node, key, what, record, "n1/recording.1.rr"}; }
+
+// Before the fault anything may come; from it on (recorded times are behind by some milliseconds), one more SET on the way to the harm.
+Input input_of(int failing, int sound, const char* third) {
+  Input input;
+  for (int i = 0; i < failing; ++i)
+    input.runs.push_back(run(Group::failing, {said(50, "client/1", i % 2 == 0 ? "x" : "y", 1), said(i == 0 ? 92 : 110, "client/1", "GET <*>", 2), said(115 + i, "client/2", "PING", 3),
+                                              said(120, "client/1", "SET <*>", 4), said(130, "client/1", third, 5)}));
+  for (int i = 0; i < sound; ++i)
+    input.runs.push_back(run(Group::sound, {said(60, "client/1", "z", 1), said(111, "client/1", "GET <*>", 2), said(118 - i, "client/2", "PING", 3), said(121, "client/1", "SET <*>", 4),
+                                            said(131, "client/1", "GET <*>", 5)}));
+  return input;
+}
+
+}  // namespace
+
+TEST_CASE("recordings part at the first message that only failing runs took") {
+  std::vector<std::string> words;
+  const auto parts = recorded_divergences(input_of(3, 3, "MOVE <*>"), words);
+  CHECK(words.empty());
+  REQUIRE(parts.size() == 1);
+  const RecordedDivergence& at = parts.front();
+  CHECK(at.node == "n1");
+  CHECK(at.key == "client/1");
+  CHECK(at.what == "MOVE <*>");
+  CHECK(at.instead == "GET <*>");
+  CHECK(at.alike == 2);
+  CHECK(at.record == 5);
+  CHECK(at.at_ns == 130 * kMs);
+  CHECK(at.chance == Approx(1.0 / 20));
+  CHECK(divergence_words(at) == "after 2 from 'client/1' that a sound run takes just so, n1 takes MOVE <*> from 'client/1', where the nearest sound run takes GET <*> "
+                                "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
+}
+
+TEST_CASE("recordings that tell nothing, or too little, are said to") {
+  std::vector<std::string> words;
+  CHECK(recorded_divergences(input_of(3, 3, "GET <*>"), words).empty());
+  CHECK(words == std::vector<std::string>{"recordings of n1: no message tells all failing from all sound runs"});
+  words.clear();
+  // One sound run took it, too.
+  Input input = input_of(3, 3, "MOVE <*>");
+  input.runs.back().recorded.back().what = "MOVE <*>";
+  CHECK(recorded_divergences(input, words).empty());
+  CHECK(words.size() == 1);
+  words.clear();
+  CHECK(recorded_divergences(input_of(1, 3, "MOVE <*>"), words).empty());
+  CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that reaches back to the fault, 2 of each are needed"});
+  words.clear();
+  // A window that begins behind the fault says nothing of what came first.
+  input = input_of(2, 2, "MOVE <*>");
+  for (Run& each : input.runs) {
+    std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMs; });
+    each.recorded_late.insert("n1");
+  }
+  CHECK(recorded_divergences(input, words).empty());
+  CHECK(words.size() == 1);
+  words.clear();
+  // Of many keys that differ in every run one does so by accident.
+  input = input_of(2, 2, "MOVE <*>");
+  for (std::size_t i = 0; i < input.runs.size(); ++i) input.runs[i].recorded.push_back(said(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));
+  CHECK(recorded_divergences(input, words).empty());
+  REQUIRE(words.size() == 1);
+  CHECK(words.front().find("may be chance") != std::string::npos);
+  words.clear();
+  Input bare;
+  bare.runs.push_back(run(Group::failing, {}));
+  CHECK(recorded_divergences(bare, words).empty());
+  CHECK(words.empty());
+}
+
+TEST_CASE("what was recorded is told by its words, else by its size and beginning") {
+  CHECK(recorded_words("").find("nothing") == 0);
+  CHECK(recorded_words("SET counter 17\n") == recorded_words("SET counter 4\n"));
+  CHECK(recorded_words("SET counter 17\n") != recorded_words("GET counter 17\n"));
+  CHECK(recorded_words(std::string_view("\x01\0\0", 3)) == "3 bytes");
+  CHECK(recorded_words(std::string(30, '\x6d') + '\0') == "at most 32 bytes, the first 6d");
+}

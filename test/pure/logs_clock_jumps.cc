@@ -1,0 +1,103 @@
+// Clocks that are set while logs are written: told apart from silences, late lines and changes of the zone.
+#include "logs/clock_jumps.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "folder.h"
+#include "logs_support.h"
+
+using namespace rose;
+using namespace rose::logs;
+using namespace rose::logs::test;
+
+namespace {
+
+constexpr int kHour = 3600;
+
+std::string line(int second, const std::string& text = "tick") {
+  return fmt::format("2026-01-02 {:02}:{:02}:{:02},123 INFO  [main:Server] {} {}\n", 3 + second / kHour, second / 60 % 60, second % 60, text, second);
+}
+
+// Lines every two seconds; `off` is what the clock is ahead at a second.
+template <typename Off>
+std::string ticking(int from, int to, Off&& off) {
+  std::string text;
+  for (int second = from; second <= to; second += 2) text += line(second + off(second));
+  return text;
+}
+std::string right(int from = 600, int to = 660) {
+  return ticking(from, to, [](int) { return 0; });
+}
+
+struct Cluster {
+  rose::test::Folder folder;
+  Templates kinds;
+  Logs logs;
+  explicit Cluster(const std::vector<std::string>& texts) {
+    std::vector<Input> inputs;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::string node = fmt::format("n{}", i + 1);
+      REQUIRE(write_file(folder / (node + ".log"), texts[i]));
+      inputs.push_back({folder / (node + ".log"), node});
+    }
+    logs = read_files(inputs, kinds);
+  }
+  [[nodiscard]] std::int64_t time(std::size_t node, std::size_t message) const { return logs.nodes.at(node).messages.at(message).ts_ns; }
+};
+
+}  // namespace
+
+TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock that was set") {
+  const Cluster c({right(), right(), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })});
+  REQUIRE(c.logs.jumps.size() == 1);
+  const ClockJump& jump = c.logs.jumps[0];
+  CHECK(c.logs.nodes[jump.log].node == "n3");
+  CHECK(jump.change_ns == kHour * kSecond);
+  CHECK(jump.at_ns == c.time(0, 15));
+  CHECK(jump.until_ns == kNoTime);
+  CHECK(jump.weight >= 0.8);
+  CHECK(jump.words == "n3.log:17 of n3: its times jump forward by 1h");
+  // Its times are as those of the others.
+  for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
+}
+
+TEST_CASE("a clock that is set back, or there and back, is told by its log alone") {
+  const Cluster back({ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; }), right(4600, 4660)});
+  REQUIRE(back.logs.jumps.size() == 1);
+  CHECK(back.logs.jumps[0].change_ns == -kHour * kSecond);
+  CHECK(back.time(0, 30) == back.time(1, 30));
+
+  const Cluster both({ticking(600, 700, [](int second) { return second > 630 && second <= 650 ? 300 : 0; })});
+  REQUIRE(both.logs.jumps.size() == 1);
+  CHECK(both.logs.jumps[0].change_ns == 300 * kSecond);
+  CHECK(both.logs.jumps[0].until_ns - both.logs.jumps[0].at_ns == 20 * kSecond);
+  CHECK(both.logs.jumps[0].words == "n1.log:17 of n1: its times jump forward by 5m, and back 20s later");
+  for (std::size_t i = 1; i < 51; ++i) CHECK(both.time(0, i) - both.time(0, i - 1) == 2 * kSecond);
+
+  const Cluster other_way({ticking(4600, 4700, [](int second) { return second > 4630 && second <= 4650 ? -kHour : 0; }), right(4600, 4700)});
+  REQUIRE(other_way.logs.jumps.size() == 1);
+  CHECK(other_way.logs.jumps[0].change_ns == -kHour * kSecond);
+  CHECK(other_way.logs.jumps[0].until_ns != kNoTime);
+}
+
+TEST_CASE("silences, late lines, and what all logs do alike are no clocks that were set") {
+  // One alone: an hour of silence.
+  CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
+  // The others say later that they are there.
+  CHECK(Cluster({right() + right(600 + kHour, 660 + kHour), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
+  // It ended an hour after the others did, and not as long after its jump as they.
+  CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
+  // A line that comes late.
+  CHECK(Cluster({right(600, 630) + line(600, "slow") + right(632, 660), right()}).logs.jumps.empty());
+  // Summer time ends for all.
+  const auto winter = ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; });
+  const Cluster zone({winter, winter, winter});
+  CHECK(zone.logs.jumps.empty());
+  for (std::size_t i = 1; i < 31; ++i) CHECK(zone.time(1, i) - zone.time(1, i - 1) == 2 * kSecond);
+  // Times since a start begin again with it.
+  std::string boots;
+  for (int start = 0; start < 2; ++start)
+    for (int i = 0; i < 20; ++i) boots += fmt::format("[{:5}.000000] kernel: thing {}\n", 100 + i * 3, i);
+  CHECK(Cluster({boots, right()}).logs.jumps.empty());
+}
