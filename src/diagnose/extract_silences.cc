@@ -76,7 +76,9 @@ void Extractor::network() {
     c.symptom = true;
     c.why += "; without faults they are silent until the end, too";
   }
+  order_causes();
   const auto cuts_of = [&](std::vector<Silence> found) {
+    const std::size_t known = causes_.size();
     for (const Cut& cut : find_cuts(std::move(found), watched)) {
       if (!cut.silent && !believable(cut)) continue;
       const Candidate& c = add_cut(cut);
@@ -84,10 +86,12 @@ void Extractor::network() {
       causes_.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
                          fmt::format("the cut of {} ({})", c.node, at(cut.start))});
     }
+    if (causes_.size() > known) order_causes();
   };
-  for (Silence& one : unreachable(true)) silences.push_back(std::move(one));
+  const std::vector<Contact> between = contacts();
+  for (Silence& one : unreachable(between, true)) silences.push_back(std::move(one));
   cuts_of(std::move(silences));
-  cuts_of(unreachable(false));
+  cuts_of(unreachable(between, false));
 }
 
 std::int64_t Extractor::heartbeat(const Event& event, const Silence& silence) const {

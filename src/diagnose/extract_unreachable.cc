@@ -41,21 +41,9 @@ Meaning meaning_of(int err, std::string_view syscall) {
 
 bool may_mean_it(int err) { return meaning_of(err, "sendto").plain > 0 || meaning_of(err, "connect").plain > 0; }
 
-// Between two nodes.
-struct Contact {
-  std::int64_t ts = 0;
-  int from = -1;
-  int to = -1;
-  double plain = 0;  // 0: they did reach each other
-  bool out = false;
-  std::int64_t early = 0;  // so long before, it began
-  std::uint64_t calls = 0;
-};
-
 }  // namespace
 
-std::vector<Silence> Extractor::unreachable(bool plainly) {
-  order_causes();
+std::vector<Contact> Extractor::contacts() const {
   std::optional<profile::BenignIndex> normal;
   if (inputs_.profile) normal.emplace(*inputs_.profile);
   std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
@@ -68,16 +56,13 @@ std::vector<Silence> Extractor::unreachable(bool plainly) {
       const bool failed = event.type == EventType::scf && may_mean_it(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
       if ((!failed && !reached) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0) continue;
-      Contact contact{event.ts_ns, -1, -1, 0, false, 0, weight_of(event)};
-      std::string syscall;
+      Contact contact{&event, -1, -1, 0, false};
       if (failed) {
-        syscall = kernel::syscall_name(event.syscall);
+        const std::string syscall = kernel::syscall_name(event.syscall);
         const Meaning meaning = meaning_of(event.err, syscall);
-        if (meaning.plain <= 0 || (meaning.plain >= 1) != plainly) continue;
+        if (meaning.plain <= 0 || kernel::names_own_address(syscall)) continue;
         contact.plain = meaning.plain;
         contact.out = meaning.out;
-        contact.early = event.err == EHOSTUNREACH ? kNeighbour : 0;
-        if (const Said::Of* of = said(event); of != nullptr) contact.plain *= of->weight;
       }
       int& peer = peer_of[event.peer];
       if (peer < NodeMap::kShared) {
@@ -87,38 +72,42 @@ std::vector<Silence> Extractor::unreachable(bool plainly) {
       contact.to = peer;
       contact.from = nodes_.of(s, event);
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
-      if (failed) {
-        if (kernel::names_own_address(syscall) || explaining(event, contact.from, contact.to, true) != nullptr) continue;
-        if (normal && normal->find(trace, event) != nullptr) continue;
-      }
+      if (failed && normal && normal->find(trace, event) != nullptr) continue;
       contacts.push_back(contact);
     }
   }
-  std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) { return a.ts < b.ts; });
+  std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
+  return contacts;
+}
 
+std::vector<Silence> Extractor::unreachable(const std::vector<Contact>& contacts, bool plainly) const {
   struct Spell {
     std::int64_t first = 0, last = 0;
     std::uint64_t calls = 0;
     double plain = 0;
     bool out = true;
-    std::int64_t early = kNever;
+    std::int64_t early = 0;  // so long before its first failure, it began
   };
   std::map<std::pair<int, int>, std::vector<Spell>> pairs;
   std::set<std::pair<int, int>> over;  // they have reached each other since
   for (const Contact& c : contacts) {
+    const std::pair pair{c.from, c.to};
     if (c.plain <= 0) {
-      over.emplace(c.from, c.to);
+      over.insert(pair);
       over.emplace(c.to, c.from);
       continue;
     }
-    const std::pair pair{c.from, c.to};
+    const Event& event = *c.event;
+    if ((c.plain >= 1) != plainly || explaining(event, c.from, c.to, true) != nullptr) continue;
     std::vector<Spell>& spells = pairs[pair];
     const bool reached = over.erase(pair) > 0;
-    if (spells.empty() || c.ts - spells.back().last > kOneSpell || reached) spells.push_back({c.ts, c.ts, 0, 0, true, c.early});
+    if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
+      spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kNeighbour : 0});
     Spell& spell = spells.back();
-    spell.last = c.ts;
-    spell.calls += c.calls;
-    spell.plain = std::max(spell.plain, c.plain);
+    spell.last = event.ts_ns;
+    spell.calls += weight_of(event);
+    const Said::Of* of = said(event);
+    spell.plain = std::max(spell.plain, of != nullptr ? c.plain * of->weight : c.plain);
     spell.out = spell.out && c.out;
   }
   std::vector<Silence> silences;

@@ -99,7 +99,16 @@ struct Peer {
   std::string address;
 };
 
-class Interner;  // these three: extract_calls.cc
+// A call between two nodes.
+struct Contact {
+  const Event* event = nullptr;
+  int from = -1;
+  int to = -1;
+  double plain = 0;  // how plainly its error says that the network between was cut; 0: they did reach each other
+  bool out = false;  // what is sent does not leave; what comes may still come
+};
+
+class Interner;  // these three: failed_calls.h
 struct ScfGroup;
 struct Failure;
 
@@ -188,14 +197,16 @@ class Extractor {
 
   // --- calls to other nodes that fail as unreachable: extract_unreachable.cc
 
+  // In their order; without those that fail like that without faults, too.
+  std::vector<Contact> contacts() const;
   // As silences, of errors that say it plainly, or else of those that only may mean it; not where something else explains them.
-  std::vector<Silence> unreachable(bool plainly);
+  std::vector<Silence> unreachable(const std::vector<Contact>& contacts, bool plainly) const;
   // Whether calls alone, without a silence, are enough to believe in it.
   bool believable(const Cut& cut) const;
 
   // --- system calls: extract_calls.cc
 
-  // Once more whenever there are more of them.
+  // By time; again whenever there are more of them.
   void order_causes();
   bool has_cause(int node) const { return !causes_of_[static_cast<std::size_t>(node)].empty(); }
 
@@ -203,7 +214,10 @@ class Extractor {
 
   bool last_breath(const Event& event, int node) const;
 
+  class CallReader;
   void syscalls();
+  // Failures that the profile does not have, or far rarer.
+  std::vector<Failure> unusual(const CallReader& calls);
 
   // Does the dump hold all that the node did, from its first start in the test deployment on?
   [[nodiscard]] bool seen_from_start(int node) const;
@@ -227,6 +241,8 @@ class Extractor {
 
   Peer read_peer(std::string_view text, Interner& texts) const;
 
+  // --- a fault out of a failed call: extract_call_faults.cc
+
   // The peer as the test deployment will show it.
   std::string peer_glob(const ScfGroup& group) const;
 
@@ -235,6 +251,11 @@ class Extractor {
 
   // `with_shapes`: it may come to be tried, in all its shapes.
   void add_call(const Failure& failure, const std::string& pattern, bool with_shapes);
+  Fault call_fault(const Failure& failure);
+  std::vector<Fault> call_shapes(const Failure& failure, const Fault& fault, bool with_shapes) const;
+  void call_words(const Failure& failure, Candidate& candidate);
+  // It went on failing until the dump's end.
+  bool for_good(const Failure& failure) const;
 
   static schedule::Condition elapsed(std::int64_t ns);
 
@@ -290,7 +311,6 @@ class Extractor {
   std::map<std::string, double> usual_;                 // faults that production has all the time, by id: odds for that
   std::set<std::size_t> followers_;                     // candidates that always follow something
   std::set<int> came_back_;
-  std::map<std::uint32_t, Peer> group_peers_;
 };
 
 }  // namespace rose::diagnose
