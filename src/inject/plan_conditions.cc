@@ -32,8 +32,6 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   if (ends.kind == ROSE_CHAIN_END && source.node.empty() && !anywhere && *node >= ROSE_ROLE_NODES) {
     node = ROSE_CHAIN_NODES + ends.target;
   }
-  const auto nodes = nodes_at(*node);
-  const auto name = plan_.where(*node);
 
   const std::size_t id = plan_.conditions.size();
   plan_.conditions.emplace_back();
@@ -44,107 +42,114 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   condition.data.node = *node;
   condition.data.count = static_cast<__u32>(source.count);
   condition.data.same_thread = source.same_thread ? 1 : 0;
-  if (source.count < 1 || source.count > 1'000'000'000) {
-    return refuse(fault, ErrorKind::input, fmt::format("{}: count {} is out of range", where, source.count),
-                  "1 to 1000000000");
+  if (auto ok = counted(id); !ok) return within(fault, std::move(ok).error().in(where));
+  if (auto ok = met_by(id, nodes_at(*node), anywhere ? "some node" : plan_.where(*node)); !ok) return within(fault, std::move(ok).error().in(where));
+  return {};
+}
+
+Result<void> Planner::counted(std::size_t id) const {
+  const PlannedCondition& condition = plan_.conditions[id];
+  const schedule::Condition& source = *condition.source;
+  if (source.count < 1 || source.count > 1'000'000'000) return fail(ErrorKind::input, fmt::format("count {} is out of range", source.count), "1 to 1000000000");
+  if (!source.same_thread) return {};
+  const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
+  const auto before = condition.data.position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
+  if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
+    return fail(ErrorKind::input, "`same_thread` has no thread to compare with", "it is for a function or syscall condition that follows another one");
   }
-  if (source.same_thread) {
-    const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
-    const auto before = position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
-    if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
-      return refuse(fault, ErrorKind::input, fmt::format("{}: `same_thread` has no thread to compare with", where),
-                    "it is for a function or syscall condition that follows another one");
-    }
-  }
+  return {};
+}
+
+Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name) {
+  PlannedCondition& condition = plan_.conditions[id];
+  const schedule::Condition& source = *condition.source;
   switch (source.kind) {
     case ConditionKind::elapsed:
-      if (source.count != 1) return refuse(fault, ErrorKind::input, fmt::format("{}: `elapsed` has no count", where));
+      if (source.count != 1) return fail(ErrorKind::input, "`elapsed` has no count");
       condition.data.kind = ROSE_ON_ELAPSED;
       condition.data.count = 1;
       condition.words = fmt::format("{} passing", format_duration(source.elapsed_ns));
-      break;
+      return {};
     case ConditionKind::function:
       condition.data.kind = ROSE_ON_FUNCTION;
       condition.words =
           source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
           : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
                         : fmt::format("entry of {} on {}", source.function, name);
-      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{source.function, source.offset, source.line}, nodes); !ok) return within(fault, std::move(ok).error().in(where));
-      break;
-    case ConditionKind::syscall: {
-      condition.data.kind = ROSE_ON_SYSCALL;
-      auto matcher = CallMatcher::compile(source.call);
-      if (!matcher) return within(fault, std::move(matcher).error().in(where));
-      condition.call = std::move(*matcher);
-      condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
-      for (const std::size_t one : nodes) {
-        if (!config_.nodes[one].attach || config_.nodes[one].attach->exec) continue;
-        plan_.unsupervised = fmt::format("fault '{}': {}: node '{}' was not started by rose, so its syscalls cannot be watched",
-                                         fault.id, where, config_.nodes[one].name);
-      }
-      if (!source.result) break;
-      if (*source.result == "ok") {
-        condition.data.result_kind = ROSE_RESULT_OK;
-      } else if (*source.result == "error") {
-        condition.data.result_kind = ROSE_RESULT_ERROR;
-      } else {
-        condition.data.result_kind = ROSE_RESULT_VALUE;
-        char* end = nullptr;
-        const auto value = std::strtoll(source.result->c_str(), &end, 0);
-        if (const auto err = kernel::errno_number(*source.result)) {
-          condition.data.result = -*err;
-        } else if (!source.result->empty() && *end == '\0') {
-          condition.data.result = value;
-        } else {
-          return refuse(fault, ErrorKind::input, fmt::format("{}: unknown result '{}'", where, *source.result),
-                        "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
-        }
-      }
-      break;
-    }
-    case ConditionKind::log:
-      condition.data.kind = ROSE_ON_LOG;
-      condition.words = fmt::format("log line /{}/ of {}", source.log, name);
-      for (const std::size_t one : nodes) {
-        if (!config_.nodes[one].attach) continue;
-        return refuse(fault, ErrorKind::environment,
-                      fmt::format("{}: node '{}' was not started by rose, which does not see its output", where,
-                                  config_.nodes[one].name));
-      }
-      condition.log.emplace(source.log);
-      if (const std::string problem = condition.log->problem(); !problem.empty())
-        return refuse(fault, ErrorKind::input, fmt::format("{}: '{}' is not a regular expression: {}", where, source.log, problem));
-      break;
+      return functions(static_cast<std::uint32_t>(id), Spot{source.function, source.offset, source.line}, nodes);
+    case ConditionKind::syscall: return met_by_call(condition, nodes, name);
+    case ConditionKind::log: return met_by_line(condition, nodes, name);
     case ConditionKind::process_state:
       condition.data.kind = ROSE_ON_PROCESS;
       condition.words = fmt::format("{} {}", name, source.state);
-      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" &&
-          source.state != "started") {
-        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown state '{}'", where, source.state),
-                      "\"crashed\", \"exited\", \"paused\" or \"started\"");
+      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" && source.state != "started") {
+        return fail(ErrorKind::input, fmt::format("unknown state '{}'", source.state), "\"crashed\", \"exited\", \"paused\" or \"started\"");
       }
-      break;
-    case ConditionKind::role: {
-      condition.data.kind = ROSE_ON_ROLE;
-      condition.data.count = 1;
-      const auto* known = source.role.empty() ? nullptr : plan_.schedule.find_role(source.role);
-      if (!source.role.empty() && known == nullptr) {
-        return refuse(fault, ErrorKind::input, fmt::format("{}: unknown role '{}'", where, source.role));
-      }
-      const std::string& function = known != nullptr ? known->function : source.function;
-      auto index = role_index(source.role, function);
-      if (!index) return within(fault, std::move(index).error().in(where));
-      plan_.conditions[id].data.role = static_cast<__u16>(*index);
-      plan_.conditions[id].words = fmt::format("{} being the {}", anywhere ? "some node" : name,
-                                               source.role.empty() ? "last in " + function : source.role);
-      // Taking it is met there and then; having it already is seen from userspace.
-      if (auto ok = functions(static_cast<std::uint32_t>(id), Spot{function}, nodes); !ok) {
-        return within(fault, std::move(ok).error().in(where));
-      }
-      break;
-    }
+      return {};
+    case ConditionKind::role: return met_by_role(id, nodes, name);
   }
   return {};
+}
+
+Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) {
+  const schedule::Condition& source = *condition.source;
+  condition.data.kind = ROSE_ON_SYSCALL;
+  auto matcher = CallMatcher::compile(source.call);
+  if (!matcher) return Unexpected(std::move(matcher).error());
+  condition.call = std::move(*matcher);
+  condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
+  for (const std::size_t one : nodes) {
+    if (!config_.nodes[one].attach || config_.nodes[one].attach->exec) continue;
+    plan_.unsupervised = fmt::format("fault '{}': its {} condition: node '{}' was not started by rose, so its syscalls cannot be watched",
+                                     plan_.chains[condition.data.chain].fault->id, ordinal_text(condition.data.position + 1), config_.nodes[one].name);
+  }
+  if (!source.result) return {};
+  const std::string& result = *source.result;
+  char* end = nullptr;
+  const auto value = std::strtoll(result.c_str(), &end, 0);
+  condition.data.result_kind = ROSE_RESULT_VALUE;
+  if (result == "ok") {
+    condition.data.result_kind = ROSE_RESULT_OK;
+  } else if (result == "error") {
+    condition.data.result_kind = ROSE_RESULT_ERROR;
+  } else if (const auto err = kernel::errno_number(result)) {
+    condition.data.result = -*err;
+  } else if (!result.empty() && *end == '\0') {
+    condition.data.result = value;
+  } else {
+    return fail(ErrorKind::input, fmt::format("unknown result '{}'", result), "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
+  }
+  return {};
+}
+
+Result<void> Planner::met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) const {
+  const std::string& pattern = condition.source->log;
+  condition.data.kind = ROSE_ON_LOG;
+  condition.words = fmt::format("log line /{}/ of {}", pattern, name);
+  for (const std::size_t one : nodes) {
+    if (!config_.nodes[one].attach) continue;
+    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose, which does not see its output", config_.nodes[one].name));
+  }
+  condition.log.emplace(pattern);
+  if (const std::string problem = condition.log->problem(); !problem.empty())
+    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, problem));
+  return {};
+}
+
+Result<void> Planner::met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name) {
+  const schedule::Condition& source = *plan_.conditions[id].source;
+  const auto* known = source.role.empty() ? nullptr : plan_.schedule.find_role(source.role);
+  if (!source.role.empty() && known == nullptr) return fail(ErrorKind::input, fmt::format("unknown role '{}'", source.role));
+  const std::string& function = known != nullptr ? known->function : source.function;
+  auto index = role_index(source.role, function);
+  if (!index) return Unexpected(std::move(index).error());
+  PlannedCondition& condition = plan_.conditions[id];
+  condition.data.kind = ROSE_ON_ROLE;
+  condition.data.count = 1;
+  condition.data.role = static_cast<__u16>(*index);
+  condition.words = fmt::format("{} being the {}", name, source.role.empty() ? "last in " + function : source.role);
+  // Taking it is met there and then; having it already is seen from userspace.
+  return functions(static_cast<std::uint32_t>(id), Spot{function}, nodes);
 }
 
 }  // namespace rose::inject

@@ -57,6 +57,12 @@ class Planner {
   Result<void> clock(const schedule::Fault& fault, const PlannedChain& chain);
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
+  Result<void> counted(std::size_t id) const;
+  // What the condition waits for, on these nodes; `name` is what they are called. Errors don't say yet of which condition.
+  Result<void> met_by(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
+  Result<void> met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name);
+  Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) const;
+  Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
   // The `where`s that `@role` or a node's name mean; names the nodes it can be.
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
