@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "diagnose/from_logs.h"
+#include "diagnose/log_hosts.h"
 #include "replay/run_logs.h"
 
 namespace rose::cli {

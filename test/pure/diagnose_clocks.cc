@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "diagnose/from_logs.h"
+#include "diagnose/log_hosts.h"
 #include "diagnose_play.h"
 #include "diagnose_world.h"
 #include "folder.h"

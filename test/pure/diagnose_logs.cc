@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "diagnose/from_logs.h"
+#include "diagnose/log_hosts.h"
 #include "diagnose_play.h"
 
 using namespace rose;
