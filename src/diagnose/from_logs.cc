@@ -200,7 +200,8 @@ class FromLogs {
         paths.emplace_back();
       }
       for (const std::string& path : paths) {
-        if (left-- == 0) break;
+        if (left == 0) break;
+        --left;
         Event failed = out_.event(EventType::scf, node, ts + 1000 * later++);
         failed.syscall = static_cast<std::int16_t>(info->number);
         failed.err = static_cast<std::int16_t>(hint.error);

@@ -95,6 +95,26 @@ TEST_CASE("a message that names no file means those that the node had just touch
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
 }
 
+TEST_CASE("a message that may mean many calls and files stands for a dozen faults at most") {
+  const auto config = deployment();
+  trace::Trace control;
+  {
+    Dump dump;
+    dump.started(-0.5, "n2");
+    for (const char* file : {"store.db", "wal.log", "index.idx", "meta.toml", "lock.pid"}) dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
+    dump.ends(5);
+    control = dump.take();
+  }
+  for (trace::Event& event : control.events) event.ts_ns += log_begin() - kBase;
+  for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
+    if (*one != 0) *one += log_begin() - kBase;
+  const Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"), usual_log(), &control);
+  std::size_t faults = 0;
+  for (const auto& [at, of] : told.inputs.said.back().events)
+    faults += told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
+  CHECK(faults == 12);
+}
+
 TEST_CASE("what a program says before it ends itself is not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run(log_begin());
