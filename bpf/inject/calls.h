@@ -533,17 +533,116 @@ static __noinline long clear_look(struct look *look)
 	return 0;
 }
 
+/* Whom the call may concern, by what it is about. */
+static __always_inline void look_at_call(struct deciding *d, struct pt_regs *regs, __u32 number, __u32 count)
+{
+	struct look *look = d->look;
+
+	clear_look(look);
+	for (int i = 0; i < 6; i++)
+		look->arguments[i] = rose_argument(regs, i);
+	copy_shape(look, number);
+	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
+		if (i * 64 >= count)
+			break;
+		look->matched[i] = 0;
+	}
+	bpf_loop(count, look_item, d, 0);
+}
+
+/* What this thread's last call left behind. */
+static __always_inline void forget_last(struct deciding *d)
+{
+	/* A look that succeeded at last, or was given up, is a call like any other. */
+	if (ROSE_READ(d->set->restarts)) {
+		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d->tid);
+
+		if (known && known->since_ns)
+			forget_restart(d->set, d->tid);
+	}
+	if (!d->look->conditions && ROSE_READ(d->set->pending)) {
+		__u64 key = ROSE_PENDING_KEY(d->tid, 0);
+		struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &key);
+
+		if (pending)
+			forget_pending(d->set, d->tid, pending->count);
+	}
+}
+
+/* Counts the call for the faults that mean it, and finds the one that changes it. */
+static __always_inline void decide(struct deciding *d, __u32 count)
+{
+	struct locking locking = {};
+	struct rose_node_state *state;
+	__u32 key = d->node;
+
+	state = bpf_map_lookup_elem(&rose_nodes, &key);
+	if (!state)
+		return;
+	/* Held for the few steps below by a thread that cannot be preempted. */
+	locking.lock = &state->counting;
+	bpf_loop(LOCK_TRIES, lock_step, &locking, 0);
+	if (!locking.mine)
+		__sync_fetch_and_add(&d->set->contended, 1);
+	d->now = bpf_ktime_get_ns();
+	bpf_loop(count, armed_item, d, 0);
+	bpf_loop(count, count_item, d, 0);
+	if (locking.mine)
+		ROSE_CAS(&state->counting, 1, 0);
+}
+
+static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, __u32 number, __u64 ip)
+{
+	struct look *look = d->look;
+	struct rose_chain *chain;
+	struct rose_wanted_call *call;
+	__u32 key = look->decision - 1;
+
+	call = bpf_map_lookup_elem(&rose_calls, &key);
+	if (!call)
+		return;
+	key = call->index;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (!chain)
+		return;
+	if (look->fired)
+		rose_describe(look, call->index, number);
+	if (call->action != ROSE_DO_NOTHING)
+		rose_take_stack(call->index);
+	if (call->action == ROSE_DO_ANSWER) {
+		bpf_override_return(ctx, call->answer);
+		ring_changed(call->index, d->tid, number, d->now);
+	} else if (call->action == ROSE_DO_CRASH) {
+		int hit = is_meant(chain);
+
+		if (hit && !bpf_send_signal(call->signal)) {
+			ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
+			if (chain->kind == ROSE_CHAIN_CRASH)
+				__sync_fetch_and_add(&chain->injected, 1);
+		}
+		/* The signal is taken before the call returns to the program; should that handle it, the call has failed. */
+		if (hit || !(call->flags & ROSE_SPARED_ANYWAY))
+			bpf_override_return(ctx, -EINTR__);
+	} else if (call->action == ROSE_DO_PAUSE && is_meant(chain)) {
+		struct rose_restart restart = {.ip = ip, .syscall = number};
+
+		/* It stops before it gets back to the program, which then makes the call: the same one. */
+		if (signal_current(chain, SIGSTOP_)) {
+			put_restart(d->set, d->tid, &restart);
+			bpf_override_return(ctx, -ERESTARTNOINTR_);
+		}
+	}
+	if (look->fired)
+		ring(call->index, 3, d->now);
+}
+
 SEC("kprobe")
 int rose_call(struct pt_regs *ctx)
 {
 	struct pt_regs *regs = (void *)ctx->di;
 	struct rose_settings *set = settings();
-	struct locking locking = {};
 	struct deciding d = {};
-	struct rose_node_state *state;
-	struct rose_chain *chain;
 	struct rose_site *list;
-	struct rose_wanted_call *call;
 	struct look *look;
 	__u32 key, number, count;
 	__u64 ip;
@@ -569,16 +668,7 @@ int rose_call(struct pt_regs *ctx)
 	d.set = set;
 	d.first = list->first;
 	count = list->count;
-	clear_look(look);
-	for (int i = 0; i < 6; i++)
-		look->arguments[i] = rose_argument(regs, i);
-	copy_shape(look, number);
-	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
-		if (i * 64 >= count)
-			break;
-		look->matched[i] = 0;
-	}
-	bpf_loop(count, look_item, &d, 0);
+	look_at_call(&d, regs, number, count);
 
 	ip = BPF_CORE_READ(regs, ip);
 	if (look->unread) {
@@ -588,20 +678,7 @@ int rose_call(struct pt_regs *ctx)
 		}
 		__sync_fetch_and_add(&set->unread, 1);
 	}
-	/* A look that succeeded at last, or was given up, is a call like any other. */
-	if (ROSE_READ(set->restarts)) {
-		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d.tid);
-
-		if (known && known->since_ns)
-			forget_restart(set, d.tid);
-	}
-	if (!look->conditions && ROSE_READ(set->pending)) {
-		__u64 pending_key = ROSE_PENDING_KEY(d.tid, 0);
-		struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &pending_key);
-
-		if (pending)
-			forget_pending(set, d.tid, pending->count);
-	}
+	forget_last(&d);
 	if (!look->conditions && !look->faults)
 		return 0;
 	if (look->conditions) {
@@ -610,61 +687,9 @@ int rose_call(struct pt_regs *ctx)
 	}
 	if (take_restart(set, d.tid, number, ip) || !look->faults)
 		return 0;
-
-	key = d.node;
-	state = bpf_map_lookup_elem(&rose_nodes, &key);
-	if (!state)
-		return 0;
-	/* Held for the few steps below by a thread that cannot be preempted. */
-	locking.lock = &state->counting;
-	bpf_loop(LOCK_TRIES, lock_step, &locking, 0);
-	if (!locking.mine)
-		__sync_fetch_and_add(&set->contended, 1);
-	d.now = bpf_ktime_get_ns();
-	bpf_loop(count, armed_item, &d, 0);
-	bpf_loop(count, count_item, &d, 0);
-	if (locking.mine)
-		ROSE_CAS(&state->counting, 1, 0);
-	if (!look->decision)
-		return 0;
-
-	key = look->decision - 1;
-	call = bpf_map_lookup_elem(&rose_calls, &key);
-	if (!call)
-		return 0;
-	key = call->index;
-	chain = bpf_map_lookup_elem(&rose_chains, &key);
-	if (!chain)
-		return 0;
-	if (look->fired)
-		rose_describe(look, call->index, number);
-	if (call->action != ROSE_DO_NOTHING)
-		rose_take_stack(call->index);
-	if (call->action == ROSE_DO_ANSWER) {
-		bpf_override_return(ctx, call->answer);
-		ring_changed(call->index, d.tid, number, d.now);
-	} else if (call->action == ROSE_DO_CRASH) {
-		int hit = is_meant(chain);
-
-		if (hit && !bpf_send_signal(call->signal)) {
-			ROSE_WRITE(chain->signalled, bpf_get_current_pid_tgid() >> 32);
-			if (chain->kind == ROSE_CHAIN_CRASH)
-				__sync_fetch_and_add(&chain->injected, 1);
-		}
-		/* The signal is taken before the call returns to the program; should that handle it, the call has failed. */
-		if (hit || !(call->flags & ROSE_SPARED_ANYWAY))
-			bpf_override_return(ctx, -EINTR__);
-	} else if (call->action == ROSE_DO_PAUSE && is_meant(chain)) {
-		struct rose_restart restart = {.ip = ip, .syscall = number};
-
-		/* It stops before it gets back to the program, which then makes the call: the same one. */
-		if (signal_current(chain, SIGSTOP_)) {
-			put_restart(set, d.tid, &restart);
-			bpf_override_return(ctx, -ERESTARTNOINTR_);
-		}
-	}
-	if (look->fired)
-		ring(call->index, 3, d.now);
+	decide(&d, count);
+	if (look->decision)
+		carry_out(ctx, &d, number, ip);
 	return 0;
 }
 
