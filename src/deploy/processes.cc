@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/trim.h"
 #include "deploy/cgroup.h"
 #include "deploy/containers.h"
 #include "deploy/environment.h"
@@ -18,8 +19,7 @@ namespace {
 
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  text = trimmed(text);
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;

@@ -5,16 +5,11 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/trim.h"
 #include "logs/thrown.h"
 
 namespace rose::explain {
 namespace {
-
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  return text;
-}
 
 int line_number(std::string_view text) {
   int line = 0;
@@ -42,7 +37,7 @@ std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   bool begun = false;
   for (const std::string& each : lines) {
-    const std::string_view line = without_blanks(each);
+    const std::string_view line = trimmed(each);
     if (line.starts_with("Traceback (most recent call last)")) {
       if (begun) break;  // what came of it
       begun = true;
@@ -67,13 +62,13 @@ std::vector<schedule::Frame> go(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   bool begun = false;
   for (std::size_t i = 0; i + 1 < lines.size() && out.size() < kMostSaidFrames; ++i) {
-    const std::string_view line = without_blanks(lines[i]);
+    const std::string_view line = trimmed(lines[i]);
     if (line.starts_with("goroutine ") && line.ends_with("]:")) {
       if (begun) break;
       begun = true;
       continue;
     }
-    const std::string_view place = without_blanks(lines[i + 1]);
+    const std::string_view place = trimmed(lines[i + 1]);
     const std::size_t colon = place.find(".go:"), arguments = line.rfind('(');
     if (!begun || colon == 0 || colon == std::string_view::npos || arguments == std::string_view::npos || arguments == 0) continue;
     schedule::Frame frame;

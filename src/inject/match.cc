@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/trim.h"
 
 namespace rose::inject {
 namespace {
@@ -80,12 +81,6 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return negative ? std::uint64_t{0} - value : value;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool takes_address(const kernel::SyscallInfo& info) { return info.sockaddr >= 0 || info.fd >= 0; }
 
@@ -96,7 +91,7 @@ Result<ArgumentMatch> parse_argument(int index, std::string_view text) {
   if (index < 0 || index > 5) {
     return fail(ErrorKind::input, fmt::format("argument {} does not exist", index), "a syscall has arguments 0 to 5");
   }
-  if (const auto number = parse_number(trim(text))) {
+  if (const auto number = parse_number(trimmed(text))) {
     // An int argument's register may or may not be sign-extended: for -100 and 0xffffff9c the lower half decides.
     const bool sign_matters = (*number > 0x7fffffff && *number <= 0xffffffff) || *number >= 0xffffffff80000000;
     match.mask = sign_matters ? kWhole : ~std::uint64_t{0};
@@ -104,7 +99,7 @@ Result<ArgumentMatch> parse_argument(int index, std::string_view text) {
     return match;
   }
   for (const auto& part : split(text, '|')) {
-    const auto word = trim(part);
+    const auto word = trimmed(part);
     if (const auto number = parse_number(word)) {
       match.value |= *number;
       match.mask |= *number;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "base/trim.h"
 #include "base/units.h"
 #include "observe/dump_files.h"
 
@@ -32,7 +33,7 @@ Unexpected refused(std::string_view text) {
 }
 
 std::string last_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  text = trimmed(text);
   if (const auto line = text.rfind('\n'); line != std::string_view::npos) text.remove_prefix(line + 1);
   return printable(text.substr(0, kLongestName));
 }
@@ -114,9 +115,8 @@ Result<std::vector<DumpSource>> read_sources(const std::filesystem::path& file) 
   for (const std::string& line : split(text, '\n')) {
     ++number;
     std::string_view name = std::string_view(line).substr(0, line.find('#'));
-    const auto begin = name.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) continue;
-    name = name.substr(begin, name.find_last_not_of(" \t\r") + 1 - begin);
+    name = trimmed(name);
+    if (name.empty()) continue;
     Result<DumpSource> source = parse_source(name);
     if (!source) return Unexpected(std::move(source).error().in(fmt::format("{}:{}", file.string(), number)));
     sources.push_back(std::move(*source));

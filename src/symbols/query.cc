@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/trim.h"
+
 namespace rose::symbols {
 namespace {
 
@@ -20,12 +22,6 @@ std::optional<int> number_of(std::string_view text, int most) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 1 || value > most) return std::nullopt;
   return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 class Parser {
