@@ -1,0 +1,83 @@
+// How a configuration is read: the one reader of its tables, whose work stands in several files. The deployment, and what is asked of it,
+// in config.cc; [[node]] in read_nodes.cc; what must agree between nodes in across_nodes.cc. Inside this room only.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/toml.h"
+#include "base/units.h"
+#include "config/config.h"
+#include "config/placeholders.h"
+
+namespace rose::config {
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kHour = 3600 * kSecond;
+inline constexpr std::int64_t kDay = 24 * kHour;
+
+// "": none. Folders, variables, namespaces and cgroups carry the name.
+[[nodiscard]] std::string name_problem(const std::string& name, bool service = false);
+
+class ConfigReader {
+ public:
+  ConfigReader(const toml::Value& root, std::string_view file, const std::filesystem::path& directory);
+
+  Result<Config> read();
+
+ private:
+  // Where a node's keys stand, for checks across nodes.
+  struct NodePlaces {
+    toml::Place name;
+    toml::Place ip;
+  };
+
+  // An ${ip_...} and where it stands.
+  struct NamedNode {
+    toml::Place place;
+    std::string key;
+    std::string name;
+  };
+
+  bool check_placeholders(const std::string& text, toml::Place place, const std::string& key, Where where);
+  bool read_command(toml::Table& table, std::string_view key, Where where, Command& into);
+  bool read_command(toml::Table& table, std::string_view key, Where where, std::optional<Command>& into);
+  void read_deployment();
+  void read_engine(toml::Table& table);
+  void read_services(toml::Table& table);
+  void take_subnet(toml::Table& table, const std::string& subnet);
+  void add_to_service(toml::Table& table, Node& node, NodePlaces& places);
+  void read_nodes();
+  void read_node(toml::Table& table);
+  void read_ready(toml::Table& table, Node& node);
+  void read_attach(toml::Table& table, Node& node);
+  void read_container(toml::Table& table, Node& node);
+  void read_engine_options(toml::Table& table, Container& container);
+  void read_user(toml::Table& table, Node& node);
+  void read_record_libc(toml::Table& table, Node& node);
+  void read_binaries(toml::Table& table, Node& node);
+  void read_logs(toml::Table& table, Node& node);
+  void read_env(toml::Table& table, Node& node);
+  void check_names();
+  void check_named_nodes();
+  void assign_addresses();
+  void read_workload();
+  void read_oracle();
+  void read_options();
+  void read_log_forms();
+
+  Config config_;
+  toml::Problems problems_;
+  toml::Table root_;
+  std::vector<NodePlaces> places_;
+  std::vector<NamedNode> named_nodes_;
+  toml::Place subnet_place_;
+  std::set<std::string> named_services_;  // in tables of their own
+  std::optional<Error> compose_problem_;  // of the file that it names
+};
+
+}  // namespace rose::config
