@@ -1,5 +1,6 @@
 /* What no program can foresee, printed: times, chances, names, and what is ready first. It knows of no recording.
- * Usage: unforeseen [more]: `more` asks for the time once more than otherwise. */
+ * Usage: unforeseen [more | fresh]: `more` asks for the time once more than otherwise, `fresh` gives no memory a second use. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -36,13 +37,13 @@ static void* by_turns(void* name) {
 }
 
 int main(int argc, char** argv) {
-  (void)argv;
+  const char* how = argc > 1 ? argv[1] : "";
   struct timeval day;
   struct utsname system;
   char host[65];
   gettimeofday(&day, NULL);
   printf("time %lld %lld.%06ld %lld\n", (long long)time(NULL), (long long)day.tv_sec, (long)day.tv_usec, now(CLOCK_REALTIME));
-  if (argc > 1) printf("%lld\n", (long long)time(NULL));
+  if (strcmp(how, "more") == 0) printf("%lld\n", (long long)time(NULL));
   uint64_t chance = 0;
   if (getrandom(&chance, sizeof chance, 0) != sizeof chance) return 3;
   uint32_t other = 0;
@@ -80,6 +81,18 @@ int main(int argc, char** argv) {
   count = select(pipes[2][0] + 1, &some, NULL, NULL, &left);
   printf("select %d: %d %d %d\n", count, !!FD_ISSET(pipes[0][0], &some), !!FD_ISSET(pipes[1][0], &some), !!FD_ISSET(pipes[2][0], &some));
   printf("nothing %d\n", poll(NULL, 0, 1));
+
+  /* A descriptor is closed without being taken out of the set: something else gets its number, another descriptor its word. */
+  close(pipes[0][0]);
+  close(pipes[0][1]);
+  if (open("/dev/null", O_RDONLY) != pipes[0][0] || pipe(pipes[0]) != 0) return 3;
+  char* late = strcmp(how, "fresh") == 0 ? malloc(16) : words[0];
+  sprintf(late, "late");
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = late};
+  epoll_ctl(set, EPOLL_CTL_ADD, pipes[0][0], &event);
+  if (write(pipes[0][1], "x", 1) != 1) return 3;
+  count = epoll_wait(set, ready, 3, 1000);
+  for (int i = 0; i < count; i++) printf("then ready %s %x\n", (char*)ready[i].data.ptr, ready[i].events);
 
   pthread_t threads[3];
   char* names[3] = {"one", "two", "three"};

@@ -51,6 +51,18 @@ TEST_CASE("a program that knows nothing of it sees again what it could not fores
     CHECK(std::any_of(read.records.begin(), read.records.end(), [key](const Record& record) { return record.key == key; }));
 }
 
+TEST_CASE("epoll's words are those that the replay's own memory has, also of a descriptor that was closed while it was watched") {
+  const rose::test::Folder folder;
+  const std::string file = folder / "r";
+  const Output made = unforeseen("record:" + file, kAll);
+  REQUIRE(made.exit_code == 0);
+  CHECK(made.out.find("then ready late 1\n") != std::string::npos);
+  const Output again = unforeseen("replay:" + file, kAll, {"fresh"});
+  CHECK(again.exit_code == 0);
+  CHECK(again.err.empty());
+  CHECK(sorted_lines(again.out) == sorted_lines(made.out));
+}
+
 TEST_CASE("only what is asked for is recorded of the C library") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";

@@ -216,26 +216,24 @@ class Watched {
     ::pthread_mutex_lock(&lock_);
     std::size_t at = 0;
     while (at < count_ && (all_[at].set != set || all_[at].fd != fd)) ++at;
-    if (event == nullptr) {
-      if (at < count_) all_[at] = all_[--count_];
-    } else {
-      if (at == room_) {
+    if (at < count_) std::memmove(all_ + at, all_ + at + 1, (--count_ - at) * sizeof *all_);
+    if (event != nullptr) {
+      if (count_ == room_) {
         const std::size_t room = room_ == 0 ? 64 : 2 * room_;
         void* more = ::realloc(all_, room * sizeof *all_);
         if (more == nullptr) ::abort();
         all_ = static_cast<One*>(more);
         room_ = room;
       }
-      if (at == count_) ++count_;
-      all_[at] = {set, fd, event->data.u64};
+      all_[count_++] = {set, fd, event->data.u64};
     }
     ::pthread_mutex_unlock(&lock_);
   }
   int fd_of(int set, std::uint64_t data) {
     int fd = -1;
     ::pthread_mutex_lock(&lock_);
-    for (std::size_t i = 0; i < count_ && fd < 0; ++i)
-      if (all_[i].set == set && all_[i].data == data) fd = all_[i].fd;
+    for (std::size_t i = count_; i > 0 && fd < 0; --i)
+      if (all_[i - 1].set == set && all_[i - 1].data == data) fd = all_[i - 1].fd;
     ::pthread_mutex_unlock(&lock_);
     return fd;
   }
@@ -253,6 +251,7 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
+  // Those told last stand last, and count: of a descriptor that was closed nobody says so, and its word may be another one's by now.
   One* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
