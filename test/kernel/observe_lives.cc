@@ -253,6 +253,38 @@ TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all 
   CHECK(followed().empty());
 }
 
+TEST_CASE("programs that are executed one after the other, as fast as can be: all counted, few told, what was rare stays") {
+  constexpr std::uint64_t kPrograms = 3000;
+  const TestCgroup cgroup("execs");
+  Victim victim(&cgroup, {"execs", std::to_string(kPrograms)}, "trace_lives");
+  ready(victim);
+  const bool as_tree = GENERATE(false, true);
+  auto tracer = start({as_tree ? tree("n1", victim.pid()) : target("n1", cgroup)});
+  const std::int64_t began = monotonic_ns();
+  REQUIRE(victim.run() == 0);
+  const double seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+  const auto trace = snapshot(*tracer);
+  struct {
+    std::uint64_t counted = 0, told = 0;
+    void add(const trace::Event& event) { counted += event.count, ++told; }
+  } started, executed, exited;
+  for (const auto& event : trace.events) {
+    if (event.pid == victim.pid()) continue;
+    if (event.type == EventType::sys && kernel::syscall_name(event.syscall) == "execve") executed.add(event);
+    if (event.type == EventType::ps && event.state == ProcessState::started) started.add(event);
+    if (event.type == EventType::ps && event.state == ProcessState::exited && event.exit_code == 7) exited.add(event);
+  }
+  WARN(kPrograms << " programs in " << seconds << " s: " << started.told << " starts, " << executed.told << " calls, " << exited.told << " ends told");
+  const double most = static_cast<double>(std::thread::hardware_concurrency()) * (ROSE_STORM_FEW + 1) * (seconds + 2);
+  for (const auto& kind : {started, executed, exited}) {
+    CHECK(kind.counted == kPrograms);
+    CHECK(static_cast<double>(kind.told) <= most);
+  }
+  CHECK(trace.meta.lost == 0);
+  CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/before", "", "", victim.pid()}).size() == 1);
+  CHECK(followed() == std::set<std::uint32_t>{});
+}
+
 TEST_CASE("who was killed is told however full the ring is") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));

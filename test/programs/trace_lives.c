@@ -127,6 +127,20 @@ static int churn(int count) {
   return 0;
 }
 
+/* Something rare, and then one program after the other. */
+static int execs(char *exe, int count) {
+  fail_open("before");
+  for (int i = 0; i < count; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      execl(exe, exe, "fail", "other", (char *)0);
+      _exit(90);
+    }
+    if (reap(child) != 7) return 90;
+  }
+  return 0;
+}
+
 static int foreign(int count) {
   /* close(-1) by the table of 32-bit programs */
   for (int i = 0; i < count; i++) {
@@ -203,6 +217,7 @@ int main(int argc, char **argv) {
   }
   if (read(0, go, 2) != 2) return 97;
   if (strcmp(mode, "starts") == 0 && argc == 4) return starts(argv[2], argv[3]);
+  if (strcmp(mode, "execs") == 0 && argc == 3) return execs(argv[0], atoi(argv[2]));
   if (strcmp(mode, "churn") == 0 && argc == 3) return churn(atoi(argv[2]));
   if (strcmp(mode, "foreign") == 0 && argc == 3) return foreign(atoi(argv[2]));
   if (strcmp(mode, "eat") == 0) return eat();
