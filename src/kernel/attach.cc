@@ -314,6 +314,12 @@ Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way) {
   return Fd(fd);
 }
 
+bool xdp_reads_packets() {
+  if (masked("xdp")) return false;
+  route_libbpf_log();
+  return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, nullptr) != 0;  // negative: not known
+}
+
 Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
   constexpr std::uint32_t kGeneric = 2;  // XDP_FLAGS_SKB_MODE
   LinkCreate attr;

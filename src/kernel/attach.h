@@ -95,6 +95,8 @@ enum class Way { in, out };
 // A SEC("tc") program on one way of an interface as a TCX link (Linux 6.6). ROSE_MASK=tcx in the environment refuses
 // it, so that what stands in for it gets tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
+// Whether XDP programs have the helper that ours read packets with: since Linux 5.18.
+[[nodiscard]] bool xdp_reads_packets();
 // A SEC("xdp") program as a link, generic mode; an interface holds one only.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 

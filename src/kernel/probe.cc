@@ -176,7 +176,7 @@ constexpr Probe kProbes[] = {
      "partitions use clsact filters, which `rose heal` removes after a kill", "use Linux 6.6 or newer"},
     {"clsact", probe_clsact, false, "partitions work without TCX links too", "partitions need TCX links",
      "use a kernel with CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS (modprobe sch_ingress cls_bpf)"},
-    {"xdp", probe_xdp, false, "", "`trace --interface` needs TCX links", "use Linux 5.9 or newer"},
+    {"xdp", probe_xdp, false, "", "`trace --interface` needs TCX links", "use Linux 5.18 or newer"},
     {"ip_command", probe_ip_command, false, "", "rose works; incidents and workloads that use `ip` do not",
      "apt-get install iproute2"},
 };

@@ -13,6 +13,7 @@
 #include <functional>
 #include <sstream>
 
+#include "kernel/attach.h"
 #include "kernel/netlink.h"
 #include "kernel/probe_child.h"
 #include "kernel/probes.h"
@@ -144,6 +145,7 @@ Finding probe_clsact() {
 }
 
 Finding probe_xdp() {
+  if (!xdp_reads_packets()) return no("XDP programs can't read packets by offset (bpf_xdp_load_bytes)");
   return in_namespace([] {
     Fd link;
     return count_packets(BPF_PROG_TYPE_XDP, XDP_PASS, BPF_XDP, [&link](int program) {

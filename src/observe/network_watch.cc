@@ -94,7 +94,9 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   const bool any = !interfaces_.empty() || !spots_.empty();
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
-  bpf_program__set_autoload(kernel_.xdp, !interfaces_.empty());
+  // Where it can't be loaded, none of the programs is.
+  by_xdp_ = !interfaces_.empty() && kernel::xdp_reads_packets();
+  bpf_program__set_autoload(kernel_.xdp, by_xdp_);
   bpf_program__set_autoload(kernel_.closed, any);
   bpf_program__set_autoload(kernel_.resent, any);
   bpf_program__set_autoload(kernel_.socket, by_socket_);
@@ -165,6 +167,9 @@ Result<void> NetworkWatch::attach_interfaces() {
                   "trace the nodes' sockets instead: leave --interface out");
     }
     auto link = kernel::attach_tcx(kernel_.tc, index, kernel::Way::in);
+    if (!link && !by_xdp_)
+      return fail(ErrorKind::environment, fmt::format("interface '{}' can be watched neither by a TCX link nor by an XDP program: {}", name, link.error().message),
+                  "use Linux 5.18 or newer, or trace the nodes' sockets: leave --interface out");
     if (!link) {
       log::debug("{}; trying XDP", link.error().message);
       link = kernel::attach_xdp(kernel_.xdp, index);

@@ -76,6 +76,7 @@ class NetworkWatch {
   std::mutex mutex_;  // spots, once they are being attached: by the one that starts, and the reader
   std::vector<Spot> spots_;
   bool by_socket_ = false;
+  bool by_xdp_ = false;
   std::atomic<std::int64_t> attached_ns_ = 0;
   std::size_t scans_ = 0;
   std::int64_t delay_ns_ = 0;

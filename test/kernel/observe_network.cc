@@ -185,7 +185,13 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   auto started = Tracer::start(options, {node});
   options.interfaces = {"rose-none0"};
   const auto refused = Tracer::start(options, {node});
+  options.interfaces = {"lo"};
+  ::setenv("ROSE_MASK", "tcx,xdp", 1);
+  const auto neither = Tracer::start(options, {node});
   ::unsetenv("ROSE_MASK");  // before anything can fail: the cases that follow have the same environment
+  REQUIRE(!neither);
+  CHECK(neither.error().kind == ErrorKind::environment);
+  CHECK(neither.error().hint.find("Linux 5.18") != std::string::npos);
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::usage);
   REQUIRE(started);
