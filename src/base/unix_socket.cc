@@ -29,19 +29,24 @@ Result<UnixAddress> unix_address(const std::filesystem::path& socket) {
   return address;
 }
 
-bool send_descriptor(int socket, int fd, std::uint32_t word) {
+bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word) {
+  constexpr std::size_t kMost = 4;
+  if (fds.empty() || fds.size() > kMost) {
+    errno = EINVAL;
+    return false;
+  }
   iovec part{&word, sizeof word};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMost * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  message.msg_controllen = CMSG_SPACE(fds.size_bytes());
   cmsghdr* head = CMSG_FIRSTHDR(&message);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
+  head->cmsg_len = CMSG_LEN(fds.size_bytes());
+  std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof word;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -24,9 +25,10 @@ struct UnixAddress {
 // ErrorKind::input: the path names no file, its folder cannot be opened, or the file's own name is too long.
 [[nodiscard]] Result<UnixAddress> unix_address(const std::filesystem::path& socket);
 
-// Over a connected socket: a descriptor, and a word that says what it is. Takes neither locks nor memory, so that a process that was
+// Over a connected socket: descriptors, a few at most, and a word that says what they are. Takes neither locks nor memory, so that a process that was
 // cloned from one with threads may call them too. False or an invalid descriptor, with errno, when that fails.
-[[nodiscard]] bool send_descriptor(int socket, int fd, std::uint32_t word);
+[[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word);
+[[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) { return send_descriptors(socket, {&fd, 1}, word); }
 // Waits as long as the socket does (SO_RCVTIMEO).
 [[nodiscard]] Fd receive_descriptor(int socket, std::uint32_t word);
 

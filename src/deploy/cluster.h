@@ -165,6 +165,8 @@ class Cluster final : public Deployment {
   int next_timeout_ms() const;
   void run_timers();
   Result<void> launch(std::size_t node);
+  // Tells those that wait for the node.
+  Unexpected not_started(NodeState& state, Error error);
   template <typename Held>
   Result<void> let_run(std::size_t node, Result<Held> prepared);
   Result<void> attach(std::size_t node);

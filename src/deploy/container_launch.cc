@@ -50,23 +50,6 @@ bool over(int pidfd) {
 std::uint32_t load(const std::uint32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
 int load(const std::int32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
 
-// One message with the page's size and three descriptors.
-bool send_descriptors(int socket, std::uint32_t size, const int (&fds)[ROSE_ENTER_DESCRIPTORS]) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
-  iovec piece{&size, sizeof size};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(header), fds, sizeof fds);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof size);
-}
-
 }  // namespace
 
 EngineChild& EngineChild::operator=(EngineChild&& other) noexcept {
@@ -220,7 +203,9 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   std::memcpy(mapped, block.data(), block.size());
   page_ = static_cast<rose_enter_page*>(mapped);
   page_size_ = block.size();
-  if (!send_descriptors(visitor_.get(), static_cast<std::uint32_t>(block.size()), {memory.get(), out.get(), err.get()}))
+  // One message with the page's size.
+  const int descriptors[ROSE_ENTER_DESCRIPTORS] = {memory.get(), out.get(), err.get()};
+  if (!send_descriptors(visitor_.get(), descriptors, static_cast<std::uint32_t>(block.size())))
     return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_), errno);
 
   // A frozen one is waited for until somebody thaws or kills it.

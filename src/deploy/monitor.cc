@@ -163,15 +163,17 @@ void Cluster::monitor() {
   }
 }
 
+Unexpected Cluster::not_started(NodeState& state, Error error) {
+  std::lock_guard lock(mutex_);
+  state.failure = error;
+  changed_.notify_all();
+  return Unexpected(std::move(error));
+}
+
 Result<void> Cluster::launch(std::size_t node) {
   NodeState& state = *states_[node];
   const NodeInfo& info = infos_[node];
-  const auto failed = [&](Error error) -> Result<void> {
-    std::lock_guard lock(mutex_);
-    state.failure = error;
-    changed_.notify_all();
-    return Unexpected(std::move(error));
-  };
+  const auto failed = [&](Error error) { return not_started(state, std::move(error)); };
   if (stopping_) return failed({ErrorKind::cancelled, "the run is ending", ""});
   // What an earlier incarnation left would take its ports.
   if (!state.held && cgroup::populated(info.cgroup)) {
@@ -203,12 +205,7 @@ template <typename Held>
 Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
   NodeState& state = *states_[node];
   const NodeInfo& info = infos_[node];
-  const auto failed = [&](Error error) -> Result<void> {
-    std::lock_guard lock(mutex_);
-    state.failure = error;
-    changed_.notify_all();
-    return Unexpected(std::move(error));
-  };
+  const auto failed = [&](Error error) { return not_started(state, std::move(error)); };
   if (!prepared) return failed(std::move(prepared).error());
   const pid_t pid = prepared->pid();
   if constexpr (std::is_same_v<Held, ContainerLaunch>) state.engine = prepared->take_engine();
