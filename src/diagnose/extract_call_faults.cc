@@ -12,8 +12,8 @@ constexpr std::int64_t kMostTimes = 1000;
 constexpr std::uint64_t kFew = 3;  // failures that need not mean that it failed for good
 
 // What a call can be matched by; other tools may note more than that.
-bool takes_path(const kernel::SyscallInfo* info) { return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0); }
-bool takes_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
+bool matches_path(const kernel::SyscallInfo* info) { return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0); }
+bool matches_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void Extractor::add_call(const Failure& failure, const std::string& pattern, boo
   c.syscall = failure.syscall;
   c.error = kernel::errno_name(group.key.err);
   c.path = fault.call.path.value_or(pattern);
-  if (takes_peer(kernel::find_syscall(group.key.syscall))) c.peer = peer_glob(group);
+  if (matches_peer(kernel::find_syscall(group.key.syscall))) c.peer = peer_glob(group);
   c.profiled = failure.far_more;
   c.ordinariness = failure.ordinariness;
   call_words(failure, c);
@@ -71,12 +71,12 @@ Fault Extractor::call_fault(const Failure& failure) {
   fault.call.syscall = failure.syscall;
   fault.error = group.key.err;
   const kernel::SyscallInfo* info = kernel::find_syscall(group.key.syscall);
-  if (!group.nameless && takes_path(info))
+  if (!group.nameless && matches_path(info))
     if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty()) fault.call.path = std::move(glob);
-  if (takes_peer(info) && kernel::names_own_address(failure.syscall)) {
+  if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
     // Nobody has come yet: what the dump notes is the address that the node itself listens at.
     if (group.key.peer != 0 && group.peer.port != 0) fault.call.local = fmt::format(":{}", group.peer.port);
-  } else if (takes_peer(info)) {
+  } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group); !peer.empty()) fault.call.peer = std::move(peer);
   }
   // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
