@@ -266,6 +266,22 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   }
 }
 
+// Go's own packages have no host in their path; their files lie below GOROOT or, with -trimpath, in folders of their names.
+bool is_go_library(const schedule::Frame& frame) {
+  static const std::set<std::string_view> known = {
+      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
+      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
+      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "weak"};
+  const std::string_view function = frame.function, file = frame.file;
+  const std::size_t dot = function.find('.', function.rfind('/') == std::string_view::npos ? 0 : function.rfind('/'));
+  if (dot == std::string_view::npos || !(file.ends_with(".go") || file.ends_with(".s"))) return false;
+  const auto first = [](std::string_view path) { return path.substr(0, path.find('/')); };
+  constexpr std::string_view kRoot = "/go/src/";
+  const std::size_t root = file.find(kRoot);
+  const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kRoot.size());
+  return known.contains(first(function.substr(0, dot))) && known.contains(first(folder));
+}
+
 }  // namespace
 
 bool is_library(const schedule::Frame& frame) {
@@ -281,6 +297,7 @@ bool is_library(const schedule::Frame& frame) {
       begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjvm", "libjava", "libnio", "libnet",
                     "librt.", "librt-", "libdl.", "libpython", "libasan", "libtsan"}))
     return true;
+  if (is_go_library(frame)) return true;
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
     return true;
   return begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "runtime.", "runtime/",

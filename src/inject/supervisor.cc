@@ -13,12 +13,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "inject/carry_out.h"
+#include "jvm/stacks_layout.h"
 
 // Linux 6.6: the supervisor's wake-up runs on the caller's processor, which makes an answer four times faster.
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
@@ -28,6 +31,8 @@
 
 namespace rose::inject {
 namespace {
+
+constexpr int kAskedPollMs = 1;  // what is delayed meanwhile is due to the millisecond
 
 void add_to(int eventfd) {
   const std::uint64_t one = 1;
@@ -186,6 +191,15 @@ class Supervisor::Listener {
     seccomp_notif request{};
     if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // gone already
     if (ledger_) ledger_->taken(request.id);
+    decide(request);
+    while (!later_.empty()) {
+      const seccomp_notif next = later_.front();
+      later_.pop_front();
+      decide(next);
+    }
+  }
+
+  void decide(const seccomp_notif& request) {
     if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
       go_on(request.id);
       return;
@@ -202,10 +216,46 @@ class Supervisor::Listener {
     } else if (decision.fault == nullptr) {
       go_on_by_the_clock(*call, request);
     } else {
-      owner_.actions_.hit(decision.chain, *call);
+      hit(decision.chain, *call);
       carry(decision, call, request.id);
     }
   }
+
+  // A JVM is asked where the caller is. Its agent's thread makes calls of the node's, too, as the JVM looks after its memory: they must
+  // not wait for this one. All others do.
+  void hit(std::size_t chain, NotifiedCall& call) {
+    const auto& asked = owner_.plan_.java_stacks;
+    if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {
+      owner_.actions_.hit(chain, call);
+      return;
+    }
+    std::atomic<bool> told{false};
+    std::thread asking([&] {
+      owner_.actions_.hit(chain, call);
+      told = true;
+      add_to(wake_.get());
+    });
+    while (!told) {
+      pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      if (::poll(watched, 2, kAskedPollMs) < 0 && errno != EINTR) break;
+      if (watched[1].revents != 0) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
+        let_go();
+      }
+      send_due();
+      if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) break;
+      seccomp_notif request{};
+      if ((watched[0].revents & POLLIN) == 0 || ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
+      if (ledger_) ledger_->taken(request.id);
+      if (is_agents(static_cast<pid_t>(request.pid)))
+        go_on(request.id);
+      else
+        later_.push_back(request);
+    }
+    asking.join();
+  }
+  [[nodiscard]] static bool is_agents(pid_t tid) { return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread; }
 
   // Untouched by faults on calls; but its node may have a clock of its own.
   void go_on_by_the_clock(NotifiedCall& call, const seccomp_notif& request) {
@@ -324,6 +374,7 @@ class Supervisor::Listener {
   std::map<std::uint64_t, std::size_t> held_;
   std::set<std::size_t> released_;
   std::list<Worker> workers_;
+  std::deque<seccomp_notif> later_;  // came while a JVM was asked
   std::thread thread_;
 };
 

@@ -13,6 +13,7 @@ inline constexpr std::uint32_t kStackKept = 255;       // stacks that are kept f
 inline constexpr std::uint32_t kStackSlots = 1 + kStackThreads + kStackKept;  // the first one is the answer to what is asked
 inline constexpr std::uint32_t kStackNames = 16384;    // frames by name
 inline constexpr std::uint32_t kStackText = 500;
+inline constexpr char kAgentThread[] = "rose\n";      // of /proc/TID/comm
 
 enum class StackAnswer : std::uint32_t {
   told = 1,

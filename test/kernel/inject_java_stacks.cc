@@ -124,6 +124,18 @@ TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
   CHECK(outcome.stacks[0].frames.back().function == "org.rose.test.Stacks.main");
 }
 
+TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls of the kind, too", "[java]") {
+  Rig rig;
+  add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
+  // JVMs open files of their cgroup whenever they look after their memory, and the one that tells a stack does so, too.
+  const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = \"write\", path = \"*/lines.0\", count = 2 }\n"
+                                       "when = [ { syscall = \"openat\", path = \"*/lines.0\" } ]\n");
+  REQUIRE(outcome.stacks.size() == 1);
+  INFO(told(outcome.stacks[0]));
+  CHECK(outcome.stacks[0].incomplete == "");
+  CHECK(own_frames(outcome.stacks[0]).size() == 5);
+}
+
 TEST_CASE("stack of a JVM that dies or stands still at a method, and of an exception", "[java]") {
   const std::string place = "function = \"org.rose.test.Stacks.step\"";
   const std::vector<std::string> below{at("outer", "outer"), at("steps", "steps")};

@@ -270,6 +270,11 @@ TEST_CASE("frames of runtimes are told from those of the application", "[explain
   CHECK(explain::is_library(frame("java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("org.x.Store.append", "Store.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
+  CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
+  CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "/opt/go/src/encoding/json/stream.go")));
+  CHECK(explain::is_library(frame("os/signal.signal_recv", "runtime/sigqueue.go")));
+  CHECK_FALSE(explain::is_library(frame("container/list.Push", "/src/shop/container/list/list.go")));
+  CHECK_FALSE(explain::is_library(frame("github.com/x/io.Read", "github.com/x/io@v1.0.0/read.go")));
   CHECK_FALSE(explain::is_library(frame("Store::install(unsigned long)", "store.cc")));
   CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));
 }
