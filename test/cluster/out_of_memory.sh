@@ -104,7 +104,7 @@ cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "acknowledged 3" n1/stdout.log; do sleep 0.02; done
 main=$(cat "$ROSE_PIDFILE_n1")
-group=/sys/fs/cgroup/memory/rosetest-by-hand-$main
+group=$1
 mkdir "$group"
 echo 1M > "$group/memory.limit_in_bytes"
 for task in /proc/$main/task/*/children; do for helper in $(cat $task); do echo $helper > "$group/cgroup.procs"; done; done
@@ -126,7 +126,9 @@ jobs = 2
 confirm_runs = 5
 simplify = false
 TOML
-expect 0 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
+by_hand=/sys/fs/cgroup/memory/$(basename "$work")
+expect 0 "$rose" trace -c rose.toml --incident "./incident.sh $by_hand" -o dump.bin
+rmdir "$by_hand" 2>/dev/null || true  # where nothing died of it
 "$rose" dump show dump.bin --type ps > events
 grep -q 'memory' events || { fail "the dump does not say that the kernel ended it for its memory:"; cat events >&2; }
 expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
