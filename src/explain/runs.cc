@@ -56,6 +56,7 @@ std::string process_words(const trace::Event& e) {
   std::string words = e.flags & trace::kMain ? "its main process " : "a process ";
   words += trace::state_name(e.state);
   if (e.signal != 0) words += fmt::format(" by {}", kernel::signal_name(e.signal));
+  if ((e.flags & trace::kOutOfMemory) != 0) words += ", out of memory";
   if (e.state == trace::ProcessState::exited) words += fmt::format(" with status {}", e.exit_code);
   return words;
 }
@@ -118,6 +119,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       case trace::EventType::ps:
         kind.what = StepKind::process;
         kind.words = process_words(e);
+        kind.out_of_memory = (e.flags & trace::kOutOfMemory) != 0;
         break;
       case trace::EventType::nd: {
         const auto name = [&](trace::StringId id) {

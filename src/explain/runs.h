@@ -47,6 +47,7 @@ struct Kind {
   std::uint32_t message = 0;  // message: its template
   std::uint32_t question = 0; // value: which was asked
   std::string callee = {};    // value of a question about calls: who is called
+  bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
 };
 

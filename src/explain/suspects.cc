@@ -151,12 +151,23 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
   }
 }
 
-// Without a stack: what the thread had entered last. It may have returned from that.
+// A limit of memory hits who wants the page that is one too many, when it wants it.
+const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
+  for (const Step& step : run.steps) {
+    const Kind& kind = input.kinds[step.kind];
+    if (step.ts_ns >= run.zero_ns + fault.fired_ns && kind.out_of_memory && (kind.node.empty() || kind.node == fault.node)) return &step;
+  }
+  return nullptr;
+}
+
+// Without a stack: what the thread had entered last, or the process that died of it. It may have returned from that.
 void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   struct Entered {
     double weight = 0;
     std::size_t runs = 0;
-    bool last = false;
+    bool last = false, killed = false;
     std::string node;
   };
   std::map<std::string, Entered> seen;
@@ -166,18 +177,20 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
     for (const schedule::FaultOutcome* fault : fired(run)) {
       if (std::any_of(fault->stacks.begin(), fault->stacks.end(), [](const auto& stack) { return !application(stack).empty(); })) continue;
       const std::int32_t tid = thread_of(*fault);
-      const std::int64_t at = run.zero_ns + fault->fired_ns;
-      double weight = kEntered * (comes_by_time(input, fault->id) ? kByChance : 1);
+      const Step* killed = killed_by(input, run, *fault);
+      const std::int64_t at = killed != nullptr ? killed->ts_ns : run.zero_ns + fault->fired_ns;
+      double weight = kEntered * (killed == nullptr && comes_by_time(input, fault->id) ? kByChance : 1);
       std::size_t count = 0;
       std::set<std::string> of_fault;
       for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
         const Kind& kind = input.kinds[step->kind];
         if (step->ts_ns > at || kind.what != StepKind::function) continue;
-        if (tid != 0 ? step->tid != tid : fault->node.empty() || kind.node != fault->node) continue;
+        if (killed != nullptr ? step->pid != killed->pid : tid != 0 ? step->tid != tid : fault->node.empty() || kind.node != fault->node) continue;
         if (!of_fault.insert(kind.function).second) continue;
         Entered& entered = seen[kind.function];
         if (here.insert(kind.function).second) ++entered.runs, entered.weight += is_base(kind.function) ? weight * kBase : weight;
         entered.last = entered.last || count == 0;
+        entered.killed = entered.killed || killed != nullptr;
         entered.node = kind.node;
         weight *= kEnteredBefore;
         ++count;
@@ -186,8 +199,9 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   }
   for (const auto& [function, entered] : seen)
     out[function].add(&Evidence::stack, entered.weight / static_cast<double>(failing), entered.node,
-                      fmt::format("{} before the fault arrived, in {} failing runs (no stack is known)",
-                                  entered.last ? "the last watched function that was entered" : "entered shortly", times(entered.runs, failing)));
+                      fmt::format("{} before {}, in {} failing runs (no stack is known)",
+                                  entered.last ? "the last watched function that was entered" : "entered shortly",
+                                  entered.killed ? "the kernel ended the process for its memory" : "the fault arrived", times(entered.runs, failing)));
 }
 
 std::string of_runs(double share, std::size_t runs) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs); }

@@ -91,6 +91,18 @@ class Run {
     result_.trace.events.back().flags = trace::kTruncated;
     return *this;
   }
+  Run& out_of_memory(int ms, int pid, const std::string& node = "n1") {
+    trace::Event& e = event(ms, trace::EventType::ps, pid, node);
+    e.pid = pid;
+    e.state = trace::ProcessState::crashed;
+    e.signal = 9;
+    e.flags = trace::kOutOfMemory;
+    return *this;
+  }
+  Run& of_process(int pid) {  // the last event
+    result_.trace.events.back().pid = pid;
+    return *this;
+  }
   Run& ends(int ms) {
     result_.workload_end_ns = ms * kMs;
     return *this;

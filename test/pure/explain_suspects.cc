@@ -166,6 +166,25 @@ TEST_CASE("without a stack, what the thread had entered is told when runs differ
   CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.starts_with("no stack is known"); }));
 }
 
+TEST_CASE("a limit of memory hits the process that dies of it, when it does", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::memory;
+  one.input.schedule.faults[0].when.resize(1);
+  one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
+  for (int i = 0; i < 5; ++i) {
+    const auto both = [&](int number) { return script::Run(number).enters(90, "merge", 7).of_process(7).enters(100, "request").enters(101, "save"); };
+    one.add(Group::failing, both(2 * i).faulted(102, 0).enters(130, "request").enters(140, "grow", 7).of_process(7).enters(141, "answer").out_of_memory(150, 7));
+    one.add(Group::sound, both(2 * i + 1).enters(130, "request").enters(140, "grow", 7).of_process(7).enters(141, "answer"));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "a process crashed by SIGKILL, out of memory"; }));
+  REQUIRE(e.suspects.size() == 2);
+  CHECK(e.suspects[0].function == "grow");
+  CHECK(e.suspects[0].why.find("before the kernel ended the process for its memory") != std::string::npos);
+  CHECK(e.suspects[1].function == "merge");
+}
+
 TEST_CASE("the faulted thread goes before the same node, and that before other nodes", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
