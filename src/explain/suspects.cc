@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -19,6 +20,8 @@ constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that
 constexpr double kBase = 0.5;                            // main and the like are on every stack
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
+constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
+constexpr double kSame = 0.25;                           // of shares of runs, so close
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -241,11 +244,14 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
   const bool killed = std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
                                   [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+  const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
-    const double weight = d->weight * 0.95 / (1 + 0.05 * (d->only_bug ? before_of_bug : before)) * (d->missing && killed ? kDead : 1);
+    const bool harmless = bug_alone && near > 0 && std::abs(d->near - d->failing) < kSame;
+    const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (harmless ? kHarmlessToo : 1);
+    const double weight = own / (1 + 0.05 * (d->only_bug ? before_of_bug : before));
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {
       const Kind& next = input.kinds[d->next];
@@ -256,7 +262,8 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     }
     before += 1;
     before_of_bug += d->only_bug ? 1 : 0;
-    if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, weight, runs, out);
+    // The program says itself where it was, whatever else came before.
+    if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));

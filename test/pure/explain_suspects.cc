@@ -139,6 +139,38 @@ TEST_CASE("a stack trace that only failing runs log accuses its functions, inner
     CHECK(explain::said_frames(none).empty());
 }
 
+TEST_CASE("a stack trace counts whatever else differs before it is logged", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    script::Run run = failing(2 * i);
+    for (int k = 0; k < 10; ++k) run.enters(103 + k, "elect" + std::to_string(k), 2 + k, "n2");
+    one.add(Group::failing, run.says_trace(120, 7, "java.lang.NullPointerException\n\tat org.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(e.suspects[0].function == "org.x.Database.limit");
+}
+
+TEST_CASE("what the fault brings without the bug, too, is less of a suspect where something comes with the bug alone", "[explain]") {
+  const auto score_of_retry = [](bool forgets) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(3 * i).enters(103, "retry");
+      if (forgets) run.enters(104, "forget", 3, "n2");
+      one.add(Group::failing, run);
+      one.add(Group::sound, sound(3 * i + 1));
+      one.add(Group::near, failing(3 * i + 2).enters(103, "retry"));
+    }
+    const explain::Explanation e = one.explain();
+    for (const explain::Suspect& s : e.suspects)
+      if (s.function == "retry") return s.score;
+    return 0.0;
+  };
+  CHECK(score_of_retry(false) > 0.6);
+  CHECK(score_of_retry(true) < 0.8 * score_of_retry(false));
+}
+
 TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
