@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_map>
 
+#include "diagnose/nodes.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
@@ -17,16 +19,50 @@ constexpr std::size_t kFewDoings = 4;     // that the profile knows: fewer are c
 constexpr double kAlikeEnough = 0.5;      // of what the host does
 constexpr double kAsAlike = 0.05;         // so close in share, two nodes are replicas for this
 constexpr std::size_t kMostDoings = 4096; // kept of one host
+constexpr int kFirstClientPort = 32768;
 
 // Folders differ between deployments; the name of what a call is made on mostly does not.
 std::string doing_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
+// Whom a call is made to, among those that belong together: who leads is known by who comes to whom. Ports of clients are chance.
+std::string doing_to(std::string_view syscall, int port) {
+  return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port) : fmt::format("{} to one of them", syscall);
+}
+// And what is done to the other one.
+std::string doing_by(std::string_view syscall, int port) { return doing_to(syscall, port) + ", done to it"; }
+
+// Who has which address; what several have is nobody's.
+class Addresses {
+ public:
+  static constexpr int kNobody = -1;
+
+  void add(std::string_view address, int owner) {
+    if (address.empty() || address.starts_with("127.") || address == "::1") return;
+    const auto [it, fresh] = owners_.emplace(std::string(address), owner);
+    if (!fresh && it->second != owner) it->second = kNobody;
+  }
+  [[nodiscard]] int owner(std::string_view address) const {
+    const auto it = owners_.find(address);
+    return it == owners_.end() ? kNobody : it->second;
+  }
+
+ private:
+  std::map<std::string, int, std::less<>> owners_;
+};
+
+Addresses addresses_of_nodes(const config::Config& config) {
+  Addresses addresses;
+  for (std::size_t i = 0; i < config.nodes.size(); ++i) addresses.add(config.nodes[i].ip, static_cast<int>(i));
+  return addresses;
+}
+
 // What nodes and hosts do, by number: first all that the profile knows of the nodes.
 class Doings {
  public:
-  explicit Doings(const Inputs& inputs) {
+  // `among`: also what they do to each other, as far as the dump shows that of its hosts.
+  Doings(const Inputs& inputs, bool among) {
     const auto each = [&](const std::string& node, const std::string& doing, bool only_new = false) {
       const std::uint32_t number = of(doing);
       if (only_new && number < done_) return;
@@ -36,6 +72,16 @@ class Doings {
     };
     for (const auto* kinds : {&inputs.profile->state_changes, &inputs.profile->failures})
       for (const profile::CallKind& kind : *kinds) each(kind.node, doing_of_call(kind.syscall, kind.path));
+    if (among) {
+      const Addresses addresses = addresses_of_nodes(*inputs.config);
+      for (const profile::CallKind& kind : inputs.profile->state_changes) {
+        const Endpoint peer = parse_endpoint(kind.peer);
+        const int other = addresses.owner(peer.address);
+        if (other < 0 || inputs.config->nodes[static_cast<std::size_t>(other)].name == kind.node) continue;
+        each(kind.node, doing_to(kind.syscall, peer.port));
+        each(inputs.config->nodes[static_cast<std::size_t>(other)].name, doing_by(kind.syscall, peer.port));
+      }
+    }
     for (const profile::FunctionRate& rate : inputs.profile->functions)
       if (rate.count > 0) each(rate.node, rate.function + "()");
     all_.resize(inputs.config->nodes.size());
@@ -63,6 +109,37 @@ class Doings {
   std::vector<double> all_;
 };
 
+// What hosts of the dump do to each other, by host.
+std::map<std::string, std::set<std::string>, std::less<>> doings_among(const Inputs& inputs) {
+  std::map<std::string, int, std::less<>> numbers;
+  std::vector<std::string_view> names;
+  const auto number_of = [&](std::string_view name) {
+    const auto [it, fresh] = numbers.emplace(std::string(name), static_cast<int>(names.size()));
+    if (fresh) names.push_back(it->first);
+    return it->second;
+  };
+  Addresses addresses;
+  for (const trace::Trace& trace : inputs.traces)
+    for (const std::string& entry : trace.meta.addresses)
+      if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
+        addresses.add(plain_address(std::string_view(entry).substr(equals + 1)), number_of(std::string_view(entry).substr(0, equals)));
+  std::map<std::string, std::set<std::string>, std::less<>> found;
+  for (const trace::Trace& trace : inputs.traces) {
+    std::set<std::pair<std::uint64_t, trace::StringId>> seen;  // each call of a host to a peer once
+    for (const trace::Event& event : trace.events) {
+      if (event.type != trace::EventType::sys || event.peer == 0 || event.node == 0) continue;
+      if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer).second) continue;
+      const Endpoint peer = parse_endpoint(trace.str(event.peer));
+      const int other = addresses.owner(peer.address);
+      if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
+      const std::string syscall = kernel::syscall_name(event.syscall);
+      found[std::string(trace.str(event.node))].insert(doing_to(syscall, peer.port));
+      found[std::string(names[static_cast<std::size_t>(other)])].insert(doing_by(syscall, peer.port));
+    }
+  }
+  return found;
+}
+
 struct Host {
   std::vector<std::uint32_t> doings;
   std::vector<bool> has;       // by doing
@@ -70,9 +147,20 @@ struct Host {
   std::int64_t fault_ts = 0;   // its last process or network fault: hosts of the last incident are to be different nodes
 };
 
-std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names, Doings& doings) {
+std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names, Doings& doings,
+                                                         const std::map<std::string, std::set<std::string>, std::less<>>& among) {
   std::map<std::string, Host, std::less<>> hosts;
-  for (const std::string& name : names) hosts.try_emplace(name);
+  const auto does = [](Host& host, std::uint32_t doing) {
+    if (doing >= host.has.size()) host.has.resize(doing + 1);
+    if (host.has[doing]) return;
+    host.has[doing] = true;
+    host.doings.push_back(doing);
+  };
+  for (const std::string& name : names) {
+    Host& host = hosts.try_emplace(name).first->second;
+    if (const auto to_others = among.find(name); to_others != among.end())
+      for (const std::string& doing : to_others->second) does(host, doings.of(doing));
+  }
   for (const trace::Trace& trace : inputs.traces) {
     std::vector<Host*> host_of(trace.strings.size() + 1, nullptr);
     for (std::size_t id = 1; id < host_of.size(); ++id)
@@ -98,10 +186,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
       const std::uint32_t doing = number->second;
       // On a busy host of production hundreds of kinds of calls fail, and they are nobody's doing.
       if (failed && !doings.known(doing)) continue;
-      if (doing >= host->has.size()) host->has.resize(doing + 1);
-      if (host->has[doing]) continue;
-      host->has[doing] = true;
-      host->doings.push_back(doing);
+      does(*host, doing);
     }
   }
   return hosts;
@@ -112,9 +197,10 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
 std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<bool>& taken) {
   std::vector<Alike> found;
   if (!inputs.profile || names.empty()) return found;
-  Doings doings(inputs);
+  const auto among = doings_among(inputs);
+  Doings doings(inputs, !among.empty());
   const std::size_t nodes = inputs.config->nodes.size();
-  const auto hosts = doings_of_hosts(inputs, names, doings);
+  const auto hosts = doings_of_hosts(inputs, names, doings, among);
   std::vector<std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>> order;
   for (const auto& [name, host] : hosts) order.push_back({{host.fault_ts, host.failures}, name});
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -1,5 +1,5 @@
-// Which node of the deployment a host of production plays, by what it does: the calls it makes, on what, and the functions
-// it enters, compared with what the profile knows of each node. For hosts that no name and no address tells. Inside this room.
+// Which node of the deployment a host of production plays, by what it does: the calls it makes, on what, whether to
+// another host and which of them come to it, and the functions it enters, compared with what the profile knows of each node. For hosts that no name and no address tells. Inside this room.
 #pragma once
 
 #include <string>
