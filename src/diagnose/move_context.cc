@@ -167,12 +167,14 @@ class ContextMove final : public Move {
       return;
     }
     if (wanted > 1 && here && wanted <= *here) variants_.push_back(wanted);
-    if (here && began_late(world_.plan) && context_.empty())
+    if (here && late_times())
       for (std::uint64_t later = wanted + 1; later <= std::min(*here, wanted + kLater); ++later) variants_.push_back(later);
     variants_.push_back(1);
     if (wanted == 1) std::rotate(variants_.begin(), variants_.end() - 1, variants_.end());
     if (wanted > 1 && !here && wanted <= kMostOccurrence) variants_.push_back(wanted);
   }
+
+  [[nodiscard]] bool late_times() const { return began_late(world_.plan) && context_.empty() && !open_; }
 
   void next_variant() {
     variants_.pop_front();
@@ -336,9 +338,11 @@ class ContextMove final : public Move {
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
     // What the dump shows after the fault came back: this is the moment.
-    const double belief = belief_ / kShareContext * kSharePlace * std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_++) * (in_order || open_ ? 1 : kOtherOrder) *
+    const double belief = belief_ / kShareContext * kSharePlace * std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_) * (in_order || open_ ? 1 : kOtherOrder) *
                           (1 + 3 * shown.observables);
     if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.moves.push_back(std::move(move));
+    // Nothing says how much of an event a late window lacks: its next times are as likely as the one that was seen.
+    if (!(step_ == Step::one && late_times() && variants_.size() > 1 && variants_[1] > variants_[0])) ++offspring_made_;
   }
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
@@ -550,7 +554,8 @@ std::vector<Question> place_questions_ahead(const World& world) {
       contexts.push_back({events[0].condition});
       std::vector<std::uint64_t> times;
       if (events[0].occurrence > 1) times.push_back(events[0].occurrence);
-      if (began_late(world.plan)) times.push_back(events[0].occurrence + 1);
+      if (began_late(world.plan))
+        for (std::uint64_t later = 1; later <= kLater; ++later) times.push_back(events[0].occurrence + later);
       for (const std::uint64_t time : times) {
         if (time > kMostOccurrence) continue;
         contexts.push_back({events[0].condition});

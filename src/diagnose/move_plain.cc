@@ -20,6 +20,7 @@ constexpr std::size_t kMostMixed = 16;      // calls also tried together with th
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
 constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
+constexpr std::int64_t kFarApart = 10;      // times as far: what stands nearer belongs together
 constexpr double kEarlierYield = 0.7;       // of a try that came too late, when it is armed earlier
 constexpr int kEarlierTries = 2;            // each time half as late
 constexpr double kPoints[] = {0.6, 0.25, 0.15};  // how likely the first fault came at each point, when the dump can't say
@@ -98,7 +99,9 @@ class Builder {
       if (nearest.empty() || mixed_calls >= kMostMixed) break;
       if (c->symptom) continue;
       ++mixed_calls;
-      mixed(*c, nearest);
+      mixed(*c, nearest, kShareMixed * c->weight);
+      if (const Candidate* neighbour = neighbour_of(*c, timed))
+        mixed(*c, {neighbour}, kShareNeighbours * std::min(c->weight, kFarLess * neighbour->weight));
     }
     together(calls);
     std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
@@ -390,8 +393,23 @@ class Builder {
       if (list.size() > 1) at_points(list, kSharePlain * weight_of(list), fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
+  // The one process or network fault of the call's node that came right before or after it, and far from all others.
+  static const Candidate* neighbour_of(const Candidate& c, const List& timed) {
+    const auto apart = [](const Candidate& a, const Candidate& b) { return std::abs(a.first_ts - b.first_ts); };
+    const auto concerns = [&](const Candidate& t) {
+      const std::vector<std::string>& peers = t.fault.peers;
+      return t.node == c.node || (t.kind == FaultKind::partition && (peers.empty() || std::find(peers.begin(), peers.end(), c.node) != peers.end()));
+    };
+    const Candidate* nearest = nullptr;
+    for (const Candidate* t : timed)
+      if (concerns(*t) && (nearest == nullptr || apart(*t, c) < apart(*nearest, c))) nearest = t;
+    if (nearest == nullptr || apart(*nearest, c) > kOneRootCause) return nullptr;
+    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) { return t == nearest || apart(*t, c) > kFarApart * apart(*nearest, c); });
+    return lonely ? nearest : nullptr;
+  }
+
   // A failed call among the process and network faults, in the order of the dump.
-  void mixed(const Candidate& c, const List& timed) {
+  void mixed(const Candidate& c, const List& timed, double yield) {
     std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
     Fault fault = c.fault;
     fault.when.clear();
@@ -407,8 +425,10 @@ class Builder {
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
     // A call that is not made without them may be made because of them.
-    const double share = before > 0 && possible(c.fault) < 1 ? kShareCall : kShareMixed;
-    propose(std::move(faults), share * c.weight, "the process and network faults together with a failed call");
+    if (before > 0 && possible(c.fault) < 1) yield = std::max(yield, kShareCall * c.weight);
+    propose(std::move(faults), yield,
+            timed.size() == 1 ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
+                              : std::string("the process and network faults together with a failed call"));
   }
 
   const World& world_;

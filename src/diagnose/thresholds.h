@@ -51,6 +51,7 @@ inline constexpr double kShareCallShape = 0.12;     // its next shape; each furt
 inline constexpr double kShareNth = 0.25;           // another call of the kind
 inline constexpr double kShareCallContext = 0.06;   // after what came before it
 inline constexpr double kShareMixed = 0.15;         // together with the process and network faults
+inline constexpr double kShareNeighbours = 0.35;    // with the one of them that it stands next to
 inline constexpr double kShareMixedNth = 0.06;      // another call of the kind, after them
 inline constexpr double kShareOneCause = 0.70;      // calls that begin to fail with one resource error at one time, together
 inline constexpr double kShareTogether = 0.10;      // two calls that are needed both
@@ -92,11 +93,13 @@ inline constexpr int kMostInconclusive = 8;         // runs of one schedule, bef
 inline constexpr int kMostControls = 12;            // runs without faults, made for that
 inline constexpr int kMostTests = 12;               // schedules tested in one search: RateTest's errors add up
 inline constexpr int kMostTestsAlike = 8;           // of them with the same faults: so many errors still add up to less than a tenth
+inline constexpr double kLittleHope = 0.15;         // that a schedule under test reaches the target: below, what promises more comes first
 inline constexpr int kMostUnarmable = 10;           // schedules in a row that can't be armed, before any could: it is not for them
 
 // --- surer than what was accepted
 inline constexpr double kSureRate = 0.9;            // of the test's runs; below, it hangs by something that it does not wait for
-inline constexpr int kMostSurer = 24;               // runs for that: what is accepted is good enough, if need be
+inline constexpr int kMostSurer = 24;               // runs for that: what is accepted is good enough, if need be,
+inline constexpr double kRunsToCome = 40;           // and no more than misses cost of so many runs that hit: mends, and the test of them
 inline constexpr int kSurerMisses = 1;              // what misses more often is no surer
 
 // --- simplification

@@ -103,6 +103,42 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   CHECK_FALSE(crashed.contains(SIGINT));
 }
 
+TEST_CASE("noise: who leads is known by who comes to whom") {
+  const auto config = deployment();
+  const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
+    trace::Event& e = dump.sys(t, host, syscall, "");
+    e.peer = dump.intern(peer);
+  };
+  // All serve clients and keep a journal; n2 and n3 follow n1.
+  Dump normal;
+  for (const int i : {1, 2, 3}) {
+    const std::string node = fmt::format("n{}", i);
+    for (const char* path : {"journal", "data"}) normal.sys(1, node, "openat", fmt::format("/run/{}/{}", node, path));
+    normal.sys(1, node, "mkdir", fmt::format("/run/{}/data", node));
+    call(normal, 1, node, "accept4", "10.77.0.254:40000");
+    if (i > 1) call(normal, 1, node, "connect", "10.77.0.1:7000");
+    if (i > 1) call(normal, 1, "n1", "accept4", fmt::format("10.77.0.{}:40001", i));
+  }
+  const auto profile = profile_of(normal, 2);
+  // The window begins late: of both hosts it holds little more than that one came to the other.
+  Dump dump(false);
+  for (const char* host : {"alpha", "beta"}) {
+    for (const char* path : {"journal", "data"}) dump.sys(1, host, "openat", fmt::format("/srv/{}/{}", host, path));
+    dump.sys(1, host, "mkdir", fmt::format("/srv/{}/data", host));
+  }
+  call(dump, 2, "beta", "accept4", "10.9.9.1:40017");
+  call(dump, 2, "alpha", "accept4", "10.9.9.77:40017");
+  dump.meta().addresses = {"alpha=10.9.9.1", "beta=10.9.9.2"};
+  dump.crashed(5, "beta");
+  dump.crashed(6, "alpha", SIGTERM);
+  dump.ends(30);
+  std::map<int, std::string> crashed;
+  for (const Candidate& c : plan_of(config, dump, profile).candidates)
+    if (c.kind == FaultKind::crash) crashed[c.fault.signal] = c.node;
+  CHECK(crashed[SIGKILL] == "n1");
+  CHECK(crashed[SIGTERM] == "n2");
+}
+
 TEST_CASE("noise: many at once that leave nothing to judge are not run again, but by halves") {
   const auto config = deployment();
   Dump dump;
@@ -221,5 +257,7 @@ TEST_CASE("noise: of a window that began late the next of a kind may be meant, t
     CHECK(d.target_reached);
     return d.schedules;
   };
-  CHECK(schedules(true) <= 14);
+  const int late = schedules(true);
+  INFO(late);
+  CHECK(late <= 9);
 }

@@ -1,11 +1,12 @@
 // Level 1: what the runs so far tell of the next schedules.
 #include <catch2/catch.hpp>
 
-#include "diagnose_world.h"
+#include "diagnose_play.h"
 
 using namespace rose;
 using namespace rose::diagnose;
 using namespace rose::diagnose::test;
+using schedule::FaultKind;
 using schedule::OracleAnswer;
 
 TEST_CASE("level 1: a call that is made only because of a cut is tried together with it") {
@@ -34,4 +35,30 @@ TEST_CASE("level 1: a call that is made only because of a cut is tried together 
   CHECK(d->target_reached);
   REQUIRE(d->found);
   CHECK(d->found->faults.size() == 2);
+}
+
+TEST_CASE("level 1: a call that failed right before one of several faults is tried with that one") {
+  // In the midst of other things: a disk is full while n2 writes its table anew, and n2 is killed.
+  std::vector<Act> acts;
+  for (int i = 0; i < 12; ++i) acts.push_back({0.5 + i, "n2", "", "write", "/data/n2/table.tmp", false});
+  Dump dump(false);
+  dump.crashed(8.6, "n3");
+  dump.paused(12.7, 16.4, "n1");
+  dump.scf(22.77, "n2", "write", ENOSPC, "/data/n2/table.tmp");
+  dump.crashed(22.89, "n2");
+  dump.ends(40);
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    const auto at = [&](FaultKind kind) {
+      const auto hit = std::find_if(hits.begin(), hits.end(), [&](const Hit& h) { return h.fault->kind == kind && h.fault->node == "n2"; });
+      return hit == hits.end() ? -1 : hit->t;
+    };
+    const double failed = at(FaultKind::syscall);
+    return failed >= 0 && at(FaultKind::crash) > failed && at(FaultKind::crash) < failed + 0.6;
+  });
+  const Diagnosis d = diagnosis_of(deployment(), dump, play);
+  INFO(d.schedules << " schedules, " << d.runs << " runs");
+  CHECK(d.target_reached);
+  CHECK(d.schedules <= 6);
+  REQUIRE(d.found);
+  CHECK(d.found->faults.size() == 2);
 }
