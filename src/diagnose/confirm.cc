@@ -47,13 +47,19 @@ Result<void> Confirmation::narrow(Lead& lead) {
 }
 
 // Fresh runs, until the sequential test knows; none of those in which it was found counts.
-Result<void> Confirmation::test(Lead& lead, bool strict) {
-  const RateTest rate_test(options_.target_rate, ++tests_);
-  Series series;
-  int inconclusive = 0;
+Result<void> Confirmation::test(Lead& lead, bool strict, bool may_wait) {
+  if (lead.ticket == 0) lead.ticket = ++tests_;
+  lead.waits = false;
+  const RateTest rate_test(options_.target_rate, lead.ticket);
+  Series& series = lead.series;
+  int inconclusive = lead.tally.inconclusive;
   const auto answer = [&] { return rate_test.answer(lead.tally); };
   while (lab_.left() > 0 && answer() == RateTest::Answer::open && inconclusive < kMostInconclusive &&
          (!strict || lead.tally.not_reproduced <= kSurerMisses)) {
+    if (may_wait && lead.tally.conclusive() >= rate_test.perfect() && hope(lead) < kLittleHope) {
+      lead.waits = true;
+      break;
+    }
     int batch = std::min(lab_.jobs(), lab_.left());
     // Not more side by side than a schedule that never misses needs.
     if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
@@ -69,6 +75,17 @@ Result<void> Confirmation::test(Lead& lead, bool strict) {
   if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
   lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
   return {};
+}
+
+// Before the test every rate was as likely: then it is a beta distribution's tail, which a binomial's is, too.
+double Confirmation::hope(const Lead& lead) const {
+  const double target = options_.target_rate;
+  const int runs = lead.tally.conclusive() + 1;
+  double sum = 0;
+  for (int hits = 0; hits <= lead.tally.reproduced; ++hits)
+    sum += std::exp(std::lgamma(runs + 1.0) - std::lgamma(hits + 1.0) - std::lgamma(runs - hits + 1.0) + hits * std::log(target) +
+                    (runs - hits) * std::log1p(-target));
+  return sum;
 }
 
 // Is it the faults? More runs without them until chance explains the difference no more, or it does.

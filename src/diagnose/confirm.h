@@ -23,7 +23,10 @@ class Confirmation {
   [[nodiscard]] Result<void> narrow(Lead& lead);
   // Fresh runs, until the sequential test knows; none of those in which it was found counts. `strict`: something surer than what was
   // accepted is looked for, so a few misses end it.
-  [[nodiscard]] Result<void> test(Lead& lead, bool strict);
+  // `may_wait`: where there is little hope left, it waits, and goes on from there when it is tested again.
+  [[nodiscard]] Result<void> test(Lead& lead, bool strict, bool may_wait);
+  // How likely it reaches the target, after what its test showed.
+  [[nodiscard]] double hope(const Lead& lead) const;
   // So many schedules were tested.
   [[nodiscard]] int tests() const { return tests_; }
 

@@ -16,7 +16,10 @@ struct Lead {
   int schedules = 0;             // tried until then
   std::size_t tried = 0;         // index into Diagnosis::tried
   schedule::Tally tally;         // of the test
+  schedule::Series series;       // the same, run by run
+  int ticket = 0;                // which of the search's tests it is; 0: not tested yet
   bool accepted = false;
+  bool waits = false;            // its test is not over, and there is little hope for it: others come first
   std::set<std::string> fired;   // faults that fired in runs that reproduced
   std::set<std::string> spared;  // that did not come in one of those
   std::set<std::string> missed;  // that did not come in a run in which the bug did not show

@@ -1,6 +1,7 @@
 // The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed down and tested
 // (confirm.h), those below the target are gone on from, what is found is made simpler and its rate told (refine.h).
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -46,6 +47,8 @@ class Search {
     }
     ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
+    if (!reached)
+      for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
     if (!leads_.empty()) {
       if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
       Lead best = reached ? leads_.back() : leads_.front();
@@ -146,6 +149,13 @@ class Search {
   // True when a schedule reached the target rate; it is leads_.back().
   Result<bool> search() {
     while (left() > 0) {
+      if (Lead* lead = worth_going_on()) {
+        Lead resumed = std::move(*lead);
+        waiting_.erase(waiting_.begin() + (lead - waiting_.data()));
+        ROSE_CHECK(confirmation_.test(resumed, false, false));
+        if (tested(std::move(resumed), false)) return true;
+        continue;
+      }
       std::vector<Trial> batch = pick();
       if (batch.empty()) return false;
       ROSE_CHECK(make(batch));
@@ -157,6 +167,18 @@ class Search {
       }
     }
     return false;
+  }
+
+  // A test that waits, when nothing promises more than the rest of its runs.
+  Lead* worth_going_on() {
+    if (waiting_.empty() || until_ > 0) return nullptr;
+    const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) { return worth_of_test(a) < worth_of_test(b); });
+    for (const std::unique_ptr<Move>& move : moves_)
+      if (const std::optional<Try> t = move->peek(); t && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best)) return nullptr;
+    return &*best;
+  }
+  [[nodiscard]] double worth_of_test(const Lead& lead) const {
+    return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
   // The best tries of all moves, as many as may run side by side, and what need not run again among them.
@@ -176,7 +198,8 @@ class Search {
         }
       }
       const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
-      Misses::Missed* missed = again_ < kMostAgain ? misses_.best(d_.tried, running) : nullptr;
+      // What missed is no surer than what was accepted.
+      Misses::Missed* missed = again_ < kMostAgain && until_ == 0 ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr && (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
         batch.push_back(another_run(*missed));
         ++runs;
@@ -248,7 +271,7 @@ class Search {
       if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
       if (!trial.what.look && !trial.what.again) retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
     }
-    return forecast_misses(world_, lab_, moves_, under_way, retries, kMostAgain - again_, room);
+    return forecast_misses(world_, lab_, moves_, under_way, retries, until_ == 0 ? kMostAgain - again_ : 0, room);
   }
 
   void learn(Trial& trial) {
@@ -315,11 +338,20 @@ class Search {
       return false;
     }
     ++tests_alike_[ids];
-    ROSE_CHECK(confirmation_.test(lead, until_ > 0));
-    leads_.push_back(lead);
-    if (lead.accepted) return true;
-    d_.tried[lead.tried].note += fmt::format("; below the target: {} of {} confirming runs", lead.tally.reproduced, lead.tally.conclusive());
-    if (lead.tally.reproduced > 0) go_on_from(lead);
+    ROSE_CHECK(confirmation_.test(lead, until_ > 0, until_ == 0));
+    if (!lead.waits) return tested(std::move(lead), true);
+    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: what promises more comes first", lead.tally.reproduced, lead.tally.conclusive());
+    go_on_from(lead);
+    waiting_.push_back(std::move(lead));
+    return false;
+  }
+
+  bool tested(Lead lead, bool go_on) {
+    leads_.push_back(std::move(lead));
+    const Lead& last = leads_.back();
+    if (last.accepted) return true;
+    d_.tried[last.tried].note += fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
+    if (go_on && last.tally.reproduced > 0) go_on_from(last);
     return false;
   }
 
@@ -351,7 +383,9 @@ class Search {
     go_on_from(found);
     if (world_.level(1))
       if (std::vector<Try> tries = untimed(found); !tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
-    until_ = d_.runs + std::min(kMostSurer, lab_.left() - options_.confirm_runs);
+    // No more runs than its misses would cost whoever runs it.
+    const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
+    until_ = d_.runs + std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
     while (left() > 0) {
       ROSE_TRY(const bool reached, search());
       if (!reached) break;
@@ -413,6 +447,7 @@ class Search {
   Misses misses_;
   int again_ = 0;
   std::vector<Lead> leads_;
+  std::vector<Lead> waiting_;                    // whose test is not over
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::map<std::string, double> lead_belief_;
