@@ -107,6 +107,11 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 		if (!(open_flags & O_CREAT_OR_TRUNC))
 			return 0;
 	}
+	if (is_container_setup(task)) {
+		if (failed)
+			count_noise(node, nr, -result);
+		return 0;
+	}
 
 	s = take_scratch(node);
 	if (!s)

@@ -275,6 +275,16 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 	return -1;
 }
 
+/* A container's runtime, which makes it from inside of its cgroup, at each start and each exec, until it executes the program. It goes
+ * by these names: "runc:[1:CHILD]", "runc:[2:INIT]", "youki:[2:INIT]", "crun". What fails there is none of the program's calls. */
+static __always_inline bool is_container_setup(struct task_struct *task)
+{
+	char name[16] = {};
+
+	BPF_CORE_READ_INTO(&name, task, group_leader, comm);
+	return !__builtin_memcmp(name, "runc:[", 6) || !__builtin_memcmp(name, "youki:[", 7) || !__builtin_memcmp(name, "crun", 5);
+}
+
 /* The id of the cgroup's ancestor at a level, itself included; 0 when it stands higher. */
 static __always_inline __u64 ancestor_id(struct cgroup *cgroup, __u32 level)
 {

@@ -175,6 +175,10 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	process.signal = code & 0x7f;
 	process.state = process.signal ? ROSE_CRASHED : ROSE_EXITED;
 	process.exit_code = process.signal ? -1 : (code >> 8) & 0xff;
+	if (!code && is_container_setup(task)) {
+		bpf_map_delete_elem(&rose_procs, &tgid);
+		return 0;
+	}
 	process.flags = process_flags(node, tgid, is_main);
 	if (process.signal && (code & 0x80))
 		process.flags |= ROSE_CORE;

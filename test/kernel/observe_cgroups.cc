@@ -2,6 +2,7 @@
 // one another.
 #include <bpf/bpf.h>
 #include <linux/sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "observe_support.h"
@@ -9,8 +10,8 @@
 namespace rose::observe::test {
 namespace {
 
-// A process that is in the cgroup from its first instruction, and whose first call fails.
-pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
+// A process that is in the cgroup from its first instruction.
+pid_t run_in(const std::filesystem::path& cgroup, const std::function<void()>& does) {
   const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(folder);
   clone_args args{};
@@ -20,11 +21,16 @@ pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
   REQUIRE(pid >= 0);
   if (pid == 0) {
-    ::open(path, O_RDONLY);
+    does();
     ::_exit(0);
   }
   REQUIRE(::waitpid(static_cast<pid_t>(pid), nullptr, 0) == pid);
   return static_cast<pid_t>(pid);
+}
+
+// Its first call fails.
+pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
+  return run_in(cgroup, [&] { ::open(path, O_RDONLY); });
 }
 
 bool recorded(Tracer& tracer, const char* path, pid_t pid) {
@@ -88,6 +94,33 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
     take_away(slice);
   }
   take_away(parent.path() / "y.service");
+}
+
+TEST_CASE("what a container's runtime does inside of the container, ahead of the program, is not the program's") {
+  const TestCgroup cgroup("runtime");
+  auto tracer = start({target("n1", cgroup)});
+  for (const char* name : {"runc:[2:INIT]", "youki:[2:INIT]", "crun", "crunch"}) {
+    const pid_t pid = run_in(cgroup.path(), [&] {
+      ::prctl(PR_SET_NAME, name);
+      ::open("/rose-setup", O_RDONLY);
+      ::close(::open("/dev/null", O_WRONLY | O_CREAT, 0600));
+      if (const pid_t helper = ::fork(); helper == 0) ::_exit(0);
+      else ::waitpid(helper, nullptr, 0);
+      ::execl("/bin/sh", "sh", "-c", ": < /rose-program; exit 3", nullptr);
+    });
+    const auto trace = snapshot(*tracer);
+    INFO(name << "\n" << describe(trace));
+    const std::size_t own = std::string_view(name) == "crunch" ? 1 : 0;
+    CHECK(find(trace, {trace::EventType::scf, "", "ENOENT", "/rose-setup", "", "", pid}).size() == own);
+    CHECK(find(trace, {trace::EventType::sys, "openat", "", "/dev/null", "", "", pid}).size() == own);
+    CHECK(find(trace, {trace::EventType::scf, "", "ENOENT", "/rose-program", "", "", pid}).size() == 1);
+    CHECK(processes(trace, pid, trace::ProcessState::started).size() == 1);
+    CHECK(processes(trace, pid, trace::ProcessState::exited).size() == 1);
+    const auto helpers = std::count_if(trace.events.begin(), trace.events.end(), [](const trace::Event& e) {
+      return e.state == trace::ProcessState::exited && e.exit_code == 0;
+    });
+    CHECK(static_cast<std::size_t>(helpers) == own);
+  }
 }
 
 TEST_CASE("packets are seen at the outermost of a node's cgroups only, also when all of them were made again") {
