@@ -9,6 +9,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "deploy/environment.h"
 #include "deploy/image_files.h"
@@ -132,6 +133,18 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
   return {};
 }
 
+// What the profile calls infrequent on the node. A name that the profile does not know is a host's, which may run any of its nodes.
+std::vector<observe::ProfiledFunction> rare_functions(const profile::Profile& profile, const std::string& node) {
+  const bool is_known = profile.syscalls.contains(node);
+  std::set<std::pair<std::string, std::string>> rare;
+  for (const profile::FunctionRate& function : profile.functions)
+    if (function.infrequent && function.binary != profile::kJvm && (!is_known || function.node == node || function.node == "*"))
+      rare.emplace(function.function, function.binary);
+  std::vector<observe::ProfiledFunction> functions;
+  for (const auto& [function, binary] : rare) functions.push_back({function, binary});
+  return functions;
+}
+
 Result<int> trace_running(const TraceOptions& options, const Common& common) {
   std::int64_t duration_ns = 0;
   if (!options.duration.empty()) {
@@ -162,11 +175,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   for (observe::Target& target : targets) {
     for (const std::string& binary : options.binaries) target.binaries.emplace_back(binary);
     target.functions = options.functions;
-    if (!profile) continue;
-    for (const profile::FunctionRate& function : profile->functions) {
-      if (function.infrequent && function.binary != profile::kJvm && (function.node == target.node || function.node == "*"))
-        target.profiled.push_back({function.function, function.binary});
-    }
+    if (profile) target.profiled = rare_functions(*profile, target.node);
   }
   std::vector<std::string> nodes;
   for (const observe::Target& target : targets) nodes.push_back(target.node);
@@ -436,7 +445,8 @@ Command trace_command() {
               {.names = "command", .slot = &options->command, .value = "CMD", .help = "After --: start this command and trace it",
                .group = what, .completes = Completes::program},
               {.names = "--profile", .slot = &options->profile, .value = "FILE",
-               .help = "Watch the functions that this profile calls infrequent", .completes = Completes::file},
+               .help = "Watch the functions that this profile calls infrequent: those of the node of that name, of all nodes where it knows none",
+               .completes = Completes::file},
               {.names = "--binary", .slot = &options->binaries, .value = "FILE",
                .help = "Files whose functions --function names, or --profile where its own path is not on this host",
                .completes = Completes::file},

@@ -108,3 +108,37 @@ stop_trace
 has "$(hostname)" /rose-by-folder
 expect 2 "$rose" trace --unit "rose-test-none-$$" -o d.bin
 says err "no cgroup below"
+
+# Functions of a profile: a host that none of its nodes is named after may run any of them, a node that it knows has its own.
+victim=$build/test/programs/trace_victim
+[ -x "$victim" ] || { [ $failures -eq 0 ]; exit; }
+python3 - "$victim" > profile.json <<'PY'
+import json, sys
+rare = {"node": "n1", "function": "rose_victim_rare", "binary": sys.argv[1], "count": 1, "per_second": 0.1, "infrequent": True}
+print(json.dumps({"version": 1, "name": "victims", "runs": 1, "seconds": 10, "infrequent_below": 2.0, "failures": [], "state_changes": [],
+                  "syscalls": {"n1": {"read": 1}, "n2": {"read": 1}}, "functions": [rare], "processes": [], "silences": []}))
+PY
+# entered NODE OPTION...: how often the function is told of a victim that enters it once.
+entered() {
+  local node=$1
+  shift
+  mkfifo go
+  "$victim" functions 1 < go & victim_pid=$!
+  exec 8> go
+  start_trace --profile profile.json "${@//PID/$victim_pid}"
+  echo go >&8
+  exec 8>&-
+  wait $victim_pid
+  stop_trace
+  rm go
+  count=$(python3 -c '
+import json, sys
+print(sum(e["type"] == "af" and e["node"] == sys.argv[2] and e["function"] == "rose_victim_rare" for e in map(json.loads, open(sys.argv[1])) if "type" in e))
+' "$work/events" "$node")
+}
+entered "$(hostname)" --pid PID
+[ "$count" = 1 ] || fail "the host's node has $count entries of the profile's function, not 1"
+entered n1 --node n1=pid:PID
+[ "$count" = 1 ] || fail "n1 has $count entries of its own function, not 1"
+entered n2 --node n2=pid:PID
+[ "$count" = 0 ] || fail "n2 has $count entries of a function that is n1's alone"

@@ -118,7 +118,6 @@ inline Holdings holdings() {
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
   found.host_links = names("/sys/class/net");
-  found.host_links.erase("rosehold");  // of a bad link, which deployments know nothing of: another test's
   const std::string self = std::to_string(::getpid());
   for (const std::string& name : names("/proc")) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;

@@ -467,7 +467,4 @@ TEST_CASE("a million events", "[dump]") {
   CHECK(events == many);
   std::printf("%zu events: %.1f MB, written in %.2f s, read in %.2f s\n", many,
               static_cast<double>(bytes.size()) / 1e6, writing, reading);
-  // Release builds take a fraction of a second; the limit is for a busy machine and any build.
-  CHECK(writing < 30);
-  CHECK(reading < 30);
 }

@@ -402,6 +402,4 @@ TEST_CASE("a million lines", "[jsonl]") {
   const double reading = std::chrono::duration<double>(end - middle).count();
   std::printf("%zu lines: %.0f MB, written in %.2f s, read in %.2f s\n", trace.events.size(),
               static_cast<double>(text.size()) / 1e6, writing, reading);
-  CHECK(writing < 30);
-  CHECK(reading < 30);
 }
