@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "diagnose/forecast.h"
@@ -17,7 +18,9 @@ using schedule::Verdict;
 
 // Of many faults, or many calls, those that count: by halves, a run each.
 Result<void> Confirmation::narrow(Lead& lead) {
-  Narrower narrower(lead.schedule, lead.fired);
+  std::map<std::string, double> believed;
+  for (const Candidate& c : d_.plan.candidates) believed.emplace(c.fault.id, c.weight);
+  Narrower narrower(lead.schedule, lead.fired, believed);
   for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;

@@ -29,6 +29,7 @@ using trace::Trace;
 constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
 constexpr std::int64_t kTelling = 1'000'000;            // from a message that tells of its program's end to that end
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
+constexpr double kSentHere = 0.4;                       // of an exception that a peer threw: here it is only what came of it
 constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
 constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
 constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
@@ -246,18 +247,23 @@ class FromLogs {
     return files;
   }
 
-  // What else may have happened is as likely as before: an exception is the cause, or tells of one.
+  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw and sent along was
+  // thrown by some other node: which, the survey tells, that counts who comes by there.
   void said_thrown(const Hint& hint, const std::string& node) {
-    const config::Node* home = inputs_.config->find(node);
-    if (home == nullptr) return;
-    ToldException told{node, case_.time_of(hint), hint.until_ns, hint.count, beside_ ? hint.weight * kBeside : hint.weight, {}, throw_sites(hint.trace, *home)};
-    if (told.sites.empty()) {
-      ++nowhere_;
-      return;
+    const bool sent = std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
+    bool placed = false;
+    for (const config::Node& one : inputs_.config->nodes) {
+      const bool here = one.name == node;
+      if (!here && !sent) continue;
+      const double weight = (beside_ ? hint.weight * kBeside : hint.weight) * (here && sent ? kSentHere : 1);
+      ToldException told{one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
+      if (told.sites.empty()) continue;
+      placed = true;
+      told.last_ts = std::max(told.last_ts, told.first_ts);
+      told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
+      inputs_.exceptions.push_back(std::move(told));
     }
-    told.last_ts = std::max(told.last_ts, told.first_ts);
-    told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
-    inputs_.exceptions.push_back(std::move(told));
+    if (!placed && inputs_.config->find(node) != nullptr) ++nowhere_;
   }
 
   // Dumps do not see what a process is told of the time: believed beside them, too.

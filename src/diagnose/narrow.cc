@@ -15,9 +15,13 @@ std::string unit_name(const Fault& fault) { return fault.group.empty() ? fault.i
 
 }  // namespace
 
-Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired) : whole_(std::move(schedule)) {
+Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed) : whole_(std::move(schedule)) {
   for (const Fault& fault : whole_.faults)
     if (fired.contains(fault.id) && std::find(sure_.begin(), sure_.end(), unit_name(fault)) == sure_.end()) sure_.push_back(unit_name(fault));
+  std::map<std::string, double> belief;
+  for (const Fault& fault : whole_.faults)
+    if (const auto known = believed.find(fault.id); known != believed.end()) belief[unit_name(fault)] = std::max(belief[unit_name(fault)], known->second);
+  std::stable_sort(sure_.begin(), sure_.end(), [&](const std::string& a, const std::string& b) { return belief[a] > belief[b]; });
   believed_ = sure_;
 }
 

@@ -2,6 +2,7 @@
 // ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,8 +18,8 @@ class Narrower {
     schedule::Schedule schedule;
     std::string what;
   };
-  // `fired`: ids of those that fired in the run that showed the bug.
-  Narrower(schedule::Schedule schedule, const std::set<std::string>& fired);
+  // `fired`: ids of those that fired in the run that showed the bug. `believed`: how much, by id; where several show it, the likeliest is told.
+  Narrower(schedule::Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed = {});
 
   // The next part to run; nothing when it is narrow enough.
   [[nodiscard]] std::optional<Part> next();

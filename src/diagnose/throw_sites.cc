@@ -31,9 +31,10 @@ class Sites {
     for (const std::string& function : methods_.functions) patterns_.emplace_back(function);
   }
 
-  std::vector<ThrowSite> find(const logs::StackTrace& trace) {
+  std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
     // What was caught and became another exception had its effect inside of where that happened; outside of it, only the other one did.
-    for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown) of(*thrown);
+    for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
+      if (thrown->elsewhere == elsewhere) of(*thrown);
     if (sites_.size() > kMostSites) sites_.resize(kMostSites);
     return std::move(sites_);
   }
@@ -89,6 +90,6 @@ class Sites {
 
 }  // namespace
 
-std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node) { return Sites(node).find(trace); }
+std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node, bool elsewhere) { return Sites(node).find(trace, elsewhere); }
 
 }  // namespace rose::diagnose

@@ -463,7 +463,7 @@ class Finder {
   void call_hint(std::size_t n, const Said& said) {
     Hint& hint = add(Hint::Kind::call, n, *said.first, kPlain * said.weight);
     hint.error = said.meaning.error;
-    hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation);
+    hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
     hint.path = said.meaning.path;
     hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
     hint.count = said.count;

@@ -251,13 +251,83 @@ Operation find_operation(std::string_view low, const Found& error) {
   return best;
 }
 
-bool path_char(char c) { return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' || c == '='; }
-
 // A line of a stack trace names code, not what it worked on: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3".
 bool code_line(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with("at ") || line.starts_with("File \"");
 }
+
+// Names of calls, of operations of Go's os package, and of the JDK's native methods.
+Operation operation_of_call(std::string_view name) {
+  struct Call {
+    std::string_view names;  // between spaces
+    Operation operation;
+  };
+  static constexpr std::array kCalls = std::to_array<Call>({
+      {" open openat open64 creat open0 ", Operation::open},
+      {" write pwrite pwrite64 writev pwritev write0 writev0 pwrite0 writebytes writebytes0 ", Operation::write},
+      {" read pread pread64 readv read0 readv0 pread0 readbytes readbytes0 ", Operation::read},
+      {" fsync fdatasync sync sync_file_range force0 ", Operation::sync},
+      {" ftruncate truncate fallocate posix_fallocate truncate0 setlength0 ", Operation::truncate},
+      {" rename renameat renameat2 rename0 ", Operation::rename},
+      {" unlink unlinkat unlink0 ", Operation::unlink},
+      {" mkdir mkdirat mkdir0 ", Operation::mkdir},
+      {" accept accept4 ", Operation::accept},
+      {" connect ", Operation::connect},
+  });
+  if (name.size() < 4 || name.find(' ') != std::string_view::npos) return Operation::unknown;
+  for (const Call& call : kCalls)
+    for (std::size_t at = call.names.find(name); at != std::string_view::npos; at = call.names.find(name, at + 1))
+      if (call.names[at - 1] == ' ' && call.names[at + name.size()] == ' ') return call.operation;
+  return Operation::unknown;
+}
+
+// The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync: ..."), nginx
+// ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's native methods.
+Operation named_call(std::string_view low, const Found& error) {
+  if (error.at == std::string_view::npos) return Operation::unknown;
+  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1: the first one
+  const std::string_view before = low.substr(line, error.at - line), behind = low.substr(std::min(low.size(), error.at + error.length));
+  if (before.ends_with(": ")) {
+    std::string_view rest = before.substr(0, before.size() - 2);
+    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths behind it
+      const std::size_t space = rest.rfind(' ');
+      const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
+      std::size_t begin = word.size();
+      while (begin > 0 && word_char(word[begin - 1])) --begin;
+      const std::string_view said = begin > 0 ? word.substr(0, begin) : space == std::string_view::npos ? std::string_view(": ") : rest.substr(0, space + 1);
+      // "failed to write /x: ...": what it was for, perhaps not the call.
+      const bool apart = said.ends_with(": ") || said.ends_with('"') || said.ends_with('\'') || said.ends_with('(') || said.ends_with('[');
+      if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart) return named;
+      if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;
+      rest = rest.substr(0, space);
+    }
+  }
+  for (std::size_t at = before.rfind('('); at != std::string_view::npos && at > 0; at = before.rfind('(', at - 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && word_char(before[begin - 1])) --begin;
+    const Operation named = operation_of_call(before.substr(begin, at - begin));
+    if (named != Operation::unknown && (begin == 0 || before[begin - 1] != '.')) return named;
+  }
+  std::size_t comma = 0;  // behind the rest of the error's words
+  while (comma < behind.size() && (is_alpha(behind[comma]) || behind[comma] == ' ')) ++comma;
+  if (behind.substr(comma).starts_with(", ")) {
+    std::size_t end = comma + 2;
+    while (end < behind.size() && word_char(behind[end])) ++end;
+    if (const Operation named = operation_of_call(behind.substr(comma + 2, end - comma - 2)); named != Operation::unknown) return named;
+  }
+  if (const std::size_t next = behind.find('\n'); next != std::string_view::npos) {
+    std::string_view frame = behind.substr(next + 1, behind.find('\n', next + 1) - next - 1);
+    const std::size_t open = frame.find("(native method)");
+    if (code_line(frame) && open != std::string_view::npos) {
+      frame = frame.substr(0, open);
+      return operation_of_call(frame.substr(frame.rfind('.') + 1));
+    }
+  }
+  return Operation::unknown;
+}
+
+bool path_char(char c) { return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' || c == '='; }
 
 // "in dir /x", "volume /x": files below it are meant.
 bool names_directory(std::string_view before) {
@@ -500,7 +570,9 @@ Meaning read_meaning(std::string_view text) {
   }
   if (meaning.error != 0 || meaning.lost || meaning.late) {
     meaning.peer = find_peer(text);
-    meaning.operation = moved(low) ? Operation::rename : find_operation(low, error);
+    meaning.operation = moved(low) ? Operation::rename : named_call(low, error);
+    meaning.exact = meaning.operation != Operation::unknown;
+    if (!meaning.exact) meaning.operation = find_operation(low, error);
     meaning.path = find_path(text, error);
   } else if (!meaning.ended && has_word(low, kInVain)) {
     // "Error saving the database, unable to open x.new": the last thing that is told to be in vain is what failed.
@@ -525,7 +597,7 @@ Meaning read_meaning(std::string_view text) {
   return meaning;
 }
 
-std::vector<std::string_view> calls_that_fail(int error, Operation operation) {
+std::vector<std::string_view> calls_that_fail(int error, Operation operation, bool exact) {
   Calls by_error = calls_by_error(error);
   const Calls& by_word = calls_of(operation);
   if (by_word.empty()) return by_error;
@@ -537,6 +609,7 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation) {
   for (const std::string_view call : by_word)
     if (std::find(by_error.begin(), by_error.end(), call) != by_error.end()) add(call);
   for (const std::string_view call : by_word) add(call);
+  if (exact) return all;
   for (const std::string_view call : by_error) add(call);
   return all;
 }

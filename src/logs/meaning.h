@@ -14,6 +14,7 @@ enum class Operation : std::uint8_t { unknown, open, read, write, sync, truncate
 struct Meaning {
   int error = 0;               // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
   Operation operation = Operation::unknown;
+  bool exact = false;          // the message names the call itself, not what it was for: "write /x: ...", "write() failed (28: ...)"
   std::string path;            // that the error is about; "" none
   std::string peer;            // "ip:port", "ip"; "" none
   int signal = 0;              // that is said to have ended something
@@ -35,8 +36,8 @@ struct Meaning {
 [[nodiscard]] Meaning read_meaning(std::string_view text);
 
 // The system calls that return this error when they do that, likeliest first (what write, open, fsync, connect, ... return in
-// practice); empty when none can be injected sensibly.
-[[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation);
+// practice); empty when none can be injected sensibly. `exact`: only those that the operation makes.
+[[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation, bool exact = false);
 // The same where a message says that this failed, and not how.
 [[nodiscard]] std::vector<std::string_view> calls_of_operation(Operation operation);
 // The errors that a call returns in practice, most frequent first: what is tried where a log names none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/ascii.h"
 
@@ -10,6 +11,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kLongestJavaName = 512;      // as schedules take them
+constexpr std::size_t kMostSent = 4;           // by peers, of one trace
 constexpr std::size_t kMostHeaderLines = 30;   // of an exception's own message
 
 bool spacing(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -80,23 +82,30 @@ bool read_place(std::string_view text, Frame& frame) {
 // The class of the exception that a line tells of, and its text.
 struct Headline {
   std::string_view class_name, message;
+  std::string_view inner;  // "java.io.IOException" of "org.apache.hadoop.ipc.RemoteException(java.io.IOException): ..."
 };
 
-// At the line's very beginning. "org.apache.hadoop.ipc.RemoteException(java.io.IOException): ..." is the one outside.
-std::optional<Headline> header_at(std::string_view line) {
+// At the line's very beginning.
+std::optional<Headline> header_at(std::string_view line, bool sent = false) {
   std::size_t end = 0;
   while (end < line.size() && (name_char(line[end]) || line[end] == '.')) ++end;
-  Headline header{line.substr(0, end), {}};
+  Headline header{line.substr(0, end), {}, {}};
   if (header.class_name.ends_with('.') || !class_shape(header.class_name)) return std::nullopt;
   if (end < line.size() && line[end] == '(') {
     const std::size_t close = line.substr(end, kLongestJavaName).find(')');
     if (close == std::string_view::npos) return std::nullopt;
+    if (const std::string_view inner = line.substr(end + 1, close - 1); class_shape(inner)) header.inner = inner;
     end += close + 1;
   }
   if (end < line.size() && line[end] != ':') return std::nullopt;
   if (end + 1 < line.size() && line[end + 1] != ' ') return std::nullopt;  // "a.b:17"
   if (!exception_word(header.class_name) && !is_upper(last_part(header.class_name).front())) return std::nullopt;
   if (end < line.size()) header.message = bare_of(line.substr(end + 1));
+  if (!sent && header.inner.empty() && last_part(header.class_name) == "RemoteException")  // older ones: "RemoteException: java.io.IOException: ..."
+    if (const std::optional<Headline> inner = header_at(header.message, true)) {
+      header.inner = inner->class_name;
+      header.message = inner->message;
+    }
   return header;
 }
 
@@ -180,6 +189,7 @@ class Reader {
       return;
     }
     if (!trace_.empty()) {
+      if (bare.empty()) frames_were_sent();
       if (bare.empty() || bare.starts_with("...") || bare.starts_with('[') || bare.starts_with("- ")) return;
       close();
     }
@@ -198,13 +208,23 @@ class Reader {
       before_.clear();
       if (!header) return;
     }
+    if (frame.class_name == "org.apache.hadoop.ipc.Client") frames_were_sent();  // some logs drop empty lines
     std::vector<Frame>& frames = trace_.back().frames;
     if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
+  }
+
+  // The text of a RemoteException ends with the peer's stack trace; its own one follows behind an empty line.
+  void frames_were_sent() {
+    Thrown& own = trace_.back();
+    if (inner_.empty() || own.frames.empty() || sent_.size() >= kMostSent) return;
+    Thrown sent{std::exchange(inner_, {}), own.message, std::exchange(own.frames, {}), 0, true};
+    sent_.push_back(std::move(sent));
   }
 
   void begin(const Headline& header) {
     Thrown& thrown = trace_.emplace_back();
     thrown.class_name = std::string(header.class_name);
+    inner_ = std::string(header.inner);
     add_text(header.message);
   }
 
@@ -238,6 +258,9 @@ class Reader {
     std::erase_if(trace_, [](const Thrown& one) { return one.frames.empty(); });
     if (root_first_) std::reverse(trace_.begin(), trace_.end());
     root_first_ = false;
+    inner_.clear();
+    for (Thrown& one : sent_) trace_.push_back(std::move(one));
+    sent_.clear();
     for (std::size_t i = 1; i < trace_.size(); ++i) {
       const std::vector<Frame>& outer = trace_[i - 1].frames;
       std::vector<Frame>& inner = trace_[i].frames;
@@ -254,6 +277,8 @@ class Reader {
   std::optional<std::size_t> suppressed_;       // how far it is indented
   bool suppressed_framed_ = false;              // and a frame of it was seen
   bool root_first_ = false;
+  std::string inner_;                           // what the exception that is read stands for on the peer
+  StackTrace sent_;
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ struct Thrown {
   std::vector<Frame> frames;   // the innermost first
   // So many of them, the last ones, are those of the exception that this one became: it was caught inside of these.
   std::size_t common = 0;
+  // A peer threw it, and sent it along in its answer (Hadoop's RemoteException): the frames are that one's.
+  bool elsewhere = false;
 };
 
 // As they were thrown last: each is the one that the next one caused, the root cause stands last. Suppressed ones are left out.

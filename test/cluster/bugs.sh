@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # examples/bugs: real bugs of Debian's packages, from what was recorded: their dumps are planned (the fault that caused it
-# is among the first two) and their schedules replayed. Those that say "ci": true in case.json, or those named after the build folder.
+# is among the first two) and their schedules replayed; their logs, where they were recorded, are read. Those that say "ci": true in case.json, or those named after the build folder.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
@@ -32,6 +32,14 @@ for case in "$examples"/*/case.json; do
   cp "$work/out" "$work/plan.json"
   python3 -c "$ranks" "$work/plan.json" "$case" "$folder/schedule.toml" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
   echo "$bug: root cause at rank $(cat "$work/rank")"
+
+  # Its logs alone are read, all of them, and say something; a run without faults would tell more.
+  if [ -d "$folder/incident-logs" ]; then
+    logs=()
+    for file in "$folder"/incident-logs/*/*; do logs+=(--log "$(basename "$(dirname "$file")")=$file"); done
+    expect 0 "$rose" diagnose --plan "${logs[@]}" -c "$folder/rose.toml" --json
+    [ "$(grep -c 'read as' "$work/err")" -eq $((${#logs[@]} / 2)) ] || fail "$bug: not all logs are read: $(cat "$work/err")"
+  fi
 
   if why=$(unavailable "examples/bugs/$bug"); then
     reasons="$reasons $bug: $why;"

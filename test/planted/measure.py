@@ -8,6 +8,7 @@ Only Python's standard library is needed.
 """
 import argparse
 import datetime
+import gzip
 import json
 import os
 import random
@@ -32,6 +33,7 @@ SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
 # Seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
           "fixed": 1800, "blind": 600}
+PACKED_FROM = 100_000  # bytes of a log that is kept
 PATIENCE = 90        # for cleaning up after it was asked to stop
 INSTALL_SKIPS = 77
 
@@ -225,6 +227,12 @@ class Case:
         if production:
             hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
             self.dumps = [self.commands.work / f"incident-{host}.dump" for host in hosts]
+        if self.options.recorded and self.options.logs:
+            self.logs = [f"{file.parent.name}={file}" for file in sorted((self.folder / "incident-logs").glob("*/*"))]
+            if not self.logs:
+                raise Failed("--recorded: there is no incident-logs")
+            figures["source"] = "recorded logs"
+            return
         if self.options.recorded:
             for name, file in [(dump.name, dump) for dump in self.dumps] + [("profile.json", self.profile)]:
                 if not (self.folder / name).exists():
@@ -233,11 +241,12 @@ class Case:
             figures["source"] = "recorded"
             return
         self.learn()
-        figures["source"] = "logs" if self.options.logs else "incident"
+        figures["source"] = "logs" if self.options.logs else "dump and logs" if self.options.both else "incident"
+        with_logs = self.options.logs or self.options.both
         tries = self.facts.get("trace_tries", TRACE_TRIES)
         for attempt in range(1, tries + 1):
             keep, env = [], None
-            if self.options.logs:
+            if with_logs:
                 runs = Path(tempfile.mkdtemp(prefix="incident-", dir=self.commands.work))
                 runs.chmod(0o711)
                 keep, env = ["--keep"], {"TMPDIR": str(runs)}
@@ -246,13 +255,31 @@ class Case:
             figures["trace_tries"] = attempt
             if status == 0:
                 figures["events"] = sum(result["events"].values())
-                if self.options.logs:
+                if with_logs:
                     self.collect_logs(config, runs)
+                if self.options.logs and self.options.record:
+                    self.keep_logs()
                 if production:
                     self.split_by_host(hosts)
                 return
             say(f"    the bug did not show: {result.get('reason', '')}; incident: {result.get('incident')}")
         raise Failed(f"the bug did not show in {tries} incidents")
+
+    def keep_logs(self):
+        """As they are, but for the folders of this machine in them: the run's is /srv/run, the case's /srv/case."""
+        kept = self.folder / "incident-logs"
+        shutil.rmtree(kept, ignore_errors=True)
+        for entry in self.logs:
+            node, file = entry.split("=", 1)
+            text = Path(file).read_bytes()
+            for folder, name in ((Path(file).parent.parent, b"/srv/run"), (self.folder, b"/srv/case")):
+                text = text.replace(str(folder).encode(), name)
+            target = kept / node / Path(file).name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if len(text) > PACKED_FROM:
+                target.with_name(f"{target.name}.gz").write_bytes(gzip.compress(text, 9, mtime=0))
+            else:
+                target.write_bytes(text)
 
     def collect_logs(self, config, runs):
         """The logs of the incident's run as they are; the same files that the diagnosis reads of its own runs."""
@@ -294,9 +321,10 @@ class Case:
     def evidence(self):
         hosts = self.facts.get("production", {}).get("map", {})
         mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
+        logs = [word for entry in self.logs for word in ("--log", entry)]
         if self.options.logs:
-            return [*(word for entry in self.logs for word in ("--log", entry)), *mapped, "-c", "rose.toml"]
-        return ["--trace", *self.dumps, *mapped, "-c", "rose.toml", "--profile", self.profile]
+            return [*logs, *mapped, "-c", "rose.toml"]
+        return ["--trace", *self.dumps, *logs, *mapped, "-c", "rose.toml", "--profile", self.profile]
 
     def plan(self, figures, found):
         """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
@@ -417,7 +445,7 @@ class Case:
                                       "shows in the fixed version, too" if another else "shows without faults")
             if self.options.blind:
                 self.blind(figures, found)
-            if self.options.record and figures["solved"]:
+            if self.options.record and figures["solved"] and not self.options.logs:
                 self.keep_recordings()
         except Failed as failure:
             figures["failure"] = str(failure)
@@ -458,6 +486,10 @@ def finding_runs(figures):
     return figures["runs"] - (figures.get("simplify_runs") or 0) - (figures.get("rate_runs") or 0)
 
 
+def before_confirming(figures):
+    return finding_runs(figures) - (figures.get("confirm_runs") or 0)
+
+
 def runs_cell(figures):
     return number_cell(finding_runs(figures), "d")
 
@@ -477,6 +509,13 @@ def logs_cell(figures):
     if not logs:
         return "–"
     return f"{plural(logs['schedules'], 'schedule')}, {plural(finding_runs(logs), 'run')}" if logs["solved"] else state_cell(logs)
+
+
+def both_cell(figures):
+    both = figures.get("from_both")
+    if not both:
+        return "–"
+    return f"{plural(both['schedules'], 'schedule')}, {plural(finding_runs(both), 'run')}" if both["solved"] else state_cell(both)
 
 
 def words_cell(figures):
@@ -510,6 +549,7 @@ PLANTED = [
     ("blind search", blind_cell),
     ("solved", state_cell),
     ("from logs alone", logs_cell),
+    ("dump and logs together", both_cell),
 ]
 
 
@@ -551,6 +591,7 @@ BUGS = [
     ("fixed version", fixed_cell),
     ("solved", state_cell),
     ("from logs alone", logs_cell),
+    ("dump and logs together", both_cell),
 ]
 
 
@@ -577,9 +618,25 @@ def logs_summary(rows):
     rows = [row["from_logs"] for row in rows if row.get("from_logs")]
     if not rows:
         return []
-    runs = [finding_runs(row) - (row.get("confirm_runs") or 0) for row in rows if row["solved"]]
+    runs = [before_confirming(row) for row in rows if row["solved"]]
     return [f"- from logs alone, without a dump and a profile: {sum(row['solved'] for row in rows)} of {len(rows)} solved" +
             (f", median {statistics.median(runs):g} runs before confirmation" if runs else "")]
+
+
+def both_summary(rows):
+    """Dump and logs together beside the better of the two, where all were measured."""
+    rows = [row for row in rows if row.get("from_both")]
+    if not rows:
+        return []
+    solved = [row for row in rows if row["from_both"]["solved"]]
+    differences = []
+    for row in solved:
+        alone = [before_confirming(one) for one in (row, row.get("from_logs")) if one and one["solved"]]
+        if alone:
+            differences.append(before_confirming(row["from_both"]) - min(alone))
+    return [f"- dump and logs together: {len(solved)} of {len(rows)} solved" +
+            (f"; runs before confirmation beside the better of the two: median {statistics.median(differences):+g}, at worst {max(differences):+g}"
+             if differences else "")]
 
 
 def bugs_summary(rows):
@@ -610,9 +667,10 @@ def read_figures(folder):
     rows = []
     for file in sorted(folder.glob("*/figures.json")):
         rows.append(json.loads(file.read_text()))
-        logs = file.with_name("from_logs.json")
-        if logs.exists():
-            rows[-1]["from_logs"] = json.loads(logs.read_text())
+        for kept in ("from_logs", "from_both"):
+            other = file.with_name(f"{kept}.json")
+            if other.exists():
+                rows[-1][kept] = json.loads(other.read_text())
         for strength in STRENGTHS:
             noisy = file.with_name(f"noise-{strength}.json")
             if noisy.exists():
@@ -655,10 +713,11 @@ def when_and_where(rows):
 
 def table_of(kind, rows):
     columns, summary = KINDS[kind]
-    columns = [column for column in columns if column[1] is not logs_cell or any(row.get("from_logs") for row in rows)]
+    seldom = {logs_cell: "from_logs", both_cell: "from_both"}
+    columns = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
-    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows) + noise_table(rows))
+    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows) + both_summary(rows) + noise_table(rows))
 
 
 def refresh_table(folder, table):
@@ -694,14 +753,16 @@ def options_of(arguments):
     parser.add_argument("--kind", choices=sorted(KINDS), required=True, help="which table")
     parser.add_argument("cases", nargs="*", help="their names (default: all)")
     parser.add_argument("--only-table", action="store_true", help="measure nothing, write the table from the kept figures")
-    parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder")
+    parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder; with --logs its incident-logs")
     parser.add_argument("--logs", action="store_true",
                         help="diagnose from the incident's logs alone, without dump and profile; kept in from_logs.json, without blind search and control")
+    parser.add_argument("--both", action="store_true",
+                        help="diagnose from the incident's dump and logs together; kept in from_both.json, without blind search and control")
     parser.add_argument("--noise", type=int, choices=sorted(STRENGTHS),
                         help="in the midst of a day of production's noise, so strong (noise.py); kept in noise-N.json, without blind search and control")
     parser.add_argument("--without", action="append", default=[], metavar="PART",
                         help="leave a part of the search out, to see what it is worth (rose diagnose --without); figures are not kept")
-    parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders")
+    parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders; with --logs the incident's logs")
     parser.add_argument("--no-blind", dest="blind", action="store_false", help="without the blind search")
     parser.add_argument("--no-control", dest="control", action="store_false", help="without the fault-free control runs")
     parser.add_argument("--no-figures", dest="figures", action="store_false", help="leave figures.json and the table as they are")
@@ -711,13 +772,17 @@ def options_of(arguments):
     parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
     parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
     options = parser.parse_args(arguments)
-    if options.logs:
-        if options.recorded or options.record:
-            parser.error("--logs makes the incident anew and keeps no recording: without --recorded and --record")
+    if options.logs and options.both:
+        parser.error("--both is about the dump, too: without --logs")
+    if options.logs and options.recorded and options.record:
+        parser.error("--recorded reads what --record keeps: one of them")
+    if options.both and (options.recorded or options.record):
+        parser.error("--both makes the incident anew and keeps no recording: without --recorded and --record")
+    if options.logs or options.both:
         options.blind = options.control = False
     if options.noise:
-        if options.logs or options.record:
-            parser.error("--noise is about dumps and keeps no recording: without --logs and --record")
+        if options.logs or options.both or options.record:
+            parser.error("--noise is about dumps and keeps no recording: without --logs, --both and --record")
         options.blind = options.control = False
     if options.without:
         options.figures = False
@@ -725,7 +790,7 @@ def options_of(arguments):
 
 
 def figures_file(options):
-    return "from_logs.json" if options.logs else f"noise-{options.noise}.json" if options.noise else "figures.json"
+    return "from_logs.json" if options.logs else "from_both.json" if options.both else f"noise-{options.noise}.json" if options.noise else "figures.json"
 
 
 def find_rose(folder):

@@ -137,6 +137,29 @@ TEST_CASE("an exception that only the failure's log has is a candidate, with mes
   CHECK(Told(java(), usual + noise, usual + noise).inputs.exceptions.empty());
 }
 
+TEST_CASE("what a peer threw and sent is thrown there; here the caller gets what it got") {
+  const std::string sent =
+      "org.apache.hadoop.ipc.RemoteException(org.x.LeaseException): no lease on /a\n"
+      "\tat org.x.Names.check(Names.java:16)\n"
+      "\tat org.apache.hadoop.ipc.Server$Handler.run(Server.java:1434)\n"
+      "\n"
+      "\tat org.apache.hadoop.ipc.Client.call(Client.java:1107)\n"
+      "\tat org.x.Writer.close(Writer.java:70)\n";
+  const config::Config config = java({"org.x.*"});
+  CHECK(sites(sent, config) == Found{"org.apache.hadoop.ipc.RemoteException org.x.Writer.close:70", "org.apache.hadoop.ipc.RemoteException org.x.Writer.close"});
+  const std::vector<ThrowSite> there = throw_sites(logs::read_traces(sent)[0], config.nodes[0], true);
+  REQUIRE(!there.empty());
+  CHECK(there[0].throws == "org.x.LeaseException");
+  CHECK(there[0].function == "org.x.Names.check");
+
+  Told told(config, line(1, "copied page 1") + line(5, "cannot close /a") + sent + line(9, "copied page 2"), line(1, "copied page 1") + line(9, "copied page 2"));
+  std::set<std::string> thrown;
+  for (const Candidate& c : told.plan().candidates)
+    if (c.kind == FaultKind::exception) thrown.insert(fmt::format("{} {} {}", c.node, c.fault.throws, c.fault.function));
+  CHECK(thrown == std::set<std::string>{"n1 org.x.LeaseException org.x.Names.check", "n2 org.apache.hadoop.ipc.RemoteException org.x.Writer.close",
+                                        "n3 org.x.LeaseException org.x.Names.check"});
+}
+
 TEST_CASE("an exception that a failed call brings about ranks below that call") {
   Told told(java(),
             line(1, "copied page 1") + line(5, "cannot save page 2") +

@@ -3,6 +3,7 @@
 
 #include "diagnose/from_logs.h"
 #include "diagnose/log_hosts.h"
+#include "diagnose/narrow.h"
 #include "diagnose_play.h"
 
 using namespace rose;
@@ -310,6 +311,33 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   CHECK(found->schedules <= 15);
+}
+
+TEST_CASE("of several faults that each show the bug, narrowing down finds the one that is believed most") {
+  schedule::Schedule all;
+  std::set<std::string> fired;
+  std::map<std::string, double> believed;
+  for (const auto& [id, weight] : {std::pair("guess-1", 0.01), {"guess-2", 0.02}, {"guess-3", 0.01}, {"said", 0.6}, {"guess-4", 0.01}}) {
+    schedule::Fault fault;
+    fault.id = id;
+    fault.kind = FaultKind::syscall;
+    fault.node = "n2";
+    fault.call.syscall = "write";
+    all.faults.push_back(fault);
+    fired.insert(id);
+    believed[id] = weight;
+  }
+  Narrower narrower(all, fired, believed);
+  schedule::Schedule last = all;
+  for (int runs = 0; runs < 20; ++runs) {
+    const std::optional<Narrower::Part> part = narrower.next();
+    if (!part) break;
+    const bool shows = part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;  // either is enough
+    if (shows) last = part->schedule;
+    narrower.learn(shows, {});
+  }
+  REQUIRE(last.faults.size() == 1);
+  CHECK(last.faults[0].id == "said");
 }
 
 TEST_CASE("logs that say nothing, and no run to compare with, leave nothing to try") {

@@ -100,6 +100,50 @@ TEST_CASE("what messages say") {
   }
 }
 
+TEST_CASE("a message that names the call itself stands for no other one", "[logs]") {
+  struct Row {
+    const char* text;
+    const char* calls;  // "" : it only tells what it was for
+  };
+  const Row rows[] = {
+      // Go
+      {"Stream create failed for '$G > tenant3': write /srv/n1/data/jetstream/$G/streams/tenant3/meta.inf: no space left on device (10077)", "write pwrite64 writev pwritev"},
+      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", "write pwrite64 writev pwritev"},
+      {"open /var/lib/x/snapshot.tmp: permission denied", "openat open creat"},
+      {"cannot rotate: rename /d/a.tmp /d/a: input/output error", "rename renameat renameat2"},
+      {"wal: sync /d/wal/0.wal: input/output error", "fsync fdatasync sync_file_range"},
+      {"accept4: too many open files; retrying in 5ms", "accept4 accept"},
+      // C
+      {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", "write pwrite64 writev pwritev"},
+      {"fsync: Input/output error", "fsync fdatasync sync_file_range"},
+      // Node.js
+      {"Error: ENOSPC: no space left on device, write", "write pwrite64 writev pwritev"},
+      {"Error: EACCES: permission denied, open '/srv/app/state.json'", "openat open creat"},
+      // Java
+      {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat java.io.FileOutputStream.writeBytes(Native Method)\n\tat java.io.FileOutputStream.write(FileOutputStream.java:326)",
+       "write pwrite64 writev pwritev"},
+      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]", "fsync fdatasync sync_file_range"},
+      // what it was for
+      {"failed to write /var/lib/x/state: no space left on device", ""},
+      {"Write error saving DB on disk(rdbSaveRio): No space left on device", ""},
+      {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ""},
+      {"OSError: [Errno 28] No space left on device: '/srv/kv/data/db.tmp'", ""},
+      {"java.io.IOException: No space left on device\n\tat org.x.Store.write(Store.java:12)\n\tat java.io.FileOutputStream.writeBytes(Native Method)", ""},
+      {"read tcp 10.0.0.1:2380->10.0.0.3:50412: i/o timeout", ""},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const Meaning meaning = read_meaning(row.text);
+    CHECK(meaning.exact == (row.calls[0] != '\0'));
+    std::set<std::string> named, wanted;
+    if (meaning.exact)
+      for (const std::string_view call : calls_that_fail(meaning.error, meaning.operation, true)) named.emplace(call);
+    std::istringstream words(row.calls);
+    for (std::string word; words >> word;) wanted.insert(word);
+    CHECK(named == wanted);
+  }
+}
+
 TEST_CASE("who ended, and how") {
   struct Row {
     const char* text;

@@ -187,10 +187,41 @@ TEST_CASE("exceptions of systems", "[logs]") {
         "\tat org.apache.hadoop.ipc.Server$RpcCall.run(Server.java:817)\n"
         "\n"
         "\tat org.apache.hadoop.ipc.Client.getRpcResponse(Client.java:1489)\n");
-    REQUIRE(trace.size() == 1);
+    REQUIRE(trace.size() == 2);
     CHECK(trace[0].class_name == "org.apache.hadoop.ipc.RemoteException");
     CHECK(trace[0].message.starts_with("File /user/root"));
-    CHECK(trace[0].frames.size() == 3);
+    CHECK(!trace[0].elsewhere);
+    REQUIRE(trace[0].frames.size() == 1);
+    CHECK(trace[0].frames[0].class_name == "org.apache.hadoop.ipc.Client");
+    // What the name node threw, in its own methods.
+    CHECK(trace[1].elsewhere);
+    CHECK(trace[1].class_name == "java.io.IOException");
+    CHECK(trace[1].message == trace[0].message);
+    REQUIRE(trace[1].frames.size() == 2);
+    CHECK(trace[1].frames[0].method == "chooseTarget4NewBlock");
+  }
+  SECTION("HDFS of 2012, its empty lines lost, as the cause of another exception") {
+    const StackTrace trace = only(
+        "java.io.IOException: cannot close the file\n"
+        "\tat org.apache.hadoop.hdfs.DFSOutputStream.close(DFSOutputStream.java:1600)\n"
+        "Caused by: org.apache.hadoop.ipc.RemoteException: org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException: No lease on /a\n"
+        "\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.checkLease(FSNamesystem.java:1600)\n"
+        "\tat org.apache.hadoop.ipc.Server$Handler.run(Server.java:1434)\n"
+        "\tat org.apache.hadoop.ipc.Client.call(Client.java:1107)\n"
+        "\tat org.apache.hadoop.hdfs.DFSOutputStream.close(DFSOutputStream.java:1600)\n");
+    REQUIRE(trace.size() == 3);
+    CHECK(trace[1].message == "No lease on /a");
+    CHECK(trace[1].frames.size() == 2);
+    CHECK(trace[2].elsewhere);
+    CHECK(trace[2].class_name == "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException");
+    CHECK(trace[2].frames.size() == 2);
+  }
+  SECTION("a peer that sends no stack trace") {
+    const StackTrace trace = only(
+        "org.apache.hadoop.ipc.RemoteException(java.io.IOException): no\n"
+        "\tat org.apache.hadoop.ipc.Client.call(Client.java:1427)\n");
+    REQUIRE(trace.size() == 1);
+    CHECK(trace[0].frames.size() == 1);
   }
 }
 
