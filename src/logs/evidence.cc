@@ -69,6 +69,9 @@ class Finder {
       : failure_(failure), normal_(normal), difference_(difference), names_(names) {}
 
   std::vector<Hint> find() {
+    for (const NodeLog& node : normal_.nodes)
+      for (const Message& message : node.messages)
+        if (normal_.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
     observed_.resize(failure_.nodes.size());
     for (const Observed& one : difference_.observed) observed_[one.node].emplace(one.kind, &one);
     for (const NodeLog& node : failure_.nodes)
@@ -342,6 +345,15 @@ class Finder {
     return {};
   }
 
+  // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same output, behind what it
+  // always says. "" where runs without faults have lines behind messages of that kind as well.
+  [[nodiscard]] std::string_view told_behind(const Message& message) const {
+    if (normal_.nodes.empty() || with_lines_behind_.contains(message.kind)) return {};
+    const std::string_view text = failure_.text(message);
+    const std::size_t end = text.find('\n');
+    return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+
   void sayings(std::size_t n) {
     const NodeLog& here = node(n);
     std::unordered_map<TemplateId, Read> read;
@@ -351,8 +363,14 @@ class Finder {
     std::map<std::pair<int, std::string>, Said> in_vain;  // operation, path
     Said longest;  // of the pauses that it tells of
     const Message* said_before = nullptr;  // told with the one before
+    std::uint64_t read_behind = 0;
     for (const Message& message : here.messages) {
       if (&message == said_before) continue;
+      if (const std::string_view behind = told_behind(message); !behind.empty() && ++read_behind <= kMostRead) {
+        const Meaning alone = read_meaning(behind);
+        if (alone.error != 0 && !calls_that_fail(alone.error, alone.operation).empty()) put(calls[{alone.error, alone.path, alone.lost ? alone.peer : std::string()}], message, alone, kPlain);
+        if (alone.failed) put(in_vain[{static_cast<int>(alone.operation), alone.path}], message, alone, kPlain);
+      }
       Read& known = read[message.kind];
       if (known.times != 0 && !known.says) continue;  // messages of one kind say one thing
       if (++known.times <= kMostRead) {               // of different paths and peers
@@ -513,7 +531,7 @@ class Finder {
     std::size_t left = kMostTracesRead;
     for (const Message& message : here.messages) {
       const auto observed = observed_[n].find(message.kind);
-      if (observed == observed_[n].end() && !normal_.nodes.empty()) continue;
+      if (observed == observed_[n].end() && !normal_.nodes.empty() && told_behind(message).empty()) continue;
       OfKind& kind = kinds[message.kind];
       if (kind.read < kTracesOfKind && left > 0) {
         const std::string_view text = failure_.text(message);
@@ -557,6 +575,7 @@ class Finder {
   const Difference& difference_;
   const std::vector<NodeName>& names_;
   std::vector<std::map<TemplateId, const Observed*>> observed_;
+  std::set<TemplateId> with_lines_behind_;  // kinds of messages of runs without faults
   std::int64_t last_ = kNoTime;
   std::vector<Hint> hints_;
 };

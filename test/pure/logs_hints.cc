@@ -161,3 +161,24 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
   CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::silence && hint.peer == "n2" && hint.weight < 0.3; }));
 }
+
+TEST_CASE("what stands behind a message of every day, without a time, is read by itself", "[logs]") {
+  const std::string begin = "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
+  const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
+  const Hinted one({begin + refused}, {begin});
+  const Hint* call = one.find(Hint::Kind::call, "n1");
+  REQUIRE(call != nullptr);
+  CHECK(call->error == EACCES);
+  CHECK(call->path == "/srv/n1/data/state.json");
+  CHECK(call->weight > 0.9);
+  // Said before without such a line, too: the first of a kind does not speak for all.
+  const Hinted later({begin + begin + refused}, {begin + begin});
+  REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
+  CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
+  // And an exception.
+  const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
+  REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
+  // Where runs without faults have it as well, it says little.
+  const Hinted usual({begin + refused}, {begin + refused});
+  CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
+}
