@@ -64,6 +64,7 @@ class FromLogs {
 
   void build() {
     if (beside_) read_windows();
+    read_down_times();
     for (const Hint& hint : case_.evidence().hints) said(hint);
     for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
     if (case_.control() != nullptr && !beside_) {
@@ -116,6 +117,24 @@ class FromLogs {
     return left;
   }
 
+  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a last message to the
+  // first one of the next life. Who said nothing for longer before it began again was still there.
+  void read_down_times() {
+    std::set<std::string> ended;
+    std::int64_t shortest = 0;
+    for (const Hint& hint : case_.evidence().hints) {
+      if (!between_lives(hint)) continue;
+      const std::int64_t down = hint.until_ns - hint.ts_ns;
+      shortest = ended.empty() ? down : std::min(shortest, down);
+      ended.insert(case_.node_of(hint.node));
+    }
+    if (ended.size() > 1) down_ = shortest;
+  }
+  [[nodiscard]] bool between_lives(const Hint& hint) const {
+    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && hint.ts_ns != kNoTime && hint.until_ns != kNoTime &&
+           hint.until_ns > hint.ts_ns && !case_.evidence().failure.nodes[hint.log].aligned;
+  }
+
   // --- what messages say
 
   void said(const Hint& hint) {
@@ -145,6 +164,7 @@ class FromLogs {
     // Whatever else the message tells of came before the end, and may be its cause.
     const std::int64_t told = case_.time_of(hint);
     std::int64_t gone = hint.itself || hint.told ? told : case_.latest(hint, node);
+    if (down_ != 0 && between_lives(hint)) gone = std::max(gone, hint.until_ns - down_);
     const std::int64_t since = gone > told + kTelling ? told : 0;
     if (gone == told) gone += kTelling;
     Event end = out_.event(EventType::ps, node, gone);
@@ -301,6 +321,7 @@ class FromLogs {
   const bool beside_;  // there are dumps, which say more: sites and contexts come from them
   LogTrace out_;
   std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
+  std::int64_t down_ = 0;  // of a node that begins again, at most; 0: not known
   std::set<std::string> alive_;  // nodes of which helpers ended
   std::uint64_t nameless_ = 0;
   std::uint64_t fileless_ = 0; // errors of files that neither the message nor, without a run, anything else names

@@ -1,10 +1,13 @@
 // What logs become for the search: candidates by what messages say, by what stands before them, and on which time line.
 #include <catch2/catch.hpp>
 
+#include <fstream>
+
 #include "diagnose/from_logs.h"
 #include "diagnose/log_hosts.h"
 #include "diagnose/narrow.h"
 #include "diagnose_play.h"
+#include "folder.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -311,6 +314,41 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   CHECK(found->schedules <= 15);
+}
+
+TEST_CASE("nodes that begin again one soon after the other ended like that, whichever said something last") {
+  const auto config = deployment();
+  const std::string open = line(0, "starting server") + line(0.1, "listening");
+  // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
+  const std::string killed[] = {open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
+                                open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
+                                open + line(13.3, "connection closed") + line(14.4, "starting server") + line(14.5, "listening")};
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Inputs inputs;
+  inputs.config = &config;
+  rose::test::Folder folder;
+  std::vector<logs::Input> failed, usual;
+  for (int n = 0; n < 3; ++n) {
+    const std::string name = fmt::format("n{}", n + 1);
+    failed.push_back({folder / (name + ".failed.log"), name});
+    usual.push_back({folder / (name + ".usual.log"), name});
+    std::ofstream(failed.back().path) << killed[n];
+    std::ofstream(usual.back().path) << open + line(10, "a block is stored");
+  }
+  evidence.normal = *logs::read_logs(usual, {}, kinds);
+  evidence.failure = *logs::read_logs(failed, {}, kinds);
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  add_logs(inputs, evidence, nullptr);
+  const Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  std::map<std::string, std::int64_t> ended;
+  for (const Candidate& c : plan->candidates)
+    if (c.kind == FaultKind::crash) ended.emplace(c.node, c.first_ts);
+  REQUIRE(ended.size() == 3);
+  CHECK(std::abs(ended["n2"] - ended["n1"] - 200'000'000) < 50'000'000);
+  CHECK(std::abs(ended["n3"] - ended["n2"] - 200'000'000) < 50'000'000);
 }
 
 TEST_CASE("of several faults that each show the bug, narrowing down finds the one that is believed most") {
