@@ -1,6 +1,7 @@
 #include "diagnose/log_case.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/units.h"
 
@@ -76,8 +77,13 @@ void LogCase::read_times() {
   for (std::size_t n = 0; n < evidence_.difference.nodes.size(); ++n) {
     const logs::NodeDifference& difference = evidence_.difference.nodes[n];
     if (difference.normal == logs::kNoNode) continue;
+    // What the node says in a later life, which the run without faults has not, it said at another time there.
+    std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
+    for (const logs::Hint& hint : evidence_.hints)
+      if (hint.kind == logs::Hint::Kind::end && !hint.told && hint.log == n && hint.until_ns != logs::kNoTime) life = std::min(life, hint.message);
     TimeLine line;
     for (const logs::Matched& one : difference.matched) {
+      if (one.failure > life) break;
       const std::int64_t there = evidence_.failure.nodes[n].messages[one.failure].ts_ns;
       const std::int64_t here = evidence_.normal.nodes[difference.normal].messages[one.normal].ts_ns;
       if (there == logs::kNoTime || here == logs::kNoTime) continue;

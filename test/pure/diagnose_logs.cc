@@ -316,6 +316,21 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   CHECK(found->schedules <= 15);
 }
 
+TEST_CASE("what a node says in its next life tells nothing of when the workload began") {
+  const auto config = deployment();
+  trace::Trace control = usual_run(log_begin());
+  control.meta.workload_ts = log_begin() + 3'000'000'000;
+  const std::string open = line(0, "starting server") + line(0.5, "listening");
+  // In the life that ended it had not come to where the run without faults is ready.
+  Told told(config, open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") + line(11, "ready for work") + line(17, "a block is stored"),
+            open + line(2, "ready for work") + line(8, "a block is stored"), &control);
+  const Plan plan = told.plan();
+  const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash; });
+  REQUIRE(crash != plan.candidates.end());
+  CHECK(std::abs(plan.workload_ts - control.meta.workload_ts) < 100'000'000);
+  CHECK(crash->first_ts - plan.workload_ts > 1'900'000'000);
+}
+
 TEST_CASE("nodes that begin again one soon after the other ended like that, whichever said something last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
