@@ -126,6 +126,8 @@ class Lab;
 // The likeliest first; of equal ones by rank.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
+// Waits for nothing but times.
+[[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
 // Can rose fail calls of this node? Only of processes that it has started, or that `rose exec` started for it.
 [[nodiscard]] bool can_fail_calls(const config::Config& config, std::string_view node);

@@ -498,14 +498,17 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
 
 }  // namespace
 
+bool by_the_clock(const Fault& fault) {
+  return std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind == ConditionKind::elapsed; });
+}
+
 Moves context_moves(const World& world, const Schedule* lead) {
   Moves moves;
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
       if (c == nullptr || hits_by_count(c->kind) || (c->kind == FaultKind::clock && !c->stepped)) continue;
-      const bool timed = std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& w) { return w.kind == ConditionKind::elapsed; });
-      if (!timed) continue;
+      if (!by_the_clock(fault)) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it showed the bug, but too rarely"))
         moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
     }

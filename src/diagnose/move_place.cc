@@ -1,4 +1,5 @@
-// Level 3: where after the context? Crashes and pauses that a context could place are moved on in two ways, by turns: to the
+// Level 3: where after the context? Crashes and pauses that a context could place, or that showed the bug at a time, but too rarely,
+// are moved on in two ways, by turns: to the
 // places inside the last function of the context (system calls first, then other calls, then the rest), and to the 1st,
 // 2nd, ... call that follows the last event of the context, which needs no symbols and so works for interpreted and
 // stripped programs too.
@@ -23,10 +24,7 @@ constexpr std::size_t kLook = 32;            // places of a function that are lo
 constexpr std::size_t kFewPlaces = 3;        // so few more are tried without another look
 constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
 
-bool movable(const Fault& fault) {
-  return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before &&
-         std::any_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
-}
+bool movable(const Fault& fault) { return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty(); }
 
 // The last function of the context; "" none.
 std::string function_of(const Fault& fault) {
@@ -119,6 +117,7 @@ class PlaceMove final : public Move {
       asked_.push_back({What::look, {}});
       calls_of_look_ = look_at_ == Look::both;
       look_at_ = Look::none;
+      look_.reset();
       return;
     }
     ++tried_;
@@ -308,7 +307,14 @@ class PlaceMove final : public Move {
     return all;
   }
 
-  std::optional<Try> look() {
+  // It is asked for at each step until its turn comes, and its counters are many.
+  Try look() {
+    if (!look_) look_ = make_look();
+    look_->yield = yield();
+    return *look_;
+  }
+
+  Try make_look() const {
     const std::size_t worth = worth_a_look();
     const bool at_calls = look_at_ == Look::both;
     const std::string places = worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
@@ -321,7 +327,6 @@ class PlaceMove final : public Move {
         if (std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return gone.contains(id); })) gone.insert(fault.id);
     }
     std::erase_if(t.schedule.faults, [&](const Fault& fault) { return gone.contains(fault.id); });
-    calls_of_look_ = at_calls;
     for (const auto& [id, question] : all_questions()) {
       Fault counter = counter_for(question, id);
       for (const std::string& moved : moved_)
@@ -423,6 +428,7 @@ class PlaceMove final : public Move {
   int tried_ = 0;                      // in all
   std::deque<Asked> asked_;            // under way
   Look look_at_ = Look::none;          // what is not known yet
+  std::optional<Try> look_;            // that tells it
   bool places_turn_ = false;
   bool is_place_ = false;              // what peek() gave last
   bool calls_of_look_ = false;

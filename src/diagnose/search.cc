@@ -156,6 +156,8 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
+      // Whatever shows the bug now is not tested any more.
+      if (confirmation_.tests() >= kMostTests) return false;
       std::vector<Trial> batch = pick();
       if (batch.empty()) return false;
       ROSE_CHECK(make(batch));
@@ -173,6 +175,7 @@ class Search {
   Lead* worth_going_on() {
     if (waiting_.empty() || until_ > 0) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) { return worth_of_test(a) < worth_of_test(b); });
+    if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
       if (const std::optional<Try> t = move->peek(); t && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best)) return nullptr;
     return &*best;
@@ -368,10 +371,15 @@ class Search {
           if (std::unique_ptr<Move> move = nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
             moves_.push_back(std::move(move));
     }
-    if (world_.level(3))
-      for (const Fault& fault : lead.schedule.faults)
-        if (lead.fired.contains(fault.id))
-          if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, kLead * kSharePlace)) moves_.push_back(std::move(move));
+    if (!world_.level(3)) return;
+    const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), by_the_clock);
+    for (const Fault& fault : lead.schedule.faults) {
+      if (!lead.fired.contains(fault.id)) continue;
+      // Another time leads to the same calls.
+      if (by_the_clock(fault) && !moved_from_time_.insert(fault.id).second) continue;
+      const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kBesideTimed : 1);
+      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief)) moves_.push_back(std::move(move));
+    }
   }
 
   // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more rarely
@@ -450,6 +458,7 @@ class Search {
   std::vector<Lead> waiting_;                    // whose test is not over
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
+  std::set<std::string> moved_from_time_;       // faults that showed the bug at a time, and were moved on to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
   int until_ = 0;                                // runs, while something surer than what was accepted is looked for; 0: it is not

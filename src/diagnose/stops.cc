@@ -18,18 +18,22 @@ constexpr std::uint64_t kFewTimes = 4;       // so often at most after the conte
 constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
 
 // The state-changing calls of `node` that follow where its conditions were met in order; of a context
-// never met in full, those that follow its last event.
+// never met in full, those that follow its last event. Where it is only waited for a time, those that follow that.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
-  for (const Condition& c : when)
+  std::int64_t elapsed_ns = 0;
+  for (const Condition& c : when) {
     if (c.kind == ConditionKind::function || c.kind == ConditionKind::syscall) wanted.push_back(c);
+    if (c.kind == ConditionKind::elapsed) elapsed_ns += c.elapsed_ns;
+  }
   const auto follow = [&](const std::vector<Condition>& conditions) {
     std::vector<Stop> stops;
     std::map<std::string, int> counts;
     std::size_t met = 0;
     int seen = 0;
-    std::int64_t met_ts = 0;
+    std::int64_t met_ts = conditions.empty() ? trace.meta.workload_ts + elapsed_ns : 0;
     for (const trace::Event& event : trace.events) {
+      if (event.ts_ns < met_ts) continue;
       if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
       const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
       if (of != node) continue;
@@ -48,7 +52,7 @@ std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, 
     }
     return stops;
   };
-  if (wanted.empty()) return {};
+  if (wanted.empty() && (elapsed_ns == 0 || trace.meta.workload_ts == 0)) return {};
   std::vector<Stop> stops = follow(wanted);
   if (stops.empty() && wanted.size() > 1) stops = follow({wanted.back()});
   return stops;

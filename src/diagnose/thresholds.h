@@ -68,6 +68,7 @@ inline constexpr double kGroupsWork = 0.7;          // failing more than the one
 inline constexpr double kOtherMoment = 0.05;        // times this: it is expected to come at a moment that was tried
 
 inline constexpr double kLead = 2.0;                // a schedule that showed the bug, but too rarely, is gone on from before all else
+inline constexpr double kBesideTimed = 0.5;         // of its faults, one that waits for an event, beside one that hangs by the clock
 inline constexpr double kLeadBelief = 4.0;          // times this, for its faults wherever else they are tried
 
 inline constexpr double kAgainSigns = 3;             // and so many times more when all observables came back
