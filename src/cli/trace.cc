@@ -161,6 +161,8 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   if (profile) tracer_options.hot_function_rate = kHotFunctionShare * profile->infrequent_below;
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
+  if (const std::size_t unnamed = options.targets.units.size() + options.targets.containers.size(); unnamed > 1)
+    log::info("{} units and containers are one node, '{}'; --node NAME=container:ID or NAME=unit:UNIT tells them apart", unnamed, host_name());
   // A cgroup is the same everywhere; a process's number is not.
   const bool by_number = std::any_of(targets.begin(), targets.end(), [](const observe::Target& target) { return !target.pids.empty(); });
   if (by_number || !options.command.empty()) ROSE_CHECK(need_process_ids("trace"));

@@ -109,6 +109,11 @@ has "$(hostname)" /rose-by-folder
 expect 2 "$rose" trace --unit "rose-test-none-$$" -o d.bin
 says err "no cgroup below"
 
+# Several without a name are one node, and it is said how they are told apart.
+start_trace --container "$docker" --container "$podman"
+says trace.err "2 units and containers are one node, '$(hostname)'; --node NAME=container:ID"
+stop_trace
+
 # Functions of a profile: a host that none of its nodes is named after may run any of them, a node that it knows has its own.
 victim=$build/test/programs/trace_victim
 [ -x "$victim" ] || { [ $failures -eq 0 ]; exit; }
