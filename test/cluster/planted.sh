@@ -12,16 +12,17 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\nsimplify = false\n' >> "$case/rose.toml"; fi
+  # Solved is what replays in four of five: fewer runs than five could not tell it from one that misses now and then.
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"; fi
   expect 0 ./run-all --no-blind --no-control "$case"
   sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'
   says out "^| \[$case\].* yes |$"
   cp "$case/figures.json" "$work/out"
   if [ "$case" = scf-by-nth-call ]; then
-    json_is 'j["level"], j["solved"], j["replay"]["rate"]' "(2, True, 1.0)"
+    json_is 'j["level"], j["solved"]' "(2, True)"
     json_is 'j["schedules"] <= 15' True
   elif [ "$case" = scf-on-socket ]; then
-    json_is 'j["level"], j["solved"], j["replay"]["rate"], j["schedules"] <= 3' "(1, True, 1.0, True)"
+    json_is 'j["level"], j["solved"], j["schedules"] <= 6' "(1, True, True)"
   fi
   nothing_left "by the runner"
 fi
