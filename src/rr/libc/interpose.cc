@@ -167,6 +167,16 @@ class Call {
 };
 
 // What most of them return.
+// A call that cannot fail, and whose number is all that it tells.
+template <typename Ask>
+auto number(unsigned source, const char* name, Ask ask) {
+  Call call(source, name);
+  if (!call) return ask();
+  auto answer = call.asks() ? ask() : decltype(ask()){};
+  call.is(&answer, sizeof answer);
+  return answer;
+}
+
 template <typename Result, typename Value>
 struct Said {
   Result result;
@@ -419,11 +429,7 @@ ROSE_LIBC int getentropy(void* to, size_t bytes) noexcept {
   return told_bytes(call, to, bytes, [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0 ? -1 : 0;
 }
 ROSE_LIBC std::uint32_t arc4random(void) noexcept {
-  Call call(kRandom, "arc4random");
-  if (!call) return (*next_arc4random)();
-  std::uint32_t number = call.asks() ? (*next_arc4random)() : 0;
-  call.is(&number, sizeof number);
-  return number;
+  return number(kRandom, "arc4random", [] { return (*next_arc4random)(); });
 }
 ROSE_LIBC void arc4random_buf(void* to, size_t bytes) noexcept {
   Call call(kRandom, "arc4random_buf");
@@ -431,28 +437,16 @@ ROSE_LIBC void arc4random_buf(void* to, size_t bytes) noexcept {
   if (call) call.is(to, bytes);
 }
 ROSE_LIBC std::uint32_t arc4random_uniform(std::uint32_t bound) noexcept {
-  Call call(kRandom, "arc4random_uniform");
-  if (!call) return (*next_arc4random_uniform)(bound);
-  std::uint32_t number = call.asks() ? (*next_arc4random_uniform)(bound) : 0;
-  call.is(&number, sizeof number);
-  return number;
+  return number(kRandom, "arc4random_uniform", [&] { return (*next_arc4random_uniform)(bound); });
 }
 
 // --- pid, hostname
 
 ROSE_LIBC pid_t getpid(void) noexcept {
-  Call call(kPid, "getpid");
-  if (!call) return (*next_getpid)();
-  pid_t pid = call.asks() ? (*next_getpid)() : 0;
-  call.is(&pid, sizeof pid);
-  return pid;
+  return number(kPid, "getpid", [] { return (*next_getpid)(); });
 }
 ROSE_LIBC pid_t getppid(void) noexcept {
-  Call call(kPid, "getppid");
-  if (!call) return (*next_getppid)();
-  pid_t pid = call.asks() ? (*next_getppid)() : 0;
-  call.is(&pid, sizeof pid);
-  return pid;
+  return number(kPid, "getppid", [] { return (*next_getppid)(); });
 }
 ROSE_LIBC int gethostname(char* name, size_t room) noexcept {
   Call call(kHostname, "gethostname");
