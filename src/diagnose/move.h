@@ -86,6 +86,11 @@ using Moves = std::vector<std::unique_ptr<Move>>;
 // one root cause together, then with the other faults.
 [[nodiscard]] std::vector<Try> plain_tries(const World& world);
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
+// When a fault may come of which nothing says when it came, since the workload began: the likeliest first.
+[[nodiscard]] std::vector<std::int64_t> points_of_workload(std::int64_t length_ns);
+// A schedule that showed the bug too rarely, and begins at a time: at the other points of the workload. At a time when a slow machine is
+// not ready yet, or is done already, the same faults meet something else.
+[[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
 // Level 1: many at once, to find the one that counts by halves.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, by ranges and by single ones.

@@ -23,7 +23,6 @@ constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
 constexpr std::int64_t kFarApart = 10;      // times as far: what stands nearer belongs together
 constexpr double kEarlierYield = 0.7;       // of a try that came too late, when it is armed earlier
 constexpr int kEarlierTries = 2;            // each time half as late
-constexpr double kPoints[] = {0.6, 0.25, 0.15};  // how likely the first fault came at each point, when the dump can't say
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -146,7 +145,7 @@ class Builder {
   }
 
   // When the first fault comes, after the workload's beginning; several when the dump can't say.
-  std::vector<std::int64_t> points() const { return {kSecond / 2, rounded(span_ / 4), rounded(span_ / 2)}; }
+  std::vector<std::int64_t> points() const { return points_of_workload(span_); }
 
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
@@ -163,7 +162,7 @@ class Builder {
   void at_points(const List& list, double yield, const std::string& why) {
     const std::vector<std::int64_t> when = starts(*list.front());
     for (std::size_t i = 0; i < when.size(); ++i)
-      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPoints[i],
+      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPointShares[i],
               when.size() == 1 || i == 0 ? why : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
@@ -581,6 +580,37 @@ class PlainMove final : public Move {
 };
 
 }  // namespace
+
+std::vector<std::int64_t> points_of_workload(std::int64_t length_ns) {
+  return {rounded(length_ns / 4), kSecond / 2, rounded(length_ns / 2)};
+}
+
+std::vector<Try> other_times(const World& world, const Schedule& lead) {
+  std::vector<std::size_t> first;  // faults that wait for no other
+  for (std::size_t i = 0; i < lead.faults.size(); ++i) {
+    const Fault& fault = lead.faults[i];
+    if (hits_by_count(fault.kind) || !fault.after.empty()) continue;
+    if (!by_the_clock(fault) || fault.before || fault.when.size() > 1) return {};
+    first.push_back(i);
+  }
+  if (first.empty() || world.workload_ns <= 0) return {};
+  const auto time_of = [&](std::size_t i) { return lead.faults[i].when.empty() ? 0 : lead.faults[i].when[0].elapsed_ns; };
+  std::int64_t begin = time_of(first[0]);
+  for (const std::size_t i : first) begin = std::min(begin, time_of(i));
+  std::vector<Try> tries;
+  double share = kLead * kShareOtherTime * (world.plan.workload_ts != 0 ? kTimeWasSeen : 1);
+  for (const std::int64_t point : points_of_workload(world.workload_ns)) {
+    if (std::abs(point - begin) < kSecond / 2) continue;
+    Try t;
+    t.schedule = lead;
+    for (const std::size_t i : first) t.schedule.faults[i].when = after_ns(time_of(i) + point - begin);
+    t.yield = share;
+    t.why = fmt::format("it showed the bug, but too rarely; {} after the workload began", format_duration(point));
+    tries.push_back(std::move(t));
+    share *= kNextStep;
+  }
+  return tries;
+}
 
 std::vector<Try> plain_tries(const World& world) { return Builder(world).build(); }
 

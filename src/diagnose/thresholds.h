@@ -39,6 +39,10 @@ inline constexpr double kShareAlone = 0.20;         // one of several process an
 inline constexpr double kSharePart = 0.10;          // half of them, three quarters, ...
 inline constexpr double kShareCloser = 0.06;        // closer together than they were
 inline constexpr double kShareCloserFits = 0.30;    // the same where the workload here is over before the last of them
+inline constexpr double kPointShares[] = {0.55, 0.25, 0.20};  // of each point of the workload, where nothing says when the first fault came:
+                                                    // production had been at work for long; while a deployment starts, faults meet something else
+inline constexpr double kShareOtherTime = 0.08;     // another time, of what showed the bug by the clock, but too rarely,
+inline constexpr double kTimeWasSeen = 0.5;         // and times this, where the evidence says when that was
 inline constexpr double kShareWider = 0.05;         // a cut that went further than the dump shows
 inline constexpr double kShareShape = 0.06;         // another shape of a process or network fault
 inline constexpr double kShareContext = 0.30;       // after what came before it

@@ -298,6 +298,44 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   CHECK(all / kSearches <= 53);
 }
 
+TEST_CASE("when nothing says when a cut came, a deployment that is at work is cut, not one that may still be starting") {
+  // The members need half a second to agree on a leader; on a machine that is busier later on, two.
+  Dump dump(false);
+  dump.cut(2, 5, 1, {2, 3});
+  Play play({}, [](const std::vector<Hit>& hits, int run) {
+    return hits.size() == 1 && hits[0].fault->kind == FaultKind::partition && hits[0].t > (run < 14 ? 0.45 : 2);
+  });
+  const Diagnosis d = diagnosis_of(deployment(), dump, play);
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 1);
+  CHECK(d.tally.rate() == 1);
+}
+
+TEST_CASE("what begins at a time and misses now and then is tried at other times of the workload") {
+  Dump dump;
+  dump.crashed(0.6, "n1");
+  dump.ends(17);
+  bool later = true;  // ... is surer
+  Play play({}, [&](const std::vector<Hit>& hits, int run) {
+    return hits.size() == 1 && hits[0].fault->node == "n1" && ((later && hits[0].t > 2) || run % 6 != 0);
+  });
+  SECTION("one at which it always shows the bug replaces it") {
+    const Diagnosis d = diagnosis_of(deployment(), dump, play);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.at(0).elapsed_ns > 2 * kSecond);
+    CHECK(d.tested.not_reproduced == 0);
+    CHECK(d.tally.rate() == 1);
+  }
+  SECTION("where none is surer, the one that was seen stays") {
+    later = false;
+    const Diagnosis d = diagnosis_of(deployment(), dump, play);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK((d.found->faults.at(0).when.empty() || d.found->faults[0].when[0].elapsed_ns <= kSecond));
+  }
+}
+
 TEST_CASE("a call that shows the bug from a time on, but not always, is failed the first time instead") {
   Dump dump;
   dump.scf(0.8, "n1", "accept4", EMFILE, "socket:[7]");
