@@ -48,7 +48,7 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
                                       const std::vector<Retry>& retries, int again, std::size_t room) {
   std::vector<Schedule> next;
   Moves played;
-  std::vector<std::optional<Try>> peeks;
+  std::vector<NextTry> peeks;
   const auto learn = [&](Move& move, const Try& tried) {
     const schedule::RunResult result = plain_miss(tried.schedule);
     Shown shown;
@@ -94,7 +94,8 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
       continue;
     }
     if (best == played.size()) break;
-    const Try tried = *peeks[best];
+    const NextTry next_try = peeks[best];
+    const Try& tried = *next_try;
     played[best]->take();
     if (!lab.knows(tried.schedule) && seen.insert(schedule::fingerprint(tried.schedule)).second) {
       next.push_back(tried.schedule);

@@ -61,11 +61,14 @@ struct Shown {
   double observables = 0;                       // share of the dump's observables that came back
 };
 
+// Shared, as the scheduler compares all moves' next tries before each run, and a look's schedule is long.
+using NextTry = std::shared_ptr<const Try>;
+
 class Move {
  public:
   virtual ~Move() = default;
-  // The next try; nothing when there is none, or none until what is under way has been learnt.
-  [[nodiscard]] virtual std::optional<Try> peek() = 0;
+  // The next try; null when there is none, or none until what is under way has been learnt.
+  [[nodiscard]] virtual NextTry peek() = 0;
   // The one that peek() gave is made.
   virtual void take() = 0;
   // Told of all that take() was called for, in that order.

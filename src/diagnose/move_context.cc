@@ -62,11 +62,11 @@ class ContextMove final : public Move {
     begin_event();
   }
 
-  std::optional<Try> peek() override {
-    if (under_way_) return std::nullopt;
+  NextTry peek() override {
+    if (under_way_) return nullptr;
     skip_what_is_known();
     if (!hit_.empty()) spread(std::exchange(hit_, {}));  // it showed the bug, too rarely: the next run may have given the role to another node
-    if (step_ != Step::spread && done()) return std::nullopt;
+    if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Try t;
     t.level = 2;
@@ -87,7 +87,7 @@ class ContextMove final : public Move {
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
     t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   void take() override {

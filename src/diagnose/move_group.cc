@@ -26,8 +26,8 @@ class CallGroupMove final : public Move {
     order_equals(units_, world.config->diagnose.seed, [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
   }
 
-  std::optional<Try> peek() override {
-    if (under_way_ || group().size() < kLeast) return std::nullopt;
+  NextTry peek() override {
+    if (under_way_ || group().size() < kLeast) return nullptr;
     Try t;
     t.schedule.name = world_.config->name;
     double weight = 0;
@@ -38,7 +38,7 @@ class CallGroupMove final : public Move {
     t.yield = kShareCall * weight * works_;
     t.many = true;
     t.why = fmt::format("{} failed calls at once, each of them once", t.schedule.faults.size());
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   void take() override { under_way_ = true; }

@@ -31,10 +31,10 @@ class NthMove final : public Move {
     if (most_ > kFewCalls && quicker({1, most_})) ranges_.push_back({1, most_});
   }
 
-  std::optional<Try> peek() override {
-    if (under_way_ || ended_) return std::nullopt;
+  NextTry peek() override {
+    if (under_way_ || ended_) return nullptr;
     const Span span = choose();
-    if (span.first == 0) return std::nullopt;
+    if (span.first == 0) return nullptr;
     Try t;
     t.level = 2;
     t.schedule = base_;
@@ -50,7 +50,7 @@ class NthMove final : public Move {
     t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first),
                                  ordinal_text(span.last), what, why_)
                    : fmt::format("the {} {}: {}", ordinal_text(span.first), what, why_);
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   void take() override {

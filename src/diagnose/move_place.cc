@@ -93,25 +93,25 @@ class PlaceMove final : public Move {
     if (moved_.size() == base_.faults.size()) answer_from_survey();
   }
 
-  std::optional<Try> peek() override {
-    if (ended_ || moved_.empty() || (!asked_.empty() && asked_.back().what == What::look)) return std::nullopt;
+  NextTry peek() override {
+    if (ended_ || moved_.empty() || (!asked_.empty() && asked_.back().what == What::look)) return nullptr;
     if (look_at_ != Look::none) return look();
     const bool place_first = !places_turn_;
     for (int attempt = 0; attempt < 2; ++attempt) {
       if ((attempt == 0) == place_first) {
-        if (std::optional<Try> t = next_place(false)) return t;
+        if (NextTry t = next_place(false)) return t;
         if (look_at_ != Look::none) return look();
-      } else if (std::optional<Try> t = next_stop()) {
+      } else if (NextTry t = next_stop()) {
         return t;
       }
     }
-    std::optional<Try> t = next_place(true);
+    NextTry t = next_place(true);
     if (!t && look_at_ != Look::none) return look();
     return t;
   }
 
   void take() override {
-    const std::optional<Try> next = peek();
+    const NextTry next = peek();
     if (!next) return;
     if (next->look) {
       asked_.push_back({What::look, {}});
@@ -186,9 +186,9 @@ class PlaceMove final : public Move {
 
   // --- the calls that follow
 
-  std::optional<Try> next_stop() {
+  NextTry next_stop() {
     const Stop* stop = stops_.front();
-    if (stop == nullptr) return std::nullopt;
+    if (stop == nullptr) return nullptr;
     is_place_ = false;
     const std::string object = stop->call.path.value_or(stop->call.peer.value_or(""));
     Try t = try_of(fmt::format("in its context, but only at {}({}){}", stop->call.syscall, object,
@@ -198,7 +198,7 @@ class PlaceMove final : public Move {
       fault.before = stop->call;
       fault.before_count = stop->count;
     }
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   void learn_stop(const RunResult& result) {
@@ -230,17 +230,17 @@ class PlaceMove final : public Move {
   }
 
   // `rest`: also the instructions that are no calls, when nothing else is left. Asks for a look where one helps.
-  std::optional<Try> next_place(bool rest) {
-    if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return std::nullopt;
+  NextTry next_place(bool rest) {
+    if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return nullptr;
     if (steps_.empty()) {
       chunk_ = chunk_of(places_, known_, rest);
-      if (chunk_.empty()) return std::nullopt;
+      if (chunk_.empty()) return nullptr;
       if (looks_help_ && worth_a_look() > kFewPlaces) {
         look_at_ = Look::places;
-        return std::nullopt;
+        return nullptr;
       }
       plan_steps({});
-      if (steps_.empty()) return std::nullopt;
+      if (steps_.empty()) return nullptr;
     }
     is_place_ = true;
     const Step step = steps_.front();
@@ -252,7 +252,7 @@ class PlaceMove final : public Move {
       fault.when.push_back(place_condition(function_, place));
       fault.when.back().count = static_cast<int>(step.pass);
     }
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   // The node's whole base, of which nothing else follows: an added condition is the last.
@@ -308,10 +308,13 @@ class PlaceMove final : public Move {
   }
 
   // It is asked for at each step until its turn comes, and its counters are many.
-  Try look() {
-    if (!look_) look_ = make_look();
-    look_->yield = yield();
-    return *look_;
+  NextTry look() {
+    if (look_ == nullptr || look_->yield != yield()) {
+      Try next = look_ != nullptr ? *look_ : make_look();
+      next.yield = yield();
+      look_ = std::make_shared<const Try>(std::move(next));
+    }
+    return look_;
   }
 
   Try make_look() const {
@@ -428,7 +431,7 @@ class PlaceMove final : public Move {
   int tried_ = 0;                      // in all
   std::deque<Asked> asked_;            // under way
   Look look_at_ = Look::none;          // what is not known yet
-  std::optional<Try> look_;            // that tells it
+  NextTry look_;                       // that tells it
   bool places_turn_ = false;
   bool is_place_ = false;              // what peek() gave last
   bool calls_of_look_ = false;

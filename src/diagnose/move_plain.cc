@@ -458,12 +458,12 @@ class PlainMove final : public Move {
  public:
   PlainMove(const World& world, std::vector<Try> tries) : world_(world), tries_(std::move(tries)) {}
 
-  std::optional<Try> peek() override {
+  NextTry peek() override {
     const auto best = choose();
-    if (best == tries_.end()) return std::nullopt;
+    if (best == tries_.end()) return nullptr;
     Try t = *best;
     t.yield = yield_of(t);
-    return t;
+    return std::make_shared<const Try>(std::move(t));
   }
 
   void take() override { tries_.erase(choose()); }

@@ -177,7 +177,7 @@ class Search {
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) { return worth_of_test(a) < worth_of_test(b); });
     if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
-      if (const std::optional<Try> t = move->peek(); t && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best)) return nullptr;
+      if (const NextTry t = move->peek(); t != nullptr && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best)) return nullptr;
     return &*best;
   }
   [[nodiscard]] double worth_of_test(const Lead& lead) const {
@@ -192,8 +192,8 @@ class Search {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
-        const std::optional<Try> t = move->peek();
-        if (!t || !world_.level(t->level)) continue;
+        const NextTry t = move->peek();
+        if (t == nullptr || !world_.level(t->level)) continue;
         const double worth = worth_of(world_, lab_, *t);
         if (best == nullptr || worth > most_worth) {
           best = move.get();
