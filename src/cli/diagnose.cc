@@ -355,6 +355,16 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
   return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
 }
 
+// Where `rose profile` writes it, in this folder or beside the configuration.
+std::string where_a_profile_is(const std::string& config) {
+  for (const std::filesystem::path& folder : {std::filesystem::path(), std::filesystem::path(config).parent_path()}) {
+    const std::filesystem::path profile = folder / "profile.json";
+    std::error_code unreadable;
+    if (std::filesystem::exists(profile, unreadable)) return fmt::format("{0} is there: --profile {0}", profile.string());
+  }
+  return fmt::format("rose profile -c {} makes one", config);
+}
+
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   std::unique_ptr<deploy::ImageFiles> image_files;
@@ -383,7 +393,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_TRY(logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
   if (!inputs.profile)
-    log::warning("no --profile: failures that are normal for this system cannot be told from the others");
+    log::warning("no --profile: failures that are normal for this system cannot be told from the others; {}", where_a_profile_is(options.config));
 
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);

@@ -109,7 +109,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
 }
 
 std::string dump_section(const diagnose::Plan& plan) {
-  std::string out = fmt::format("<section>\n<h2>What the dump held</h2>\n<p>{} considered, {} of them discarded.</p>\n",
+  std::string out = fmt::format("<section>\n<h2>What production left</h2>\n<p>{} considered, {} of them discarded.</p>\n",
                                 plural(plan.failures, "failure"), percent(plan.discarded_share));
   if (!plan.candidates.empty()) {
     out += "<h3>Candidates, most likely first</h3>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th><th>fault</th>"

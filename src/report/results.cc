@@ -166,7 +166,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   }
   out += "\n";
   if (diagnosis.found) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
-  out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of the dump's {} discarded\n", diagnosis.level,
+  out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"), plural(static_cast<std::uint64_t>(diagnosis.runs), "run"),
                      diagnosis.confirm_runs, diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
                      diagnosis.rate_runs > 0 ? fmt::format(", {} to tell its rate", diagnosis.rate_runs) : "",

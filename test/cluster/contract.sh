@@ -58,6 +58,14 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump show env.bin --format jsonl > a.jsonl
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
+
+# Who forgets the profile is told where one is, or how one is made.
+expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
+says err 'no --profile.*rose profile -c env.toml makes one'
+: > profile.json
+expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
+says err 'no --profile.*: --profile profile.json'
+rm profile.json
 # Stops by `rose node` are planned.
 grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
 
