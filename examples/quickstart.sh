@@ -12,9 +12,9 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors.
-jobs=$((4 * $(nproc)))
-[ "$jobs" -le 8 ] || jobs=8
+# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors; as many as tell a rate.
+jobs=$((5 * $(nproc)))
+[ "$jobs" -le 10 ] || jobs=10
 
 step "packages"
 cmake/install-packages.sh cmake/deps.txt

@@ -85,8 +85,10 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
   Tally tally;
   double weight = 0;
   while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
-    const int batch = std::min(lab_.jobs(), lab_.left());
-    runs_.expect_more(simpler, static_cast<int>(std::ceil((kAsGood - weight) / hit)) - batch, [&](std::size_t room, std::vector<Schedule>& next) {
+    // Not more side by side than it needs if it never misses: each slows the others down.
+    const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
+    const int batch = std::min({lab_.jobs(), lab_.left(), needed});
+    runs_.expect_more(simpler, needed - batch, [&](std::size_t room, std::vector<Schedule>& next) {
       for (const bool holds : {weight >= 0, weight < 0}) {
         Simplifier then = simplifier;
         then.learn(holds);

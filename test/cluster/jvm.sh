@@ -5,6 +5,9 @@ classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
 java -version >/dev/null 2>&1 || skip "no \`java\`: apt-get install default-jdk-headless"
 cd "$work"
+# The server runs as another user, who may have no way into where this was built.
+cp -r "$classes" classes
+classes=$work/classes
 
 # The server holds a lock as long as it lives: the workload waits for that.
 cat > server.sh <<SH

@@ -69,6 +69,10 @@ TEST_CASE("a call that is carried out has the caller's rights") {
   auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
                         "openr", "../roots", "read", "5", "print", "done"});
   node.user = "nobody";
+  // Who may have no way into where this was built.
+  std::filesystem::copy(kVictim, rig.path("victim"));
+  node.command[0] = rig.path("victim");
+  node.binaries = {rig.path("victim")};
   rig.prepare(R"(
 [[fault]]
 id = "lie"

@@ -1,5 +1,6 @@
 // The search on a scripted cluster: which schedules it runs, when it believes a hit, when it stops.
 #include <catch2/catch.hpp>
+#include <algorithm>
 #include <set>
 
 #include "diagnose_world.h"
@@ -101,6 +102,17 @@ TEST_CASE("what is found is told before it is made simpler") {
   CHECK(after == d->simplify_runs + d->rate_runs);
   CHECK(after > 0);
   CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
+}
+
+TEST_CASE("a simpler schedule is run no more often than the test of it needs, however many runs go side by side") {
+  auto config = deployment();
+  config.diagnose.jobs = GENERATE(1, 8);
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster, nullptr, true);
+  CHECK(d.target_reached);
+  const auto ideas = std::count_if(d.tried.begin(), d.tried.end(), [](const Tried& tried) { return tried.note.rfind("simpler:", 0) == 0; });
+  CHECK(ideas > 0);
+  CHECK(d.simplify_runs <= 3 * ideas);
 }
 
 TEST_CASE("a fault without which the bug showed is left out, also when nothing is to be made simpler") {
