@@ -4,9 +4,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -18,10 +21,29 @@ std::atomic<bool> g_requested{false};
 std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
+std::atomic<int> g_patient{0};  // waits that a further request ends
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;
   if (fd >= 0) [[maybe_unused]] const ssize_t n = ::write(fd, &one, sizeof one);
+}
+
+// Past the log, whose lock may be held by whoever hangs; and not at all where stderr takes nothing.
+void say(std::string_view text) {
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&out, 1, 0) > 0 && (out.revents & POLLOUT) != 0) [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+// Again, while this process cleans up.
+void asked_again() {
+  static bool told = false;
+  if (g_patient > 0) return;  // that wait ends, and what comes after it goes on
+  if (told) {
+    say("rose: left at once; 'rose heal' undoes what is left\n");
+    ::_exit(exit_code(ErrorKind::cancelled));
+  }
+  told = true;
+  say("rose: still cleaning up; once more leaves at once, and 'rose heal' undoes the rest\n");
 }
 
 }  // namespace
@@ -42,10 +64,16 @@ Result<void> install(bool dump_signal) {
     for (;;) {
       int signal_number = 0;
       if (::sigwait(&set, &signal_number) != 0) continue;
-      if (signal_number == SIGUSR1)
+      if (signal_number == SIGUSR1) {
         raise_event(g_dump_fd);
-      else
-        request();
+        continue;
+      }
+      const bool again = requested();
+      // A terminal that closes says so more than once, by the kernel, the shell and sudo: nobody is impatient.
+      if (again && signal_number == SIGHUP) continue;
+      request();
+      // Nor is a service manager, which may tell both rose and who started it.
+      if (again && signal_number == SIGINT) asked_again();
     }
   }).detach();
   return {};
@@ -59,6 +87,11 @@ void request() {
   ++g_times;
   raise_event(g_fd);
 }
+
+// What was asked for before it began was not about this wait, but for the first request, which it goes on after.
+Patience::Patience() : enough_(std::max(g_times + 1, 2U)) { ++g_patient; }
+Patience::~Patience() { --g_patient; }
+bool Patience::over() const { return g_times >= enough_; }
 
 int fd() { return g_fd; }
 int dump_fd() { return g_dump_fd; }

@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM as a state that every wait can watch.
+// Ctrl-C and SIGTERM as a state that every wait can watch. Whoever asks again gets out, whatever hangs: a further one ends what is
+// being waited for, if it can be ended (Patience); where nothing can, one is answered with a word, and the next ends this process.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,20 @@ namespace rose::cancel {
 [[nodiscard]] unsigned times();
 // As if the user had pressed Ctrl-C.
 void request();
+
+// A wait that goes on after cancellation, for something that cleans up, and that a further Ctrl-C ends.
+class Patience {
+ public:
+  Patience();
+  ~Patience();
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+  // A further one came since the wait began.
+  [[nodiscard]] bool over() const;
+
+ private:
+  unsigned enough_;
+};
 
 // Readable once cancellation is requested, and ever after; -1 before install().
 [[nodiscard]] int fd();

@@ -37,7 +37,8 @@ Command heal_command() {
       .name = "heal",
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
       .description =
-          "rose cleans up after itself, also after Ctrl-C. When it was killed (SIGKILL, out of memory), the kernel detaches its programs, and "
+          "rose cleans up after itself, also after Ctrl-C. A further Ctrl-C ends a teardown that hangs; where something else does, two more leave "
+          "at once. When rose left so or was killed (SIGKILL, out of memory), the kernel detaches its programs, and "
           "this command undoes the rest: network namespaces, links, cgroups with their processes, containers, filters, paused "
           "processes, limits of descriptors, file systems that were to be full (their files are put back).\n\n"
           "Only what the lock file of a rose that is gone notes is undone, and nothing of a rose that runs. What merely bears such a name is "

@@ -158,6 +158,7 @@ void Recording::stop() {
 Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
                                         const std::function<Result<observe::WrittenDump>()>& write) {
   const unsigned asked = cancel::times();
+  const cancel::Patience listening;  // a further one ends this, not rose
   const std::int64_t until = monotonic_ns() + kLastPatience;
   for (bool told = false;;) {
     Result<observe::WrittenDump> written = write();

@@ -193,6 +193,8 @@ class Cluster final : public Deployment {
   bool wait_down(std::size_t node, std::int64_t timeout_ns);
   void terminate(std::size_t node) const;
   [[nodiscard]] bool heeds_its_end(std::size_t node) const;
+  // Tells what is left where it failed, for heal().
+  void undo(const Result<void>& done);
   void end_nodes();
   void resume_attached();
 
@@ -217,6 +219,7 @@ class Cluster final : public Deployment {
   std::atomic<bool> stopping_{false};
   bool started_ = false;
   bool stopped_ = false;
+  bool undone_ = true;  // by stop(), as far as it has come
   std::mutex stop_mutex_;
 
   mutable std::mutex mutex_;  // the states, the tasks

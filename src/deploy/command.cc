@@ -3,8 +3,10 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -15,10 +17,12 @@
 namespace rose::deploy {
 namespace {
 
+constexpr std::int64_t kAskedAgain = kSecond / 20;  // from a further Ctrl-C until it is seen
+
 class Beside : public RunningCommand {
  public:
-  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns)
-      : pidfd_(std::move(pidfd)), folder_(std::move(folder)), limits_(limits), started_ns_(started_ns) {}
+  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns, std::unique_ptr<cancel::Patience> patience)
+      : pidfd_(std::move(pidfd)), folder_(std::move(folder)), limits_(limits), started_ns_(started_ns), patience_(std::move(patience)) {}
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
   ~Beside() override { kill(); }
@@ -38,7 +42,9 @@ class Beside : public RunningCommand {
         asked = true;
         until = std::min(until, monotonic_ns() + limits_.after_cancel_ns);
       }
-      const std::int64_t left = until - monotonic_ns();
+      if (patience_ && patience_->over()) until = 0;
+      std::int64_t left = until - monotonic_ns();
+      if (asked) left = std::min(left, kAskedAgain);
       pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {asked ? -1 : cancel::fd(), POLLIN, 0}};
       const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000, std::max<std::int64_t>(left, 0) % 1'000'000'000};
       const int ready = ::ppoll(waits, 2, &ts, nullptr);
@@ -68,6 +74,7 @@ class Beside : public RunningCommand {
   }
 
   CommandResult end(bool timed_out, bool cancelled) {
+    patience_.reset();  // nothing below can be ended sooner
     result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
     if (timed_out || cancelled)
       if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);
@@ -96,6 +103,7 @@ class Beside : public RunningCommand {
   std::filesystem::path folder_;
   CommandLimits limits_;
   std::int64_t started_ns_;
+  std::unique_ptr<cancel::Patience> patience_;  // where it goes on after cancellation
   CommandResult result_;
   bool done_ = false;
 };
@@ -105,6 +113,7 @@ class Beside : public RunningCommand {
 Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits) {
   ROSE_CHECK(cgroup::make(spec.cgroup));
   const std::int64_t started_ns = monotonic_ns();
+  auto patience = limits.after_cancel_ns > 0 ? std::make_unique<cancel::Patience>() : nullptr;
   auto started = [&]() -> Result<Fd> {
     ROSE_TRY(Launch launch, Launch::prepare(spec));
     return launch.release();
@@ -114,7 +123,7 @@ Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const
     return Unexpected(std::move(started).error());
   }
   return std::unique_ptr<RunningCommand>(
-      std::make_unique<Beside>(std::move(*started), spec.cgroup, limits, started_ns));
+      std::make_unique<Beside>(std::move(*started), spec.cgroup, limits, started_ns, std::move(patience)));
 }
 
 }  // namespace rose::deploy

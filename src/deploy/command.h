@@ -12,7 +12,7 @@ namespace rose::deploy {
 
 struct CommandLimits {
   std::int64_t timeout_ns = 0;
-  std::int64_t after_cancel_ns = 0; // what it still gets after Ctrl-C (teardown runs then too)
+  std::int64_t after_cancel_ns = 0; // what it still gets after Ctrl-C (teardown runs then too), until a further one
   bool leave_descendants = false; // after success, what it started lives on (setup may start the system)
 };
 

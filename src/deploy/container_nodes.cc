@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
@@ -267,6 +268,9 @@ ContainerStart Cluster::container_start(std::size_t node) const {
 
 void Cluster::remove_containers() {
   if (!engine_) return;
+  const auto remove = [this](const std::vector<std::string>& words, std::string_view what) {
+    undo(ask_engine(words, what, kRemoveTimeout).map([](const std::string&) {}));
+  };
   // They write down how their containers ended.
   (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
   std::vector<std::string> names;
@@ -276,14 +280,9 @@ void Cluster::remove_containers() {
     if (state->container && state->container->made) names.push_back(state->container->spec.name);
   }
   names.insert(names.end(), holders_.begin(), holders_.end());
-  if (!names.empty())
-    if (auto removed = ask_engine(remove_words(*engine_, names), "remove the run's containers", kRemoveTimeout); !removed)
-      log::warning("{}", removed.error().message);
-  for (const std::string& volume : run_volumes_)
-    if (auto removed = ask_engine(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume), kRemoveTimeout); !removed)
-      log::warning("{}", removed.error().message);
-  if (!holder_image_.empty())
-    if (auto removed = ask_engine(remove_image_words(*engine_, holder_image_), "remove an image", kRemoveTimeout); !removed) log::warning("{}", removed.error().message);
+  if (!names.empty()) remove(remove_words(*engine_, names), "remove the run's containers");
+  for (const std::string& volume : run_volumes_) remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
+  if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");
   std::error_code ignored;
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
 }
@@ -305,8 +304,11 @@ void Cluster::hold_containers() {
   });
   for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {
     std::vector<std::thread> starters;
-    for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i)
-      starters.emplace_back([this, &starts, i] { states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second)); });
+    for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i) {
+      const auto hold = [this, &starts, i] { states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second)); };
+      if (auto thread = start_thread(hold)) starters.push_back(*std::move(thread));
+      else hold();
+    }
     for (std::thread& starter : starters) starter.join();
   }
 }

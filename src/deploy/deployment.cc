@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "deploy/cgroup.h"
 #include "deploy/cluster.h"
@@ -81,7 +82,7 @@ Result<void> Cluster::make() {
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_ || !wake_) return fail_errno(ErrorKind::environment, "cannot watch processes", errno);
   watch(kWake, 0, wake_.get(), EPOLLIN);
-  monitor_ = std::thread([this] { monitor(); });
+  ROSE_TRY(monitor_, start_thread([this] { monitor(); }));
   return {};
 }
 
@@ -452,8 +453,14 @@ void Cluster::resume_attached() {
     lock.unlock();
     for (const Scope scope : {Scope::all, Scope::main})
       if (scope == Scope::all ? all : main)
-        if (auto resumed = resume(i, scope); !resumed) log::warning(resumed.error().message);
+        undo(resume(i, scope));
   }
+}
+
+void Cluster::undo(const Result<void>& done) {
+  if (done) return;
+  log::warning(done.error().message);
+  undone_ = false;
 }
 
 void Cluster::end_nodes() {
@@ -518,16 +525,17 @@ void Cluster::stop() {
   }
   if (started_) run_teardown();
   remove_containers();
-  if (!cgroup_.empty())
-    if (auto destroyed = cgroup::destroy(cgroup_); !destroyed) log::warning(destroyed.error().message);
+  if (!cgroup_.empty()) undo(cgroup::destroy(cgroup_));
   for (const auto& state : states_) state->events.reset();
   for (const NodeInfo& info : infos_) ::unlink(info.pid_file.c_str());
-  for (; !volumes_.empty(); volumes_.pop_back())
-    if (auto plain = volume::dissolve(volumes_.back(), identity_.id()); !plain) log::warning(plain.error().message);
-  if (network_) {
-    if (auto removed = network_->remove(); !removed) log::warning(removed.error().message);
+  for (; !volumes_.empty(); volumes_.pop_back()) undo(volume::dissolve(volumes_.back(), identity_.id()));
+  if (network_) undo(network_->remove());
+  if (undone_) {
+    identity_.release();
+  } else {
+    log::warning("what could not be undone is noted: 'rose heal' tries it again");
+    identity_.leave();
   }
-  identity_.release();
 }
 
 Result<std::unique_ptr<Deployment>> Deployment::create(const config::Config& config,

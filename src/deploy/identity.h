@@ -29,6 +29,8 @@ class Identity {
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
   // Everything is undone: the file goes.
   void release();
+  // Something is not: the file stays, as that of a killed rose, for heal().
+  void leave() { fd_.reset(); }
 
  private:
   Identity() = default;

@@ -14,8 +14,11 @@
 #include <thread>
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
+#include "base/units.h"
 #include "deploy/deployment.h"
 #include "kernel/netlink.h"
 
@@ -27,6 +30,7 @@ constexpr const char* kNeeded =
     "or use [deployment] network = \"host\"";
 
 constexpr std::uint16_t kNameServerPort = 53;
+constexpr std::int64_t kLockPatience = 5 * kSecond;
 
 Unexpected environment(std::string_view what, int err) {
   return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, std::strerror(err)), kNeeded);
@@ -42,9 +46,12 @@ Result<Address> address_of(const std::string& text) {
 Result<void> prepare_netns_folder() {
   if (::mkdir(kNetnsFolder, 0755) != 0 && errno != EEXIST)
     return environment(fmt::format("make {}", kNetnsFolder), errno);
+  // As it mostly is: without the lock, which anybody can hold who may look into the folder.
+  if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);
-  if (::flock(folder.get(), LOCK_EX) != 0) return environment(fmt::format("lock {}", kNetnsFolder), errno);
+  for (const std::int64_t limit = monotonic_ns() + kLockPatience; ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0; ::usleep(10'000))
+    if (errno != EWOULDBLOCK || monotonic_ns() > limit) return environment(fmt::format("lock {}", kNetnsFolder), errno);
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   if (errno != EINVAL) return environment(fmt::format("share the mounts in {}", kNetnsFolder), errno);
   if (::mount(kNetnsFolder, kNetnsFolder, "none", MS_BIND | MS_REC, nullptr) != 0 ||
@@ -67,13 +74,15 @@ void in_netns(int netns_fd, const std::function<void()>& work) {
     work();
     return;
   }
-  std::thread([&] {
+  auto inside = start_thread([&] {
     if (::setns(netns_fd, CLONE_NEWNET) != 0) {
       log::warning("cannot enter a network namespace of the deployment: {}", std::strerror(errno));
       return;
     }
     work();
-  }).join();
+  });
+  if (inside) inside->join();
+  else log::warning("cannot enter a network namespace of the deployment: {}", inside.error().message);
 }
 
 Result<Fd> make_netns(const std::string& name) {
@@ -82,7 +91,7 @@ Result<Fd> make_netns(const std::string& name) {
   { Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
     if (!file) return environment(fmt::format("make {}", path), errno); }
   Result<Fd> made = fail(ErrorKind::bug, "no namespace");
-  std::thread([&] {
+  auto inside = start_thread([&] {
     if (::unshare(CLONE_NEWNET) != 0) {
       made = environment("make a network namespace", errno);
       return;
@@ -99,7 +108,9 @@ Result<Fd> make_netns(const std::string& name) {
       return;
     }
     made = std::move(fd);
-  }).join();
+  });
+  if (inside) inside->join();
+  else made = Unexpected(std::move(inside).error());
   if (!made) ::unlink(path.c_str());
   return made;
 }

@@ -92,6 +92,7 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
   const bool down = state.pid == 0;
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
+    if (std::error_code error; !std::filesystem::exists(folder, error)) return {};  // an attached one's, gone with all that was in it
     ROSE_CHECK(cgroup::freeze(folder, false));
     if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
     wake();  // a restart may have waited for this

@@ -8,7 +8,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,6 +33,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "deploy/cgroup.h"
+#include "deploy/command.h"
 #include "deploy/control.h"
 #include "deploy/identity.h"
 #include "deploy_rig.h"
@@ -110,6 +113,35 @@ TEST_CASE("two deployments with the same addresses go side by side", "[deploy]")
   CHECK(run(*two, {kVictim, "ask", "10.251.7.1", "7000"}).ok());
   CHECK(a.read("command.log") == "10.251.7.1:7000 is n1\n");
   CHECK(b.read("command.log") == "10.251.7.1:7000 is other\n");
+}
+
+TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment", "[deploy]") {
+  { const RunDir dir;  // the folder is there, and as it should be
+    (void)make(make_config({{"sleep", "1000"}}), dir); }
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
+    const int folder = ::open("/run/netns", O_RDONLY | O_DIRECTORY);
+    if (folder < 0 || ::flock(folder, LOCK_EX) != 0 || ::write(ready[1], "x", 1) != 1) ::_exit(2);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  std::atomic<bool> done{false};
+  std::thread release([&] {  // should it wait for the lock
+    (void)eventually([&] { return done.load(); }, 60 * kSecond);
+    ::kill(stranger, SIGKILL);
+    ::waitpid(stranger, nullptr, 0);
+  });
+  const RunDir dir;
+  auto deployment = make(make_config({{"sleep", "1000"}}), dir);
+  REQUIRE_OK(deployment->start());
+  CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);  // which still holds it
+  done = true;
+  release.join();
+  for (const int fd : ready) ::close(fd);
 }
 
 TEST_CASE("a host network has no namespaces", "[deploy]") {
@@ -735,6 +767,65 @@ TEST_CASE("cancellation ends waits early and everything is still undone", "[depl
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(traces_of(id).empty());
   CHECK(std::filesystem::exists(dir.path + "/torn"));
+}
+
+TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and the rest is undone", "[deploy]") {
+  const RunDir dir;
+  const std::filesystem::path folder = kernel::cgroup2_mount().value() / fmt::format("rosetest-hangs-{}", ::getpid());
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (!cancel::install()) ::_exit(10);
+    LaunchSpec spec;
+    spec.what = "teardown";
+    spec.file = "/bin/sh";
+    spec.argv = {"sh", "-c", "touch begun; exec sleep 10000"};
+    spec.env = {{"PATH", "/usr/bin:/bin"}};
+    spec.directory = dir.path;
+    spec.stdout_log = spec.stderr_log = dir.path + "/teardown.log";
+    spec.cgroup = folder.string();
+    cancel::request();
+    // As teardown is run after a first Ctrl-C, but that nobody's patience lasts so long.
+    auto teardown = run_beside(spec, {.timeout_ns = 3600 * kSecond, .after_cancel_ns = 3600 * kSecond});
+    if (!teardown) ::_exit(11);
+    const CommandResult result = (*teardown)->wait();
+    ::_exit(result.cancelled && result.note == "interrupted" ? 0 : 12);
+  }
+  CHECK(eventually([&] { return std::filesystem::exists(dir.path + "/begun"); }, 300 * kSecond));
+  ::kill(child, SIGINT);
+  int status = -1;
+  const bool ended = eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; }, 300 * kSecond);
+  if (!ended) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  CHECK(ended);
+  CHECK(status == 0);
+  CHECK_FALSE(std::filesystem::exists(folder));
+  (void)cgroup::destroy(folder);
+}
+
+TEST_CASE("what the end of a deployment could not undo is noted, and heal does it", "[deploy]") {
+  const RunDir dir;
+  auto deployment = make(make_config({{"sleep", "1000"}}), dir);
+  REQUIRE_OK(deployment->start());
+  const std::string id = deployment->id();
+  const std::string name = fmt::format("/run/netns/{}-n1", id);
+  while (::umount2(name.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
+  }
+  REQUIRE(::unlink(name.c_str()) == 0);
+  REQUIRE(std::filesystem::create_directory(name));  // which nothing that removes a namespace can remove
+  deployment.reset();
+  const auto traces = traces_of(id);
+  CHECK(traces.size() == 2);  // that, and the lock that notes it
+  auto healed = heal({id});
+  REQUIRE(healed);
+  CHECK(healed->failed.size() == 1);
+  REQUIRE(std::filesystem::remove(name));
+  healed = heal({id});
+  REQUIRE(healed);
+  CHECK(healed->failed.empty());
+  CHECK(traces_of(id).empty());
 }
 
 TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {

@@ -1,0 +1,121 @@
+// Ctrl-C again and again: whoever waits gets out, whatever hangs.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+
+#include "base/cancel.h"
+#include "base/pipe.h"
+
+using namespace rose;
+
+namespace {
+
+// A process of its own, since cancellation is for good; what it says to stderr is read.
+class Asked {
+ public:
+  explicit Asked(const std::function<int()>& does) {
+    auto pipe = make_pipe();
+    REQUIRE(pipe);
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      ::dup2(pipe->write.get(), STDERR_FILENO);
+      ::_exit(cancel::install() ? does() : 99);
+    }
+    said_ = std::move(pipe->read);
+  }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  ~Asked() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  void ask(int signal) const { ::kill(pid_, signal); }
+  // Reads on until it has said this.
+  bool says(const std::string& word) {
+    while (text_.find(word) == std::string::npos) {
+      char bytes[256];
+      const ssize_t n = ::read(said_.get(), bytes, sizeof bytes);
+      if (n <= 0) return false;
+      text_.append(bytes, static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  int end() {
+    (void)says(std::string(1, '\0'));  // up to its end
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  pid_t pid_ = 0;
+  Fd said_;
+  std::string text_;
+};
+
+void say(const std::string& word) { (void)!::write(STDERR_FILENO, word.data(), word.size()); }
+
+void until(const std::function<bool()>& condition) {
+  while (!condition()) ::usleep(1000);
+}
+
+}  // namespace
+
+TEST_CASE("who hangs while he cleans up says so when he is asked again, and leaves at the next time", "[cancel]") {
+  Asked rose([] {
+    say("ready\n");
+    until(cancel::requested);
+    say("cleaning up\n");
+    for (;;) ::pause();
+    return 98;
+  });
+  REQUIRE(rose.says("ready\n"));
+  rose.ask(SIGINT);
+  REQUIRE(rose.says("cleaning up\n"));
+  // These are no impatience.
+  rose.ask(SIGHUP);
+  rose.ask(SIGTERM);
+  rose.ask(SIGTERM);
+  rose.ask(SIGINT);
+  REQUIRE(rose.says("once more"));
+  rose.ask(SIGINT);
+  CHECK(rose.end() == 4);
+  CHECK(rose.text().find("'rose heal' undoes what is left") != std::string::npos);
+}
+
+TEST_CASE("a further Ctrl-C ends what is waited for while cleaning up, and no more than that", "[cancel]") {
+  Asked rose([] {
+    {
+      const cancel::Patience from_before;
+      say("ready\n");
+      until(cancel::requested);
+      if (from_before.over()) return 10;  // the first one is not about it
+      say("first\n");
+      until([&] { return from_before.over(); });
+    }
+    {
+      const cancel::Patience next;
+      if (next.over()) return 11;
+      say("second\n");
+      until([&] { return next.over(); });
+    }
+    return 0;
+  });
+  REQUIRE(rose.says("ready\n"));
+  rose.ask(SIGINT);
+  REQUIRE(rose.says("first\n"));
+  rose.ask(SIGINT);
+  REQUIRE(rose.says("second\n"));
+  rose.ask(SIGINT);
+  CHECK(rose.end() == 0);
+  CHECK(rose.text() == "ready\nfirst\nsecond\n");
+}
