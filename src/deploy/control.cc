@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/unix_socket.h"
 #include "deploy/deployment.h"
 
@@ -93,7 +94,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(const std::filesyst
   if (::bind(server->listener_.get(), address.get(), address.size()) != 0 ||
       ::chmod((run_dir / kControlSocket).c_str(), 0600) != 0 || ::listen(server->listener_.get(), 16) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (run_dir / kControlSocket).string()), errno);
-  server->thread_ = std::thread([raw = server.get()] { raw->accept_all(); });
+  ROSE_TRY(server->thread_, start_thread([raw = server.get()] { raw->accept_all(); }));
   return server;
 }
 
@@ -126,11 +127,18 @@ void ControlServer::accept_all() {
       continue;
     }
     Connection& entry = connections_.emplace_back();
-    entry.thread = std::thread([this, &entry, fd = std::move(connection)]() mutable {
-      serve(std::move(fd));
+    entry.fd = std::move(connection);
+    auto thread = start_thread([this, &entry] {
+      serve(std::move(entry.fd));
       std::lock_guard done_lock(mutex_);
       entry.done = true;
     });
+    if (thread) {
+      entry.thread = *std::move(thread);
+      continue;
+    }
+    send_all(entry.fd.get(), error_answer(thread.error()));
+    connections_.pop_back();
   }
 }
 

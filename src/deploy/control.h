@@ -31,6 +31,7 @@ class ControlServer {
 
  private:
   struct Connection {
+    Fd fd;
     std::thread thread;
     bool done = false;
   };

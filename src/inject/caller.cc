@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "base/thread.h"
 
 namespace rose::inject {
 namespace {
@@ -115,14 +116,15 @@ std::optional<CallerView> view_of(pid_t tid) {
 
 bool with_view(const CallerView& view, const std::function<void()>& work) {
   bool entered = false;
-  std::thread([&] {
+  auto inside = start_thread([&] {
     // The thread's own from here on: the others keep theirs.
     if (::unshare(CLONE_FS) != 0 || ::setns(view.mounts.get(), CLONE_NEWNS) != 0 || ::fchdir(view.root.get()) != 0 ||
         ::chroot(".") != 0 || ::fchdir(view.folder.get()) != 0)
       return;
     entered = true;
     work();
-  }).join();
+  });
+  if (inside) inside->join();
   return entered;
 }
 

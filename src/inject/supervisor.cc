@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "inject/carry_out.h"
 #include "jvm/stacks_layout.h"
 
@@ -230,11 +231,13 @@ class Supervisor::Listener {
       return;
     }
     std::atomic<bool> told{false};
-    std::thread asking([&] {
+    auto started = start_thread([&] {
       owner_.actions_.hit(chain, call);
       told = true;
       add_to(wake_.get());
     });
+    if (!started) return owner_.actions_.hit(chain, call);
+    std::thread asking = *std::move(started);
     while (!told) {
       pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       if (::poll(watched, 2, kAskedPollMs) < 0 && errno != EINTR) break;
@@ -317,10 +320,16 @@ class Supervisor::Listener {
       }
     }
     auto& worker = workers_.emplace_back();
-    worker.thread = std::thread([work, &worker] {
+    auto thread = start_thread([work, &worker] {
       work();
       worker.done = true;
     });
+    if (thread) {
+      worker.thread = *std::move(thread);
+      return;
+    }
+    workers_.pop_back();
+    work();  // the others wait rather than all of it ending
   }
 
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id, std::int64_t done) {
@@ -399,7 +408,11 @@ Supervisor::~Supervisor() {
 void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger) {
   const std::lock_guard lock(listeners_mutex_);
   listeners_.remove_if([](const auto& old) { return old->done(); });
-  listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
+  try {
+    listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
+  } catch (const std::system_error& error) {  // no thread to be had: the caller's own has more to do than to end with it
+    log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_], error.code().message());
+  }
 }
 
 void Supervisor::release(std::size_t chain) {
