@@ -143,9 +143,9 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t 
     file.fd_ = Fd(::mkostemp(name.data(), O_CLOEXEC));
     if (!file.fd_) return cannot();
     file.temporary_ = name;
-    // Whoever finds it unlocked knows that its writer is gone.
-    if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0) return cannot();
   }
+  // Whoever finds one with a name unlocked knows that its writer is gone.
+  if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0 && !file.temporary_.empty()) return cannot();
   if (::fchmod(file.fd_.get(), mode) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot set the mode of {}", path.string()), errno);
   return file;

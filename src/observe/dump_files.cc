@@ -109,6 +109,9 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
   }
   const Result<AtomicFile> tried = AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // vanishes again
   if (!tried) return fail(ErrorKind::usage, fmt::format("-o: {}", tried.error().message));
+  // Of a recorder that was killed in the middle; others may write into the folder, too.
+  if (files.folder_) remove_unfinished(files.out_, fmt::format("rose-{}-", files.host_));
+  else remove_unfinished(out.has_parent_path() ? out.parent_path() : ".", out.filename().string());
   return files;
 }
 

@@ -234,6 +234,18 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
   CHECK(contents.count("1") == 0);
 }
 
+TEST_CASE("what a killed recorder left where files need names goes when the next one starts", "[dumps]") {
+  const Folder folder;
+  std::ofstream(folder / ".d.bin.rose-a1B2c3") << "half";
+  std::ofstream(folder / ".other.bin.rose-a1B2c3") << "half";
+  (void)opened(folder / "d.bin", 1);
+  CHECK(folder.files() == std::map<std::string, std::string>{{".other.bin.rose-a1B2c3", "half"}});
+  std::ofstream(folder / ".rose-host_1-20260101T000000Z-crash.bin.rose-a1B2c3") << "half";
+  std::ofstream(folder / ".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3") << "another's";
+  (void)opened(folder.path, 1);
+  CHECK(folder.files() == std::map<std::string, std::string>{{".other.bin.rose-a1B2c3", "half"}, {".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3", "another's"}});
+}
+
 TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
   const Folder folder;
   DumpFiles files = opened(folder.path + "/new/", 2);
