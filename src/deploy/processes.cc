@@ -103,7 +103,13 @@ Result<void> check_without_rose(const std::filesystem::path& cgroup) {
 }
 
 Result<void> check_alone(const Attached& attached) {
-  if (attached.cgroup.empty()) return {};
+  if (attached.cgroup.empty()) {
+    // Its tree is what is signalled then.
+    const std::vector<pid_t> tree = kernel::with_descendants({attached.pid});
+    if (std::find(tree.begin(), tree.end(), ::getpid()) == tree.end()) return {};
+    return fail(ErrorKind::inconclusive, fmt::format("rose itself descends from process {}, and would stop together with the node", described(attached.pid)),
+                kOwnCgroup);
+  }
   if (auto ok = check_without_rose(attached.cgroup); !ok)
     return Unexpected(std::move(ok).error().in(fmt::format("process {}", attached.pid)));
   const pid_t stranger = attached.named ? 0 : stranger_in(attached.cgroup, attached.pid);

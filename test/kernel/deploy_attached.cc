@@ -131,6 +131,33 @@ TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
   CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
 }
 
+TEST_CASE("a process that rose descends from is nobody's node, also where no cgroup tells", "[attach]") {
+  const RunDir dir;
+  const std::filesystem::path top = kernel::cgroup2_mount().value();
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // In the machine's top cgroup, which is not the node's: its tree is.
+    const pid_t node = ::getpid();
+    if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
+    const pid_t rose = ::fork();
+    if (rose == 0) {
+      auto deployment = Deployment::create(attaching({by_pid_file("0.pid")}), dir.path, 1, nullptr);
+      if (!deployment || !write_file(dir.path + "/0.pid", std::to_string(node))) ::_exit(11);
+      const auto started = (*deployment)->start();
+      const bool refused = !started && has(started.error().message, "rose itself descends from process") && has(started.error().hint, "setup");
+      deployment->reset();
+      ::_exit(refused ? 0 : 12);
+    }
+    int status = 0;
+    ::_exit(::waitpid(rose, &status, 0) == rose && WIFEXITED(status) ? WEXITSTATUS(status) : 13);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("two nodes do not share a cgroup", "[attach]") {
   Service service("twice");
   (void)service.sleeper();
