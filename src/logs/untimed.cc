@@ -54,7 +54,7 @@ void Watch::follow(const std::stop_token& stop) {
   std::condition_variable_any asked;
   std::vector<std::filesystem::path> known;
   const auto look = [&] {
-    const std::int64_t now = wall_ns();
+    const std::int64_t now = monotonic_ns();
     for (const std::filesystem::path& file : known) {
       struct stat status {};
       if (count_ >= kMostMarks || ::stat(file.c_str(), &status) != 0) continue;
@@ -73,6 +73,10 @@ void Watch::follow(const std::stop_token& stop) {
   }
   known = files_();
   look();
+  // As in a trace, all by the wall clock as it is now: it may have been set meanwhile.
+  const std::int64_t offset = wall_offset_ns();
+  for (auto& [file, marks] : marks_)
+    for (Mark& mark : marks) mark.ts_ns += offset;
 }
 
 void Watch::apply(Logs& logs) const {

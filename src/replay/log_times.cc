@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/thread.h"
 
 namespace rose::replay {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 struct Sample {
   std::uint64_t bytes = 0;
-  std::int64_t wall_ns = 0;
+  std::int64_t monotonic_ns = 0;
 };
 
 }  // namespace
@@ -38,7 +39,7 @@ struct LogTimes::Watch {
     if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     std::vector<Sample>& samples = files[file];
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    if (samples.size() < kMostSamples && (samples.empty() || samples.back().bytes != bytes)) samples.push_back({bytes, wall_ns()});
+    if (samples.size() < kMostSamples && (samples.empty() || samples.back().bytes != bytes)) samples.push_back({bytes, monotonic_ns()});
   }
 
   void run() {
@@ -78,7 +79,7 @@ Result<LogTimes> LogTimes::watch(const std::vector<std::filesystem::path>& folde
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
       if (entry.path().extension() == ".log") watch->look(entry.path());
   }
-  watch->thread = std::thread([w = watch.get()] { w->run(); });
+  ROSE_TRY(watch->thread, start_thread([w = watch.get()] { w->run(); }));
   return LogTimes(std::move(watch));
 }
 
@@ -94,10 +95,12 @@ std::vector<std::int64_t> LogTimes::times(const std::filesystem::path& file) con
   const auto samples = watch_->files.find(file);
   Result<std::string> text = read_file(file, kMostBytes);
   if (samples == watch_->files.end() || samples->second.empty() || !text) return out;
+  // As in a trace, all by the wall clock as it is now: it may have been set meanwhile.
+  const std::int64_t offset = wall_offset_ns();
   auto sample = samples->second.begin();
   for (std::size_t end = text->find('\n'); end != std::string::npos; end = text->find('\n', end + 1)) {
     while (sample->bytes <= end && sample + 1 != samples->second.end()) ++sample;
-    out.push_back(sample->wall_ns);
+    out.push_back(sample->monotonic_ns + offset);
   }
   return out;
 }
