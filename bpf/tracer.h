@@ -287,12 +287,13 @@ struct rose_pair_state {
 	rose_u64 given_up_ns; /* TCP: this side ended a connection in this silence; 0: it did not */
 	rose_u64 asked_ns; /* TCP: since when this side sends again what nobody acknowledges; 0: it does not */
 	rose_u64 handshake_ns; /* when the last SYN came whose ACK is awaited; 0: none */
+	rose_s64 open;     /* TCP: connections known to be open; far below 0: ROSE_MOVED */
 	rose_u32 packets;
-	rose_s32 open;     /* TCP: connections known to be open */
 	/* Packets after a pause, where the socket is at hand: with something of ours unacknowledged, or unasked. */
 	rose_u32 answers, unasked;
+	rose_u32 pad;
 };
-ROSE_SIZE(struct rose_pair_state, 64);
+ROSE_SIZE(struct rose_pair_state, 72);
 
 /* A pair is told from a rarely used one by: packets seen, and silence over usual gap. One whose far side speaks only
  * when asked is silent only when it was asked. */

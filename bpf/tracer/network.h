@@ -77,13 +77,46 @@ static __always_inline bool is_over(struct rose_connection *conn)
 	return bpf_map_lookup_elem(&rose_over, conn);
 }
 
-static __always_inline void end_connection(struct rose_connection *conn, struct rose_pair_state *pair)
+/* What `open` of a pair in rose_fresh counts from once the pair has gone on to rose_pairs. */
+#define ROSE_MOVED (-(1ll << 40))
+
+static __always_inline bool has_moved(const struct rose_pair_state *state)
+{
+	return state->open < ROSE_MOVED / 2;
+}
+
+/* What was still counted where the pair was. Each count goes along once: whoever counts there carries it on, and whoever
+ * moved the pair does so for those that did not find it yet. */
+static __always_inline void carry_open(struct rose_pair_state *from, struct rose_pair_state *to)
+{
+	__s64 open = from->open;
+
+	if (open < ROSE_MOVED / 2 && open != ROSE_MOVED &&
+	    __sync_val_compare_and_swap(&from->open, open, ROSE_MOVED) == open)
+		__sync_fetch_and_add(&to->open, open - ROSE_MOVED);
+}
+
+static __noinline int count_open(struct rose_connection *conn, struct rose_pair_state *state, __u32 node, int change)
+{
+	struct rose_pair_state *settled;
+	struct rose_pair pair = {};
+
+	if (__sync_fetch_and_add(&state->open, change) >= ROSE_MOVED / 2)
+		return 0;
+	make_pair(&pair, conn, node, IPPROTO_TCP);
+	settled = bpf_map_lookup_elem(&rose_pairs, &pair);
+	if (settled)
+		carry_open(state, settled);
+	return 0;
+}
+
+static __always_inline void end_connection(struct rose_connection *conn, struct rose_pair_state *pair, __u32 node)
 {
 	__u8 one = 1;
 
 	/* Of two that end it, one counts. */
 	if (!bpf_map_delete_elem(&rose_conns, conn)) {
-		__sync_fetch_and_add(&pair->open, -1);
+		count_open(conn, pair, node, -1);
 		__sync_fetch_and_add(&rose_network_counts.ended, 1);
 	}
 	bpf_map_update_elem(&rose_over, conn, &one, BPF_ANY);
@@ -96,12 +129,14 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 	struct rose_connection_state fresh = {.node = node};
 
 	if (tcp_flags & (TCP_FIN | TCP_RST)) {
-		end_connection(conn, pair);
+		end_connection(conn, pair, node);
 		return 0;
 	}
 	if (bpf_map_lookup_elem(&rose_conns, conn)) {
-		if (pair->open <= 0)
-			pair->open = 1; /* its pair was evicted, and is back */
+		__s64 open = pair->open;
+
+		if (open <= 0 && !has_moved(pair)) /* its pair was evicted, and is back */
+			__sync_val_compare_and_swap(&pair->open, open, 1);
 		return 0;
 	}
 	/* Late packets of an ended connection don't open it again, a SYN does. */
@@ -109,10 +144,12 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 		bpf_map_delete_elem(&rose_over, conn);
 	else if (is_over(conn))
 		return 0;
-	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST)) {
-		__sync_fetch_and_add(&pair->open, 1);
+	/* Counted first: who finds it knows that it is. */
+	count_open(conn, pair, node, 1);
+	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST))
 		__sync_fetch_and_add(&rose_network_counts.connections, 1);
-	}
+	else
+		count_open(conn, pair, node, -1);
 	return 0;
 }
 
@@ -200,12 +237,29 @@ static __noinline struct rose_pair_state *new_pair(struct rose_pair *pair, __u64
 	return bpf_map_lookup_elem(&rose_fresh, pair);
 }
 
-/* It has been seen often enough. */
+/* It has been seen often enough. Another processor may be at the state that it had so far, which therefore stays where it is,
+ * out of use, until somebody needs the room: deleted, it might be another pair's at once. */
 static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state *state)
 {
-	if (!bpf_map_update_elem(&rose_pairs, pair, state, BPF_NOEXIST))
-		__sync_fetch_and_add(&rose_network_counts.pairs, 1);
-	bpf_map_delete_elem(&rose_fresh, pair);
+	struct rose_pair_state settled = *state, *there;
+	__s64 open;
+
+	if (!has_moved(state))
+		state->first_ns = bpf_ktime_get_ns(); /* from here on: when it moved */
+	open = __sync_lock_test_and_set(&state->open, ROSE_MOVED);
+	if (open < ROSE_MOVED / 2) {
+		/* Moved already; what had been counted on top is still to be carried on. */
+		__sync_fetch_and_add(&state->open, open - ROSE_MOVED);
+	} else {
+		settled.open = open;
+		if (!bpf_map_update_elem(&rose_pairs, pair, &settled, BPF_NOEXIST))
+			__sync_fetch_and_add(&rose_network_counts.pairs, 1);
+		else
+			__sync_fetch_and_add(&state->open, open);
+	}
+	there = bpf_map_lookup_elem(&rose_pairs, pair);
+	if (there)
+		carry_open(state, there);
 	return 0;
 }
 
@@ -261,6 +315,11 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	if (!state) {
 		settled = false;
 		state = bpf_map_lookup_elem(&rose_fresh, &pair);
+		/* On its way this very moment, or gone from where it went long ago. */
+		if (state && has_moved(state) && now > state->first_ns + 1000000000) {
+			bpf_map_delete_elem(&rose_fresh, &pair);
+			state = NULL;
+		}
 		if (!state)
 			state = new_pair(&pair, now);
 		if (!state)
@@ -295,10 +354,12 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	}
 	state->packets++;
 	if (!settled && state->packets >= ROSE_PACKETS_LEAST) {
+		struct rose_pair_state *there;
+
 		settle_pair(&pair, state);
-		state = bpf_map_lookup_elem(&rose_pairs, &pair);
-		if (!state)
-			return 0;
+		there = bpf_map_lookup_elem(&rose_pairs, &pair);
+		if (there)
+			state = there; /* else whoever moves it carries on what is counted here */
 	}
 	if (p->protocol == IPPROTO_TCP) {
 		if (state->handshake_ns || (p->tcp_flags & TCP_SYN))
@@ -605,7 +666,7 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 	if (!state->given_up_ns && now - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000 &&
 	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ((struct tcp_sock *)sk, packets_out) > 0))
 		state->given_up_ns = now;
-	end_connection(&conn, state);
+	end_connection(&conn, state, known->node);
 	return 0;
 }
 

@@ -2,14 +2,18 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "base/subprocess.h"
 #include "bpf/tracer.h"
 #include "observe_network.h"
+#include "skip.h"
 #include "skel/tracer.skel.h"
 #include "trace/clock.h"
 #include "trace/jsonl.h"
@@ -371,6 +375,77 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
 }
 
 // Not run with the others: kernel_observe "[.cost]". Prints ratios; nothing is judged on a busy machine.
+TEST_CASE("connections of one pair that begin and end on two processors at once: none is left open") {
+  cpu_set_t allowed;
+  REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &allowed)) processors.push_back(i);
+  }
+  if (processors.size() < 2) ::rose::test::skip_case("needs two processors");
+  constexpr std::uint32_t kPairs = 3000;
+  rose_tracer* skeleton = rose_tracer__open();
+  REQUIRE(skeleton != nullptr);
+  skeleton->rodata->rose_network.ephemeral_low = 32768;
+  skeleton->rodata->rose_network.ephemeral_high = 60999;
+  skeleton->rodata->rose_network.delay_ns = 1'000'000'000;
+  for (bpf_map* map : {skeleton->maps.rose_pairs, skeleton->maps.rose_fresh, skeleton->maps.rose_conns, skeleton->maps.rose_over})
+    bpf_map__set_max_entries(map, 16 * kPairs);
+  REQUIRE(rose_tracer__load(skeleton) == 0);
+  const int program = bpf_program__fd(skeleton->progs.rose_tc);
+  // From 10.x.y.1, one address for each pair, to port 7000 of 10.0.0.2.
+  const auto send = [&](std::uint32_t pair, std::uint16_t port, std::uint8_t flags) {
+    std::vector<std::uint8_t> frame(12, 2);
+    const auto add = [&](std::initializer_list<int> bytes) {
+      for (const int byte : bytes) frame.push_back(static_cast<std::uint8_t>(byte));
+    };
+    add({8, 0, 0x45, 0, 0, 60, 0, 1, 0, 0, 64, 6, 0, 0, 10, static_cast<int>(pair / 200) + 1, static_cast<int>(pair % 200), 1, 10, 0, 0, 2});
+    add({port >> 8, port & 255, 7000 >> 8, 7000 & 255, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, flags, 0, 0, 0, 0, 0, 0});
+    frame.resize(100);
+    LIBBPF_OPTS(bpf_test_run_opts, run);
+    run.data_in = frame.data();
+    run.data_size_in = static_cast<__u32>(frame.size());
+    return bpf_prog_test_run_opts(program, &run) == 0;
+  };
+  // Both at the same pair at once, as its packets become enough for it to be watched.
+  std::atomic<std::uint32_t> arrived{0};
+  std::atomic<bool> sent{true};
+  const auto one = [&](int number) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(processors[static_cast<std::size_t>(number)], &only);
+    (void)::sched_setaffinity(0, sizeof only, &only);
+    constexpr std::uint8_t kFin = 0x11, kSyn = 0x02;
+    for (std::uint32_t pair = 0; pair < kPairs; ++pair) {
+      ++arrived;
+      while (arrived < 2 * (pair + 1)) {
+      }
+      for (int i = 0; i < 4; ++i) {
+        const auto port = static_cast<std::uint16_t>(40000 + 10 * number + i);
+        if (!send(pair, port, kSyn) || !send(pair, port, kFin)) sent = false;
+      }
+    }
+  };
+  std::thread first(one, 0), second(one, 1);
+  first.join();
+  second.join();
+  REQUIRE(sent);
+  std::uint32_t pairs = 0, open = 0;
+  const int map = bpf_map__fd(skeleton->maps.rose_pairs);
+  rose_pair key{}, next{};
+  for (int error = bpf_map_get_next_key(map, nullptr, &next); error == 0; error = bpf_map_get_next_key(map, &key, &next)) {
+    key = next;
+    rose_pair_state state{};
+    if (bpf_map_lookup_elem(map, &key, &state) != 0) continue;
+    ++pairs;
+    if (state.open != 0) ++open;
+  }
+  CHECK(pairs == kPairs);
+  CHECK(skeleton->bss->rose_network_counts.pairs == kPairs);
+  CHECK(open == 0);
+  rose_tracer__destroy(skeleton);
+}
+
 TEST_CASE("what a packet costs", "[.cost]") {
   const TestCgroup cgroup("cost");
   // A child in the cgroup that sends packets to itself, and says how long it took.
