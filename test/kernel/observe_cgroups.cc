@@ -96,6 +96,32 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
   take_away(parent.path() / "y.service");
 }
 
+TEST_CASE("a target cgroup of which the ring had no room to tell is followed all the same") {
+  const TestCgroup parent("untold");
+  const auto unit = parent.path() / "x.service";
+  Target node;
+  node.node = "n1";
+  node.cgroups = {unit};
+  auto tracer = start({node});
+  const FullRing ring;
+  for (int round = 0; round < 3; ++round) {
+    INFO("round " << round);
+    bool untold = false;
+    for (int tries = 0; tries < 1000 && !untold; ++tries) {
+      std::error_code ignored;
+      if (std::filesystem::exists(unit, ignored)) take_away(unit);
+      const auto before = ring.missed().cgroups;
+      ring.fill();
+      REQUIRE(std::filesystem::create_directory(unit));
+      untold = ring.missed().cgroups != before;  // else the reader has looked in between
+    }
+    REQUIRE(untold);
+    CHECK(eventually([&] { return packet_programs(unit) == 1; }));
+    CHECK(recorded(*tracer, "/rose-untold", fail_at_once(unit, "/rose-untold")));
+    take_away(unit);
+  }
+}
+
 TEST_CASE("what a container's runtime does inside of the container, ahead of the program, is not the program's") {
   const TestCgroup cgroup("runtime");
   auto tracer = start({target("n1", cgroup)});

@@ -314,6 +314,32 @@ TEST_CASE("who was killed is told however full the ring is") {
   }
 }
 
+TEST_CASE("a killed process of which the ring had no room to tell is acted upon all the same") {
+  const TestCgroup cgroup("untold");
+  auto tracer = start({target("n1", cgroup)});
+  const FullRing ring;
+  pid_t untold = 0;
+  for (int tries = 0; tries < 1000 && untold == 0; ++tries) {
+    Victim victim(&cgroup, {"die"});
+    const auto before = ring.missed().ends;
+    std::atomic<bool> ended{false};
+    std::thread keep_full([&] {
+      while (!ended) ring.fill();
+    });
+    victim.run();
+    ended = true;
+    keep_full.join();
+    if (const auto now = ring.missed(); now.ends != before) untold = victim.pid();
+    else std::this_thread::sleep_for(1s);  // many equal ends a second are counted, not told
+  }
+  REQUIRE(untold != 0);
+  CHECK(eventually([&] {
+    const auto ends = tracer->take_ends();
+    return std::any_of(ends.begin(), ends.end(), [&](const ProcessEnd& end) { return end.pid == untold && end.signal == SIGKILL; });
+  }));
+  CHECK(tracer->stats().lost > 0);
+}
+
 TEST_CASE("children that end between fork and exec are told and forgotten") {
   Victim victim(nullptr, {"churn", "400"}, "trace_lives");
   ready(victim);

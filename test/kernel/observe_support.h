@@ -1,28 +1,35 @@
 // Victims in cgroups of their own, and questions about what a tracer saw of them.
 #pragma once
 
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "bpf/tracer.h"
 #include "kernel/syscalls.h"
 #include "observe/tracer.h"
+#include "skel/tracer.skel.h"
 
 namespace rose::observe::test {
 
@@ -194,6 +201,63 @@ inline trace::Trace snapshot(Tracer& tracer) {
   if (!trace) FAIL(trace.error().message);
   return std::move(*trace);
 }
+
+// The ring of this process's only tracer, made as full as can be: until its reader looks again, the kernel finds no room in it.
+class FullRing {
+ public:
+  FullRing() {
+    const Fd ring(own_map("rose_ring", bytes_));
+    REQUIRE(ring);
+    consumer_ = static_cast<std::uint64_t*>(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), 0));
+    producer_ = static_cast<const std::uint64_t*>(::mmap(nullptr, kPage, PROT_READ, MAP_SHARED, ring.get(), kPage));
+    REQUIRE(consumer_ != MAP_FAILED);
+    REQUIRE(producer_ != MAP_FAILED);
+    std::uint32_t entries = 0;
+    counts_ = own_map("rose_tra.bss", entries);
+    REQUIRE(counts_);
+  }
+  FullRing(const FullRing&) = delete;
+  FullRing& operator=(const FullRing&) = delete;
+  ~FullRing() {
+    ::munmap(consumer_, kPage);
+    ::munmap(const_cast<std::uint64_t*>(producer_), kPage);
+  }
+  void fill() const {
+    std::atomic_ref<std::uint64_t>(*consumer_).store(__atomic_load_n(producer_, __ATOMIC_ACQUIRE) - bytes_);
+  }
+  [[nodiscard]] rose_missed missed() const {
+    bpf_map_info info{};
+    std::uint32_t length = sizeof info, key = 0;
+    REQUIRE(bpf_obj_get_info_by_fd(counts_.get(), &info, &length) == 0);
+    std::vector<std::byte> value(info.value_size);
+    REQUIRE(bpf_map_lookup_elem(counts_.get(), &key, value.data()) == 0);
+    rose_missed missed{};
+    constexpr std::size_t kAt = offsetof(std::remove_pointer_t<decltype(rose_tracer::bss)>, rose_missed);
+    REQUIRE(value.size() >= kAt + sizeof missed);
+    std::memcpy(&missed, value.data() + kAt, sizeof missed);
+    return missed;
+  }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  static Fd own_map(std::string_view name, std::uint32_t& entries) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      const int fd = std::stoi(entry.path().filename());
+      bpf_map_info info{};
+      std::uint32_t length = sizeof info;
+      std::error_code error;
+      if (std::filesystem::read_symlink(entry.path(), error) != "anon_inode:bpf-map") continue;
+      if (bpf_obj_get_info_by_fd(fd, &info, &length) != 0 || info.name != name) continue;
+      entries = info.max_entries;
+      return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    }
+    return Fd();
+  }
+  std::uint32_t bytes_ = 0;
+  std::uint64_t* consumer_ = nullptr;
+  const std::uint64_t* producer_ = nullptr;
+  Fd counts_;
+};
 
 // What to look for; empty and negative fields match anything.
 struct Want {
