@@ -2,7 +2,7 @@
 # Runs test programs on the kernel that build-kernel.sh builds, or on Debian's own: in a virtual machine whose root is the host's, shared
 # read-only, with everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
 #
-#   run.sh [--packaged] [--build DIR] [--timeout SECONDS] [--memory MB] [--kvm] [TEST...]
+#   run.sh [--packaged] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm] [TEST...]
 #
 # --packaged takes the kernel as Debian 12 ships it (debian-kernel.sh): nothing is built, and it cannot override returns.
 # A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection with each backend.
@@ -15,6 +15,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm
 build=$here/../../build/release
 timeout=1800
 memory=3072
+processors=2
 kvm=no
 packaged=no
 while [ $# -gt 0 ]; do
@@ -22,6 +23,7 @@ while [ $# -gt 0 ]; do
     --build) build=$2; shift 2 ;;
     --timeout) timeout=$2; shift 2 ;;
     --memory) memory=$2; shift 2 ;;
+    --processors) processors=$2; shift 2 ;;
     --kvm) kvm=yes; shift ;;
     --packaged) packaged=yes; shift ;;
     -*) sed -n '2,11p' "$0" >&2; exit 2 ;;
@@ -122,7 +124,7 @@ if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo;
 set -- -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs local,path="$work/out",mount_tag=out,security_model=none
 [ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on
-qemu-system-x86_64 -accel "$accel" -cpu max -smp 2 -m "$memory" -nographic -no-reboot -nodefaults \
+qemu-system-x86_64 -accel "$accel" -cpu max -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
   -serial file:"$work/console" -kernel "$kernel" -initrd "$work/initramfs" \
   -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' "$@" >"$work/qemu" 2>&1 &
 qemu=$!
