@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_set>
 
@@ -49,14 +50,11 @@ class Table {
   Table(std::vector<Kind>& kinds, Key key) : kinds_(kinds) {
     for (std::size_t i = 0; i < kinds.size(); ++i) at_.emplace(key(kinds[i]), i);
   }
-  Kind* find(const std::string& key) {
-    const auto found = at_.find(key);
-    return found == at_.end() ? nullptr : &kinds_[found->second];
-  }
-  Kind& add(const std::string& key, Kind kind) {
-    at_.emplace(key, kinds_.size());
-    kinds_.push_back(std::move(kind));
-    return kinds_.back();
+  // The one with this key; `fresh` when there is none yet.
+  Kind& at(const std::string& key, Kind fresh) {
+    const auto [found, is_new] = at_.emplace(key, kinds_.size());
+    if (is_new) kinds_.push_back(std::move(fresh));
+    return kinds_[found->second];
   }
 
  private:
@@ -111,6 +109,95 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
   return fit(*b, call) > fit(*a, call) ? b : a;
 }
 
+// One run, added to a profile.
+class Learner {
+ public:
+  Learner(Profile& profile, const trace::Trace& trace)
+      : trace_(trace), nodes_(nodes_by_address(trace.meta)), patterns_(trace), failures_(profile.failures, call_key),
+        changes_(profile.state_changes, call_key), functions_(profile.functions, function_key), processes_(profile.processes, process_key),
+        silences_(profile.silences, silence_key) {}
+
+  // A function that was counted in the kernel: its AF events are part of the count already.
+  void counted(const FunctionRate& rate) {
+    const std::string key = function_key(rate);
+    counted_.insert(key);
+    FunctionRate fresh = rate;
+    fresh.count = 0;
+    FunctionRate& known = functions_.at(key, std::move(fresh));
+    if (known.binary.empty()) known.binary = rate.binary;
+    known.count += rate.count;
+  }
+
+  void event(const trace::Event& event) {
+    // What rose itself did says nothing about what is normal.
+    if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
+    switch (event.type) {
+      case trace::EventType::scf:
+      case trace::EventType::sys: return call(event);
+      case trace::EventType::af: return entry(event);
+      case trace::EventType::nd: return silence(event);
+      case trace::EventType::ps: return process(event);
+    }
+  }
+
+ private:
+  void call(const trace::Event& event) {
+    if (!is_call(event)) return;
+    CallKind call;
+    call.node = node_of(trace_, event);
+    call.syscall = kernel::syscall_name(event.syscall);
+    if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+    call.path = patterns_.path(event.path);
+    call.peer = patterns_.peer(event.peer);
+    const std::string key = call_key(call);
+    (event.type == trace::EventType::scf ? failures_ : changes_).at(key, std::move(call)).count += event.count;
+  }
+
+  void entry(const trace::Event& event) {
+    FunctionRate rate;
+    rate.node = node_of(trace_, event);
+    rate.function = trace_.str(event.function);
+    const std::string key = function_key(rate);
+    if (rate.function.empty() || counted_.contains(key)) return;
+    functions_.at(key, std::move(rate)).count += event.count;
+  }
+
+  void silence(const trace::Event& event) {
+    Silence silence{end_of(event.src), end_of(event.dst), 0, event.dport != 0 ? event.dport : event.sport};
+    const std::string key = silence_key(silence);
+    Silence& seen = silences_.at(key, std::move(silence));
+    seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);
+    seen.open = seen.open || (event.flags & trace::kOpen) != 0;
+  }
+
+  void process(const trace::Event& event) {
+    if (event.state == trace::ProcessState::started || event.state == trace::ProcessState::none) return;
+    ProcessKind process;
+    process.node = node_of(trace_, event);
+    process.state = trace::state_name(event.state);
+    if (event.signal != 0) process.signal = kernel::signal_name(event.signal);
+    process.exit_code = event.exit_code;
+    process.main = (event.flags & trace::kMain) != 0;
+    const std::string key = process_key(process);
+    processes_.at(key, std::move(process)).count += event.count;
+  }
+
+  [[nodiscard]] std::string end_of(trace::StringId id) const {
+    std::string address(trace_.str(id));
+    const auto found = nodes_.find(address);
+    return found == nodes_.end() ? address : found->second;
+  }
+
+  const trace::Trace& trace_;
+  const std::map<std::string, std::string> nodes_;  // by address
+  Patterns patterns_;
+  Table<CallKind> failures_, changes_;
+  Table<FunctionRate> functions_;
+  Table<ProcessKind> processes_;
+  Table<Silence> silences_;
+  std::unordered_set<std::string> counted_;
+};
+
 }  // namespace
 
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts) {
@@ -118,96 +205,13 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
   const std::int64_t window_ns = trace.meta.end_ns - trace.meta.begin_ns;
   const bool known = trace.meta.begin_ns > 0 && window_ns > 0;
   profile.seconds += counts.seconds > 0 ? counts.seconds : known ? static_cast<double>(window_ns) / 1e9 : 0;
-
   for (const auto& [node, calls] : counts.syscalls) {
     for (const auto& [name, count] : calls) profile.syscalls[node][name] += count;
   }
 
-  Table failures(profile.failures, call_key);
-  Table changes(profile.state_changes, call_key);
-  Table functions(profile.functions, function_key);
-  Table processes(profile.processes, process_key);
-  Table silences(profile.silences, silence_key);
-
-  // Functions that were counted in the kernel; AF events of these are part of the count already.
-  std::unordered_set<std::string> counted;
-  for (const FunctionRate& rate : counts.functions) {
-    const std::string key = function_key(rate);
-    counted.insert(key);
-    FunctionRate* known_rate = functions.find(key);
-    if (known_rate == nullptr) {
-      FunctionRate fresh = rate;
-      fresh.count = 0;
-      known_rate = &functions.add(key, fresh);
-    }
-    if (known_rate->binary.empty()) known_rate->binary = rate.binary;
-    known_rate->count += rate.count;
-  }
-
-  const auto nodes = nodes_by_address(trace.meta);
-  const auto end_of = [&](trace::StringId id) {
-    const std::string address(trace.str(id));
-    const auto found = nodes.find(address);
-    return found == nodes.end() ? address : found->second;
-  };
-
-  Patterns patterns(trace);
-  for (const trace::Event& event : trace.events) {
-    // What rose itself did says nothing about what is normal.
-    if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) continue;
-    switch (event.type) {
-      case trace::EventType::scf:
-      case trace::EventType::sys: {
-        if (!is_call(event)) break;
-        CallKind call;
-        call.node = node_of(trace, event);
-        call.syscall = kernel::syscall_name(event.syscall);
-        if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
-        call.path = patterns.path(event.path);
-        call.peer = patterns.peer(event.peer);
-        auto& table = event.type == trace::EventType::scf ? failures : changes;
-        const std::string key = call_key(call);
-        CallKind* kind = table.find(key);
-        if (kind == nullptr) kind = &table.add(key, std::move(call));
-        kind->count += event.count;
-        break;
-      }
-      case trace::EventType::af: {
-        FunctionRate rate;
-        rate.node = node_of(trace, event);
-        rate.function = trace.str(event.function);
-        const std::string key = function_key(rate);
-        if (rate.function.empty() || counted.contains(key)) break;
-        FunctionRate* seen = functions.find(key);
-        if (seen == nullptr) seen = &functions.add(key, std::move(rate));
-        seen->count += event.count;
-        break;
-      }
-      case trace::EventType::nd: {
-        Silence silence{end_of(event.src), end_of(event.dst), 0, event.dport != 0 ? event.dport : event.sport};
-        const std::string key = silence_key(silence);
-        Silence* seen = silences.find(key);
-        if (seen == nullptr) seen = &silences.add(key, std::move(silence));
-        seen->longest_ms = std::max<std::int64_t>(seen->longest_ms, event.duration_ms);
-        seen->open = seen->open || (event.flags & trace::kOpen) != 0;
-        break;
-      }
-      case trace::EventType::ps: {
-        if (event.state == trace::ProcessState::started || event.state == trace::ProcessState::none) break;
-        ProcessKind process;
-        process.node = node_of(trace, event);
-        process.state = trace::state_name(event.state);
-        if (event.signal != 0) process.signal = kernel::signal_name(event.signal);
-        process.exit_code = event.exit_code;
-        process.main = (event.flags & trace::kMain) != 0;
-        const std::string key = process_key(process);
-        ProcessKind* seen = processes.find(key);
-        if (seen == nullptr) seen = &processes.add(key, std::move(process));
-        seen->count += event.count;
-        break;
-      }
-    }
-  }
+  Learner learner(profile, trace);
+  for (const FunctionRate& rate : counts.functions) learner.counted(rate);
+  for (const trace::Event& event : trace.events) learner.event(event);
 
   for (FunctionRate& rate : profile.functions) {
     rate.per_second = profile.seconds > 0 ? static_cast<double>(rate.count) / profile.seconds : 0;
@@ -224,17 +228,29 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
   by(profile.silences, silence_key);
 }
 
-const CallKind* benign(const Profile& profile, const trace::Trace& trace, const trace::Event& event) {
-  if (!is_call(event)) return nullptr;
-  const CallKind call = call_of(trace, event);
-  const std::string tail = tail_pattern(call.path);
-  const CallKind* found = nullptr;
-  for (const CallKind& kind : event.type == trace::EventType::scf ? profile.failures : profile.state_changes) {
-    if (kind.syscall != call.syscall || kind.error != call.error || !peers_agree(kind.peer, call.peer)) continue;
-    if (kind.path != call.path && (call.path.empty() || kind.path.empty() || tail_pattern(kind.path) != tail)) continue;
-    found = better(found, &kind, call);
-  }
-  return found;
+namespace {
+
+bool is_on(const FunctionRate& function, std::string_view node) { return node.empty() || function.node == node || function.node == "*"; }
+
+}  // namespace
+
+std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile, std::string_view node) {
+  std::set<std::pair<std::string, std::string>> rare;
+  for (const FunctionRate& function : profile.functions)
+    if (function.infrequent && function.binary != kJvm && is_on(function, node)) rare.emplace(function.function, function.binary);
+  return rare;
+}
+
+std::set<std::string> rare_methods(const Profile& profile, std::string_view node) {
+  std::set<std::string> rare;
+  for (const FunctionRate& function : profile.functions)
+    if (function.infrequent && function.binary == kJvm && is_on(function, node)) rare.insert(function.function);
+  return rare;
+}
+
+bool knows_methods(const Profile& profile, std::string_view node) {
+  return std::any_of(profile.functions.begin(), profile.functions.end(),
+                     [&](const FunctionRate& function) { return function.binary == kJvm && is_on(function, node); });
 }
 
 BenignIndex::BenignIndex(const Profile& profile) {

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -88,16 +90,19 @@ struct RunCounts {
 // Adds one fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
-// Is this failure (or state-changing call) one that happens without faults? Same syscall and errno, and, on any
-// node, the same path pattern or the same tail of it: production and test deployment live in different folders.
-// Peers agree when they are equal or only the address differs, for the same reason. nullptr: it is not.
-[[nodiscard]] const CallKind* benign(const Profile& profile, const trace::Trace& trace,
-                                     const trace::Event& event);
+// What the profile calls infrequent on the node, or on all ("*"); "": on any node. By name and binary, as it can be probed in files.
+[[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile, std::string_view node);
+// The same of methods of JVMs, which are in no file.
+[[nodiscard]] std::set<std::string> rare_methods(const Profile& profile, std::string_view node);
+// Does it say anything of methods on the node?
+[[nodiscard]] bool knows_methods(const Profile& profile, std::string_view node);
 
-// The same for many events. `profile` must outlive it and stay as it is.
+// Which failures (or state-changing calls) happen without faults. `profile` must outlive it and stay as it is.
 class BenignIndex {
  public:
   explicit BenignIndex(const Profile& profile);
+  // Same syscall and errno, and, on any node, the same path pattern or the same tail of it: production and test deployment live in
+  // different folders. Peers agree when they are equal or only the address differs, for the same reason. nullptr: it is none.
   [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
 
  private:

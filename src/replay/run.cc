@@ -214,14 +214,10 @@ class OneRun {
       const jvm::Names names = jvm::methods_of(node);
       jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate,
                                 .functions = names.functions, .sources = names.sources, .methods = {}};
-      if (!count && options_.profile != nullptr) {
-        bool measured = false;
-        for (const profile::FunctionRate& function : options_.profile->functions) {
-          if (function.binary != profile::kJvm || (function.node != node.name && function.node != "*")) continue;
-          measured = true;
-          if (function.infrequent) request.methods.push_back(function.function);
-        }
-        if (measured) request.functions.clear(), request.sources.clear();
+      if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
+        const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
+        request.methods.assign(rare.begin(), rare.end());
+        request.functions.clear(), request.sources.clear();
       }
       if (request.functions.empty() && request.sources.empty() && request.methods.empty()) continue;
       ROSE_CHECK(open_jvms());
@@ -430,8 +426,7 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
       // The profile has measured them: watch the rare ones by name, forget the patterns.
       // Where they are is for this configuration to say, and a build may lack some.
       std::set<std::string> rare;
-      for (const profile::FunctionRate& function : profile->functions)
-        if (function.infrequent && function.binary != profile::kJvm && (function.node == info.name || function.node == "*")) rare.insert(function.function);
+      for (const auto& [function, binary] : profile::rare_functions(*profile, info.name)) rare.insert(function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});
       target.functions.clear();
       target.sources.clear();
