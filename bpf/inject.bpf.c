@@ -108,7 +108,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
-} rose_bells SEC(".maps");
+} rose_notices SEC(".maps");
 
 static __always_inline struct rose_settings *settings(void)
 {
@@ -137,16 +137,16 @@ static __always_inline long current_node(struct rose_settings *set)
 
 static __always_inline void ring(__u32 chain, __u32 what, __u64 now)
 {
-	struct rose_bell bell = { .chain = chain, .what = what, .ns = now };
+	struct rose_notice notice = { .chain = chain, .what = what, .ns = now };
 
-	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), BPF_RB_FORCE_WAKEUP);
+	bpf_ringbuf_output(&rose_notices, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
 static __always_inline void ring_changed(__u32 chain, __u32 tid, __u32 syscall, __u64 now)
 {
-	struct rose_bell bell = { .chain = chain, .what = ROSE_CHANGED, .ns = now, .tid = tid, .syscall = syscall };
+	struct rose_notice notice = { .chain = chain, .what = ROSE_CHANGED, .ns = now, .tid = tid, .syscall = syscall };
 
-	bpf_ringbuf_output(&rose_bells, &bell, sizeof(bell), 0);
+	bpf_ringbuf_output(&rose_notices, &notice, sizeof(notice), 0);
 }
 
 #include "inject/stack.h"

@@ -213,14 +213,14 @@ struct rose_word {
 };
 
 /* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
-struct rose_bell {
+struct rose_notice {
 	__u32 chain;
 	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken; 5, 6 see below */
 	__u64 ns;
 	__u32 tid;
 	__u32 syscall;
 };
-/* `what` of a bell that asks for a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
+/* `what` of a notice that asks for a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
 #define ROSE_PAGE_IN 5u
 /* `tid` makes the call `syscall`, which ends as `chain` says. This one is told nowhere else. */
 #define ROSE_CHANGED 6u
@@ -466,7 +466,7 @@ ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
-ROSE_SIZE(rose_bell, 24);
+ROSE_SIZE(rose_notice, 24);
 ROSE_SIZE(rose_settings, 64);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_wanted_call, 152);

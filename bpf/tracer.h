@@ -428,7 +428,7 @@ enum rose_call_flag {
 };
 /* Expected failures: a bit an errno, for each call. */
 enum { ROSE_NOISE_ERRNOS = 256, ROSE_NOISE_WORDS = 4 };
-struct rose_call_shape {
+struct rose_call_signature {
 	rose_s8 path, dirfd, path2, dirfd2;
 	rose_s8 fd, sockaddr;
 	rose_s8 message_flags; /* argument that may hold MSG_DONTWAIT */
@@ -436,7 +436,7 @@ struct rose_call_shape {
 	rose_u16 flags;
 	rose_u16 pad[3];
 };
-ROSE_SIZE(struct rose_call_shape, 16);
+ROSE_SIZE(struct rose_call_signature, 16);
 
 /* Value of rose_procs: the node, ROSE_PROC_NODE when the process is nobody's though its cgroup is a node's. */
 enum { ROSE_PROC_MAIN = 0x80000000u, ROSE_PROC_NODE = 0x7fffffffu };

@@ -4,7 +4,7 @@
 #ifndef ROSE_INJECT_CALLS_H
 #define ROSE_INJECT_CALLS_H
 
-#include "inject/look.h"
+#include "inject/call_text.h"
 
 /* Sized to the schedule before loading. */
 struct {
@@ -49,8 +49,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct look);
-} rose_look SEC(".maps");
+	__type(value, struct call_scratch);
+} rose_call_scratch SEC(".maps");
 
 enum {
 	GLOB_STEPS = 1 << 20,		/* a path of 4,096 bytes against 252 is not more */
@@ -61,60 +61,60 @@ enum {
 	SIGCONT_ = 18,
 	SIGSTOP_ = 19,
 	MISSING_LIMIT_NS = 300 * 1000 * 1000,
-	MISSING_BELL_NS = 5 * 1000 * 1000,
+	MISSING_NOTICE_NS = 5 * 1000 * 1000,
 };
 
 /* ---- globs ---- */
 
 struct globbing {
-	struct look *look;
+	struct call_scratch *scratch;
 	struct rose_glob *glob;
 };
 
 static long glob_step(__u32 i, struct globbing *g)
 {
-	struct look *look = g->look;
+	struct call_scratch *scratch = g->scratch;
 	struct rose_glob *glob = g->glob;
-	__u32 p = look->p, t = look->t, at = look->text.at + t;
+	__u32 p = scratch->p, t = scratch->t, at = scratch->text.at + t;
 	__u8 want = 0, c;
 
 	if (p < glob->length && p < ROSE_GLOB_BYTES)
 		want = glob->text[p];
 	else
 		p = ROSE_GLOB_BYTES;
-	if (t >= look->text.length) {
+	if (t >= scratch->text.length) {
 		if (p < ROSE_GLOB_BYTES && want == '*') {
-			look->p = p + 1;
+			scratch->p = p + 1;
 			return 0;
 		}
 		return 1;
 	}
 	if (at >= ARENA)
 		return 1;
-	c = look->bytes[at];
+	c = scratch->bytes[at];
 	if (p < ROSE_GLOB_BYTES && want == '*') {
-		look->star = p;
-		look->p = p + 1;
-		look->retry = t;
+		scratch->star = p;
+		scratch->p = p + 1;
+		scratch->retry = t;
 	} else if (p < ROSE_GLOB_BYTES && (want == '?' || want == c)) {
-		look->p = p + 1;
-		look->t = t + 1;
-	} else if (look->star != NO_STAR) {
-		look->p = look->star + 1;
-		look->retry = look->retry + 1;
-		look->t = look->retry;
+		scratch->p = p + 1;
+		scratch->t = t + 1;
+	} else if (scratch->star != NO_STAR) {
+		scratch->p = scratch->star + 1;
+		scratch->retry = scratch->retry + 1;
+		scratch->t = scratch->retry;
 	} else {
 		return 1;
 	}
 	return 0;
 }
 
-__noinline int rose_glob_matches(struct look *look, __u32 at, __u32 length, __u32 number)
+__noinline int rose_glob_matches(struct call_scratch *scratch, __u32 at, __u32 length, __u32 number)
 {
-	struct globbing g = {.look = look};
+	struct globbing g = {.scratch = scratch};
 	__u32 key = number - 1, p, last;
 
-	if (!look)
+	if (!scratch)
 		return 0;
 	g.glob = bpf_map_lookup_elem(&rose_globs, &key);
 	if (!g.glob)
@@ -123,82 +123,82 @@ __noinline int rose_glob_matches(struct look *look, __u32 at, __u32 length, __u3
 	p = g.glob->length - 1;
 	if (p < ROSE_GLOB_BYTES && g.glob->text[p] != '*' && g.glob->text[p] != '?') {
 		last = at + length - 1;
-		if (!length || last >= ARENA || look->bytes[last] != g.glob->text[p])
+		if (!length || last >= ARENA || scratch->bytes[last] != g.glob->text[p])
 			return 0;
 	}
-	look->text.at = at;
-	look->text.length = length;
-	look->t = look->p = look->retry = 0;
-	look->star = NO_STAR;
+	scratch->text.at = at;
+	scratch->text.length = length;
+	scratch->t = scratch->p = scratch->retry = 0;
+	scratch->star = NO_STAR;
 	bpf_loop(GLOB_STEPS, glob_step, &g, 0);
-	return look->t >= length && look->p >= g.glob->length;
+	return scratch->t >= length && scratch->p >= g.glob->length;
 }
 
-static long colon_step(__u32 i, struct look **context)
+static long colon_step(__u32 i, struct call_scratch **context)
 {
-	struct look *look = *context;
-	__u32 at = look->text.at + look->text.length - 1 - i;
+	struct call_scratch *scratch = *context;
+	__u32 at = scratch->text.at + scratch->text.length - 1 - i;
 
-	return i >= look->text.length || at >= ARENA || look->bytes[at] == ':';
+	return i >= scratch->text.length || at >= ARENA || scratch->bytes[at] == ':';
 }
 
 /* `port_only`: what stands behind the last colon counts, the colon included. */
-__noinline int rose_address_matches(struct look *look, __u32 at, __u32 length, __u32 number, __u32 port_only)
+__noinline int rose_address_matches(struct call_scratch *scratch, __u32 at, __u32 length, __u32 number, __u32 port_only)
 {
-	struct look *context = look;
+	struct call_scratch *context = scratch;
 	long n;
 
-	if (!look || !length)
+	if (!scratch || !length)
 		return 0;
 	if (port_only) {
-		look->text.at = at;
-		look->text.length = length;
+		scratch->text.at = at;
+		scratch->text.length = length;
 		n = bpf_loop(ADDRESS_ROOM, colon_step, &context, 0);
 		if (n <= 0 || n > length)
 			return 0;
 		at += length - n;
 		length = n;
 	}
-	return rose_glob_matches(look, at, length, number);
+	return rose_glob_matches(scratch, at, length, number);
 }
 
-__noinline int rose_call_matches(struct look *look, __u32 index)
+__noinline int rose_call_matches(struct call_scratch *scratch, __u32 index)
 {
 	struct rose_wanted_call *call = bpf_map_lookup_elem(&rose_calls, &index);
 
-	if (!look || !call)
+	if (!scratch || !call)
 		return 0;
 	if (call->arguments) {
 		for (__u32 i = 0; i < 6; i++) {
-			if ((call->arguments & (1u << i)) && (look->arguments[i] & call->mask[i]) != call->value[i])
+			if ((call->arguments & (1u << i)) && (scratch->arguments[i] & call->mask[i]) != call->value[i])
 				return 0;
 		}
 	}
 	if (call->process) {
-		look_at_process(look);
-		if (!rose_glob_matches(look, look->process.at, look->process.length, call->process))
+		read_process(scratch);
+		if (!rose_glob_matches(scratch, scratch->process.at, scratch->process.length, call->process))
 			return 0;
 	}
 	if (call->path) {
 		int any = 0;
 
-		rose_look_at_paths(look);
-		if (look->path_count > 0)
-			any = rose_glob_matches(look, look->paths[0].at, look->paths[0].length, call->path);
-		if (!any && look->path_count > 1)
-			any = rose_glob_matches(look, look->paths[1].at, look->paths[1].length, call->path);
+		rose_read_paths(scratch);
+		if (scratch->path_count > 0)
+			any = rose_glob_matches(scratch, scratch->paths[0].at, scratch->paths[0].length, call->path);
+		if (!any && scratch->path_count > 1)
+			any = rose_glob_matches(scratch, scratch->paths[1].at, scratch->paths[1].length, call->path);
 		if (!any)
 			return 0;
 	}
 	if (call->peer) {
-		rose_look_at_socket(look);
-		if (!rose_address_matches(look, look->peer.at, look->peer.length, call->peer,
+		rose_read_socket(scratch);
+		if (!rose_address_matches(scratch, scratch->peer.at, scratch->peer.length, call->peer,
 					  call->flags & ROSE_PEER_PORT))
 			return 0;
 	}
 	if (call->local) {
-		rose_look_at_socket(look);
-		if (!rose_address_matches(look, look->local.at, look->local.length, call->local,
+		rose_read_socket(scratch);
+		if (!rose_address_matches(scratch, scratch->local.at, scratch->local.length, call->local,
 					  call->flags & ROSE_LOCAL_PORT))
 			return 0;
 	}
@@ -208,7 +208,7 @@ __noinline int rose_call_matches(struct look *look, __u32 index)
 /* ---- deciding ---- */
 
 struct deciding {
-	struct look *look;
+	struct call_scratch *scratch;
 	struct rose_settings *set;
 	__u64 now;
 	__u32 first;
@@ -227,9 +227,9 @@ static __always_inline struct rose_wanted_call *item(struct deciding *d, __u32 i
 	return bpf_map_lookup_elem(&rose_calls, index);
 }
 
-static __always_inline bool was_matched(struct look *look, __u32 i)
+static __always_inline bool was_matched(struct call_scratch *scratch, __u32 i)
 {
-	return look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] & (1ULL << (i & 63));
+	return scratch->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] & (1ULL << (i & 63));
 }
 
 static __always_inline bool is_over(const struct rose_chain *chain, const struct rose_wanted_call *call)
@@ -242,9 +242,9 @@ static __always_inline bool is_over(const struct rose_chain *chain, const struct
 }
 
 /* Looks whether the call is meant by a condition that is still ahead, or by a fault that is not over. */
-static long look_item(__u32 i, struct deciding *d)
+static long match_item(__u32 i, struct deciding *d)
 {
-	struct look *look = d->look;
+	struct call_scratch *scratch = d->scratch;
 	struct rose_chain *chain;
 	struct rose_wanted_call *call;
 	__u32 index, key;
@@ -273,22 +273,22 @@ static long look_item(__u32 i, struct deciding *d)
 		if (!chain || ROSE_READ(chain->state) == ROSE_WITHDRAWN || is_over(chain, call))
 			return 0;
 	}
-	if (!rose_call_matches(look, index))
+	if (!rose_call_matches(scratch, index))
 		return 0;
-	look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] |= 1ULL << (i & 63);
+	scratch->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] |= 1ULL << (i & 63);
 	if (call->kind == ROSE_CALL_CONDITION)
-		d->look->conditions++;
+		d->scratch->conditions++;
 	else
-		d->look->faults++;
+		d->scratch->faults++;
 	return 0;
 }
 
 static __always_inline void store_pending(struct deciding *d, __u32 element)
 {
 	__u64 key = ROSE_PENDING_KEY(d->tid, element);
-	struct rose_pending *pending = &d->look->pending;
+	struct rose_pending *pending = &d->scratch->pending;
 
-	pending->count = d->look->conditions;
+	pending->count = d->scratch->conditions;
 	if (!element) {
 		__sync_fetch_and_add(&d->set->pending, 1);
 		if (!bpf_map_update_elem(&rose_pending, &key, pending, BPF_NOEXIST))
@@ -302,19 +302,19 @@ static __always_inline void store_pending(struct deciding *d, __u32 element)
 /* Writes down what the call counts for when it returns. */
 static long tag_item(__u32 i, struct deciding *d)
 {
-	struct look *look = d->look;
+	struct call_scratch *scratch = d->scratch;
 	struct rose_wanted_call *call;
 	__u32 index;
 
-	if (!was_matched(look, i))
+	if (!was_matched(scratch, i))
 		return 0;
 	call = item(d, i, &index);
 	if (!call || call->kind != ROSE_CALL_CONDITION)
 		return 0;
-	look->pending.conditions[d->look->stored % ROSE_MAX_PENDING] = call->index;
-	d->look->stored++;
-	if (d->look->stored % ROSE_MAX_PENDING == 0 || d->look->stored == d->look->conditions)
-		store_pending(d, (d->look->stored - 1) / ROSE_MAX_PENDING);
+	scratch->pending.conditions[d->scratch->stored % ROSE_MAX_PENDING] = call->index;
+	d->scratch->stored++;
+	if (d->scratch->stored % ROSE_MAX_PENDING == 0 || d->scratch->stored == d->scratch->conditions)
+		store_pending(d, (d->scratch->stored - 1) / ROSE_MAX_PENDING);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static long armed_item(__u32 i, struct deciding *d)
 	struct rose_wanted_call *call;
 	__u32 index, key, state;
 
-	if (!was_matched(d->look, i))
+	if (!was_matched(d->scratch, i))
 		return 0;
 	call = item(d, i, &index);
 	if (!call || call->kind != ROSE_CALL_FAULT)
@@ -334,7 +334,7 @@ static long armed_item(__u32 i, struct deciding *d)
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	state = chain ? ROSE_READ(chain->state) : ROSE_WAITING;
 	if ((state != ROSE_ARMED && state != ROSE_FIRED) || rose_chain_node(chain) != d->node + 1)
-		d->look->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] &= ~(1ULL << (i & 63));
+		d->scratch->matched[(i / 64) & (ROSE_MAX_CALLS / 64 - 1)] &= ~(1ULL << (i & 63));
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static long count_item(__u32 i, struct deciding *d)
 	__u32 index, key;
 	__u64 seen;
 
-	if (!was_matched(d->look, i))
+	if (!was_matched(d->scratch, i))
 		return 0;
 	call = item(d, i, &index);
 	if (!call || call->kind != ROSE_CALL_FAULT)
@@ -366,16 +366,16 @@ static long count_item(__u32 i, struct deciding *d)
 		return 0;
 	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
 	/* A call is changed by one fault; another that wanted it too takes the next. */
-	if (seen < call->count || d->look->decision)
+	if (seen < call->count || d->scratch->decision)
 		return 0;
 	if (ROSE_READ(chain->state) == ROSE_ARMED) {
 		if (!fire(chain, key, d->now))
 			return 0;
-		d->look->fired = 1;
+		d->scratch->fired = 1;
 	}
 	if (chain->kind == ROSE_CHAIN_SYSCALL)
 		__sync_fetch_and_add(&chain->injected, 1);
-	d->look->decision = index + 1;
+	d->scratch->decision = index + 1;
 	return 0;
 }
 
@@ -432,7 +432,7 @@ static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32
 	if (known && known->since_ns && known->ip == ip && known->syscall == number) {
 		if (now - known->since_ns > MISSING_LIMIT_NS)
 			return 0;
-		if (now - known->rung_ns > MISSING_BELL_NS) {
+		if (now - known->rung_ns > MISSING_NOTICE_NS) {
 			known->rung_ns = now;
 			ring(tid, ROSE_PAGE_IN, missing);
 		}
@@ -447,7 +447,7 @@ static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32
 	return 1;
 }
 
-static __noinline int copy_text(struct rose_firing *firing, struct look *look, const struct text *text)
+static __noinline int copy_text(struct rose_firing *firing, struct call_scratch *scratch, const struct text *text)
 {
 	__u32 at = text->at, length = text->length, to = firing->length;
 
@@ -460,37 +460,37 @@ static __noinline int copy_text(struct rose_firing *firing, struct look *look, c
 	}
 	if (at >= ARENA)
 		return 0;
-	bpf_probe_read_kernel(&firing->text[to], length & 255, &look->bytes[at]);
+	bpf_probe_read_kernel(&firing->text[to], length & 255, &scratch->bytes[at]);
 	firing->length = to + length;
 	return 0;
 }
 
-__noinline int rose_describe(struct look *look, __u32 chain, __u32 number)
+__noinline int rose_describe(struct call_scratch *scratch, __u32 chain, __u32 number)
 {
 	struct rose_firing *firing = bpf_map_lookup_elem(&rose_firings, &chain);
 	__u32 to;
 
-	if (!firing || !look)
+	if (!firing || !scratch)
 		return 0;
-	rose_look_at_paths(look);
+	rose_read_paths(scratch);
 	firing->syscall = number;
 	firing->length = 0;
-	rose_look_at_socket(look);
-	if (look->path_count && !(look->bytes[look->paths[0].at & (PATH_ROOM - 1)] == 's' && (look->peer.length || look->local.length))) {
+	rose_read_socket(scratch);
+	if (scratch->path_count && !(scratch->bytes[scratch->paths[0].at & (PATH_ROOM - 1)] == 's' && (scratch->peer.length || scratch->local.length))) {
 		firing->what = 1;
-		copy_text(firing, look, &look->paths[0]);
+		copy_text(firing, scratch, &scratch->paths[0]);
 		to = firing->length;
-		if (look->path_count > 1 && to < ROSE_FIRING_BYTES / 2) {
+		if (scratch->path_count > 1 && to < ROSE_FIRING_BYTES / 2) {
 			firing->text[to] = 0;
 			firing->length = to + 1;
-			copy_text(firing, look, &look->paths[1]);
+			copy_text(firing, scratch, &scratch->paths[1]);
 		}
-	} else if (look->peer.length) {
+	} else if (scratch->peer.length) {
 		firing->what = 2;
-		copy_text(firing, look, &look->peer);
-	} else if (look->local.length) {
+		copy_text(firing, scratch, &scratch->peer);
+	} else if (scratch->local.length) {
 		firing->what = 3;
-		copy_text(firing, look, &look->local);
+		copy_text(firing, scratch, &scratch->local);
 	}
 	ROSE_WRITE(firing->ready, 1);
 	return 0;
@@ -510,57 +510,57 @@ static __always_inline bool is_launching(struct rose_settings *set)
 }
 
 /* Field by field: a copy of the whole would lose the volatile, without which the compiler takes them all for zero. */
-static __always_inline void copy_shape(struct look *look, __u32 number)
+static __always_inline void copy_signature(struct call_scratch *scratch, __u32 number)
 {
-	const volatile struct rose_call_arguments *shape = &rose_shapes[number & (ROSE_SYSCALLS - 1)];
+	const volatile struct rose_call_arguments *signature = &rose_signatures[number & (ROSE_SYSCALLS - 1)];
 
-	look->shape.path = shape->path;
-	look->shape.dirfd = shape->dirfd;
-	look->shape.path2 = shape->path2;
-	look->shape.dirfd2 = shape->dirfd2;
-	look->shape.fd = shape->fd;
-	look->shape.sockaddr = shape->sockaddr;
-	look->shape.binds = shape->binds;
-	look->shape.message = shape->message;
+	scratch->signature.path = signature->path;
+	scratch->signature.dirfd = signature->dirfd;
+	scratch->signature.path2 = signature->path2;
+	scratch->signature.dirfd2 = signature->dirfd2;
+	scratch->signature.fd = signature->fd;
+	scratch->signature.sockaddr = signature->sockaddr;
+	scratch->signature.binds = signature->binds;
+	scratch->signature.message = signature->message;
 }
 
-static __noinline long clear_look(struct look *look)
+static __noinline long clear_call(struct call_scratch *scratch)
 {
-	look->path_count = 0;
-	look->conditions = look->faults = look->stored = look->decision = look->fired = 0;
-	look->have_paths = look->have_socket = look->have_process = look->unread = 0;
-	look->peer.length = look->local.length = look->process.length = 0;
+	scratch->path_count = 0;
+	scratch->conditions = scratch->faults = scratch->stored = scratch->decision = scratch->fired = 0;
+	scratch->have_paths = scratch->have_socket = scratch->have_process = scratch->unread = 0;
+	scratch->peer.length = scratch->local.length = scratch->process.length = 0;
 	return 0;
 }
 
 /* Whom the call may concern, by what it is about. */
-static __always_inline void look_at_call(struct deciding *d, struct pt_regs *regs, __u32 number, __u32 count)
+static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, __u32 number, __u32 count)
 {
-	struct look *look = d->look;
+	struct call_scratch *scratch = d->scratch;
 
-	clear_look(look);
+	clear_call(scratch);
 	for (int i = 0; i < 6; i++)
-		look->arguments[i] = rose_argument(regs, i);
-	copy_shape(look, number);
+		scratch->arguments[i] = rose_argument(regs, i);
+	copy_signature(scratch, number);
 	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
 		if (i * 64 >= count)
 			break;
-		look->matched[i] = 0;
+		scratch->matched[i] = 0;
 	}
-	bpf_loop(count, look_item, d, 0);
+	bpf_loop(count, match_item, d, 0);
 }
 
 /* What this thread's last call left behind. */
 static __always_inline void forget_last(struct deciding *d)
 {
-	/* A look that succeeded at last, or was given up, is a call like any other. */
+	/* A reading that succeeded at last, or was given up, is a call like any other. */
 	if (ROSE_READ(d->set->restarts)) {
 		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d->tid);
 
 		if (known && known->since_ns)
 			forget_restart(d->set, d->tid);
 	}
-	if (!d->look->conditions && ROSE_READ(d->set->pending)) {
+	if (!d->scratch->conditions && ROSE_READ(d->set->pending)) {
 		__u64 key = ROSE_PENDING_KEY(d->tid, 0);
 		struct rose_pending *pending = bpf_map_lookup_elem(&rose_pending, &key);
 
@@ -593,10 +593,10 @@ static __always_inline void decide(struct deciding *d, __u32 count)
 
 static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, __u32 number, __u64 ip)
 {
-	struct look *look = d->look;
+	struct call_scratch *scratch = d->scratch;
 	struct rose_chain *chain;
 	struct rose_wanted_call *call;
-	__u32 key = look->decision - 1;
+	__u32 key = scratch->decision - 1;
 
 	call = bpf_map_lookup_elem(&rose_calls, &key);
 	if (!call)
@@ -605,8 +605,8 @@ static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, _
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
 		return;
-	if (look->fired)
-		rose_describe(look, call->index, number);
+	if (scratch->fired)
+		rose_describe(scratch, call->index, number);
 	if (call->action != ROSE_DO_NOTHING)
 		rose_take_stack(call->index);
 	if (call->action == ROSE_DO_ANSWER) {
@@ -632,7 +632,7 @@ static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, _
 			bpf_override_return(ctx, -ERESTARTNOINTR_);
 		}
 	}
-	if (look->fired)
+	if (scratch->fired)
 		ring(call->index, 3, d->now);
 }
 
@@ -643,7 +643,7 @@ int rose_call(struct pt_regs *ctx)
 	struct rose_settings *set = settings();
 	struct deciding d = {};
 	struct rose_site *list;
-	struct look *look;
+	struct call_scratch *scratch;
 	__u32 key, number, count;
 	__u64 ip;
 	long node;
@@ -660,35 +660,35 @@ int rose_call(struct pt_regs *ctx)
 	key = d.node << 16 | number;
 	list = bpf_map_lookup_elem(&rose_call_lists, &key);
 	key = 0;
-	look = bpf_map_lookup_elem(&rose_look, &key);
-	if (!list || !look)
+	scratch = bpf_map_lookup_elem(&rose_call_scratch, &key);
+	if (!list || !scratch)
 		return 0;
 	d.tid = (__u32)bpf_get_current_pid_tgid();
-	d.look = look;
+	d.scratch = scratch;
 	d.set = set;
 	d.first = list->first;
 	count = list->count;
-	look_at_call(&d, regs, number, count);
+	read_call(&d, regs, number, count);
 
 	ip = BPF_CORE_READ(regs, ip);
-	if (look->unread) {
-		if (make_again(set, look->missing, d.tid, number, ip)) {
+	if (scratch->unread) {
+		if (make_again(set, scratch->missing, d.tid, number, ip)) {
 			bpf_override_return(ctx, -ERESTARTNOINTR_);
 			return 0;
 		}
 		__sync_fetch_and_add(&set->unread, 1);
 	}
 	forget_last(&d);
-	if (!look->conditions && !look->faults)
+	if (!scratch->conditions && !scratch->faults)
 		return 0;
-	if (look->conditions) {
-		look->pending.syscall = number;
+	if (scratch->conditions) {
+		scratch->pending.syscall = number;
 		bpf_loop(count, tag_item, &d, 0);
 	}
-	if (take_restart(set, d.tid, number, ip) || !look->faults)
+	if (take_restart(set, d.tid, number, ip) || !scratch->faults)
 		return 0;
 	decide(&d, count);
-	if (look->decision)
+	if (scratch->decision)
 		carry_out(ctx, &d, number, ip);
 	return 0;
 }

@@ -31,7 +31,7 @@ enum {
 struct taking {
 	struct rose_stack *stack;
 	struct rose_stack_map *map;	/* that is being filled in */
-	struct rose_spot place;
+	struct rose_path path;
 	__u64 sp;
 	__u64 address;
 	__u64 busy_ns;			/* since when somebody changes the map; 0: nobody */
@@ -83,15 +83,15 @@ static long path_name(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
 	struct rose_stack_map *map = t->map;
-	struct rose_spot place = t->place;
+	struct rose_path path = t->path;
 	const unsigned char *name;
 	__u32 at = t->at, length;
 	long n;
 
-	if (!rose_step_up(&place, &name))
+	if (!rose_step_up(&path, &name))
 		return 1;
-	t->place.dentry = place.dentry;
-	t->place.mnt = place.mnt;
+	t->path.dentry = path.dentry;
+	t->path.mnt = path.mnt;
 	if (!name)
 		return 0;
 	n = bpf_probe_read_kernel_str(stack->name, sizeof(stack->name), name);
@@ -161,8 +161,8 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	map->inode = BPF_CORE_READ(file, f_inode, i_ino);
 	t->map = map;
 	t->at = ROSE_STACK_PATH;
-	t->place.mnt = BPF_CORE_READ(file, f_path.mnt);
-	t->place.dentry = BPF_CORE_READ(file, f_path.dentry);
+	t->path.mnt = BPF_CORE_READ(file, f_path.mnt);
+	t->path.dentry = BPF_CORE_READ(file, f_path.dentry);
 	bpf_loop(FILE_DEPTH, path_name, t, 0);
 	map->at = t->at;
 	return 0;
@@ -247,7 +247,7 @@ __noinline int rose_take_stack(__u32 index)
 	t.stack->tid = (__u32)id;
 	bpf_get_current_comm(t.stack->thread, sizeof(t.stack->thread));
 	bpf_loop(sizeof(t.stack->words) / STACK_CHUNK + 1, copy_chunk, &t, 0);
-	rose_spot_root(&t.place, (void *)bpf_get_current_task());
+	rose_path_root(&t.path, (void *)bpf_get_current_task());
 	bpf_loop(ROSE_STACK_WORDS + 1, scan_word, &t, 0);
 	ROSE_WRITE(t.stack->ready, 1);
 	return 0;

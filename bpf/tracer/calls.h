@@ -14,19 +14,19 @@ enum {
 	MSG_DONTWAIT_ = 0x40,
 };
 
-static __always_inline bool is_noise(const volatile struct rose_call_shape *shape, __u32 nr, struct task_struct *task,
+static __always_inline bool is_noise(const volatile struct rose_call_signature *signature, __u32 nr, struct task_struct *task,
 				     const struct pt_regs *regs, __u32 err)
 {
 	if (err >= ROSE_NOISE_ERRNOS)
 		return false;
 	if (rose_noise[rose_unknown(nr * ROSE_NOISE_WORDS + (err >> 6)) & (ROSE_SYSCALLS * ROSE_NOISE_WORDS - 1)] >> (err & 63) & 1)
 		return true;
-	if (err != EAGAIN_ || !(shape->flags & ROSE_AGAIN_NONBLOCK))
+	if (err != EAGAIN_ || !(signature->flags & ROSE_AGAIN_NONBLOCK))
 		return false;
-	if (shape->message_flags >= 0 && (rose_argument(regs, shape->message_flags) & MSG_DONTWAIT_))
+	if (signature->message_flags >= 0 && (rose_argument(regs, signature->message_flags) & MSG_DONTWAIT_))
 		return true;
-	if (shape->fd >= 0) {
-		struct file *file = rose_file_of(task, (__s32)rose_argument(regs, shape->fd));
+	if (signature->fd >= 0) {
+		struct file *file = rose_file_of(task, (__s32)rose_argument(regs, signature->fd));
 
 		return file && (BPF_CORE_READ(file, f_flags) & O_NONBLOCK);
 	}
@@ -51,15 +51,15 @@ static __noinline int count_noise(__u32 node, __u32 nr, __u32 err)
 
 enum { ROSE_OPEN_FLAGS = ROSE_FLAGS_1 | ROSE_FLAGS_2 | ROSE_FLAGS_HOW };
 
-static __always_inline __u32 open_flags_of(const volatile struct rose_call_shape *shape, const struct pt_regs *regs)
+static __always_inline __u32 open_flags_of(const volatile struct rose_call_signature *signature, const struct pt_regs *regs)
 {
 	__u64 flags = 0;
 
-	if (shape->flags & ROSE_FLAGS_1)
+	if (signature->flags & ROSE_FLAGS_1)
 		flags = rose_argument(regs, 1);
-	else if (shape->flags & ROSE_FLAGS_2)
+	else if (signature->flags & ROSE_FLAGS_2)
 		flags = rose_argument(regs, 2);
-	else if (shape->flags & ROSE_FLAGS_HOW)
+	else if (signature->flags & ROSE_FLAGS_HOW)
 		bpf_probe_read_user(&flags, sizeof(flags), (void *)rose_argument(regs, 2));
 	return flags;
 }
@@ -73,7 +73,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	const volatile struct rose_call_shape *shape;
+	const volatile struct rose_call_signature *signature;
 	__u64 nr = BPF_CORE_READ(regs, orig_ax);
 	bool failed = result < 0;
 	struct rose_call *call;
@@ -93,17 +93,17 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 			__sync_fetch_and_add(&stats->foreign, 1);
 		return 0;
 	}
-	shape = &rose_shapes[nr & (ROSE_SYSCALLS - 1)];
+	signature = &rose_signatures[nr & (ROSE_SYSCALLS - 1)];
 	/* A connect that does not block changes state as much as one that does: it has begun. */
 	if (result == -EINPROGRESS_ && is_changing(nr))
 		failed = false;
 	if (failed) {
-		if (is_noise(shape, nr, task, regs, -result)) {
+		if (is_noise(signature, nr, task, regs, -result)) {
 			count_noise(node, nr, -result);
 			return 0;
 		}
-	} else if (shape->flags & ROSE_OPEN_FLAGS) {
-		open_flags = open_flags_of(shape, regs);
+	} else if (signature->flags & ROSE_OPEN_FLAGS) {
+		open_flags = open_flags_of(signature, regs);
 		if (!(open_flags & O_CREAT_OR_TRUNC))
 			return 0;
 	}
@@ -126,27 +126,27 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	call->open_flags = open_flags;
 	call->pad2 = 0;
 	s->size = sizeof(*call);
-	if (shape->path >= 0) {
-		__s32 dirfd = shape->dirfd >= 0 ? (__s32)rose_argument(regs, shape->dirfd) : AT_FDCWD;
+	if (signature->path >= 0) {
+		__s32 dirfd = signature->dirfd >= 0 ? (__s32)rose_argument(regs, signature->dirfd) : AT_FDCWD;
 
-		put_path(s, task, rose_argument(regs, shape->path), dirfd, ROSE_PATH, false);
+		put_path(s, task, rose_argument(regs, signature->path), dirfd, ROSE_PATH, false);
 	}
-	if (shape->path2 >= 0) {
-		__s32 dirfd = shape->dirfd2 >= 0 ? (__s32)rose_argument(regs, shape->dirfd2) : AT_FDCWD;
+	if (signature->path2 >= 0) {
+		__s32 dirfd = signature->dirfd2 >= 0 ? (__s32)rose_argument(regs, signature->dirfd2) : AT_FDCWD;
 
-		put_path(s, task, rose_argument(regs, shape->path2), dirfd, ROSE_PATH2, shape->flags & ROSE_TEXT2);
+		put_path(s, task, rose_argument(regs, signature->path2), dirfd, ROSE_PATH2, signature->flags & ROSE_TEXT2);
 	}
-	if (shape->fd >= 0) {
-		__s32 fd = rose_argument(regs, shape->fd);
+	if (signature->fd >= 0) {
+		__s32 fd = rose_argument(regs, signature->fd);
 		int have = 0;
 
 		call->fd = fd;
-		if (!failed && (shape->flags & ROSE_NEW_SOCKET)) {
+		if (!failed && (signature->flags & ROSE_NEW_SOCKET)) {
 			fd = result;
-		} else if (shape->sockaddr >= 0 && shape->sockaddr < 5) {
-			have = put_user_address(s, rose_argument(regs, shape->sockaddr),
-						rose_argument(regs, shape->sockaddr + 1));
-		} else if (shape->flags & ROSE_MESSAGE) {
+		} else if (signature->sockaddr >= 0 && signature->sockaddr < 5) {
+			have = put_user_address(s, rose_argument(regs, signature->sockaddr),
+						rose_argument(regs, signature->sockaddr + 1));
+		} else if (signature->flags & ROSE_MESSAGE) {
 			struct rose_user_msghdr message = {};
 
 			if (!bpf_probe_read_user(&message, 16, (void *)rose_argument(regs, 1)) && message.name)

@@ -10,7 +10,7 @@
 
 /* ---- set before loading ---- */
 const volatile __u64 rose_changing[ROSE_SYSCALLS / 64]; /* calls whose success can be an event */
-const volatile struct rose_call_shape rose_shapes[ROSE_SYSCALLS];
+const volatile struct rose_call_signature rose_signatures[ROSE_SYSCALLS];
 const volatile __u64 rose_noise[ROSE_SYSCALLS * ROSE_NOISE_WORDS]; /* expected failures */
 const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgroups, deepest first */
 const volatile __u32 rose_level_count;

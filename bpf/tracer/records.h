@@ -112,19 +112,19 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 /* Walks from a file to the root its task sees, appending names leaf first. */
 struct walk {
 	struct scratch *s;
-	struct rose_spot place;
+	struct rose_path path;
 	__u32 begin;
 	__u32 cut;
 };
 static long walk_step(__u32 i, struct walk *walk)
 {
-	struct rose_spot place = walk->place;
+	struct rose_path path = walk->path;
 	struct scratch *s = walk->s;
 	const unsigned char *name;
 	__u32 off;
 	long n;
 
-	if (!rose_step_up(&place, &name))
+	if (!rose_step_up(&path, &name))
 		return 1;
 	if (name) {
 		off = s->size;
@@ -139,21 +139,21 @@ static long walk_step(__u32 i, struct walk *walk)
 		if (i == 510)
 			walk->cut = 1;
 	}
-	walk->place.dentry = place.dentry;
-	walk->place.mnt = place.mnt;
+	walk->path.dentry = path.dentry;
+	walk->path.mnt = path.mnt;
 	return 0;
 }
 
 static __noinline int put_fragments(struct scratch *s, struct vfsmount *mnt, struct dentry *dentry, __u32 kind_flags)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct walk walk = {.s = s, .place = {.dentry = dentry, .mnt = mnt}};
+	struct walk walk = {.s = s, .path = {.dentry = dentry, .mnt = mnt}};
 	__u32 off = s->size;
 
 	if (off > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
 		return 0;
 	walk.begin = off + sizeof(struct rose_piece);
-	rose_spot_root(&walk.place, task);
+	rose_path_root(&walk.path, task);
 	s->size = walk.begin;
 	bpf_loop(511, walk_step, &walk, 0);
 	put_head(s, off, kind_flags & 0xff, (kind_flags >> 8) | (walk.cut ? ROSE_CUT : 0), s->size - walk.begin);

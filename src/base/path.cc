@@ -34,4 +34,15 @@ std::string join_path(std::string_view base, std::string_view path) {
   return resolve_dots(whole.append(path));
 }
 
+std::string unix_text(std::string_view sun_path) {
+  std::string text = "unix:";
+  if (!sun_path.empty() && sun_path.front() == '\0') {
+    text += '@';
+    sun_path.remove_prefix(1);
+  }
+  return text.append(sun_path.substr(0, sun_path.find('\0')));
+}
+
+std::string netlink_text(std::uint64_t protocol) { return "netlink:" + std::to_string(protocol); }
+
 }  // namespace rose

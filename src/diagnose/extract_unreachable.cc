@@ -25,7 +25,7 @@ struct Meaning {
 };
 
 Meaning meaning_of(int err, std::string_view syscall) {
-  const bool datagram = syscall == "sendto" || syscall == "sendmsg" || syscall == "sendmmsg";
+  const bool datagram = kernel::sends_datagrams(syscall);
   switch (err) {
     case ENETUNREACH:
     case EHOSTUNREACH:

@@ -10,6 +10,7 @@
 #include "diagnose/extract.h"
 #include "diagnose/move.h"
 #include "diagnose/surprise.h"
+#include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
@@ -84,7 +85,7 @@ class Rare {
   void half_done(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
-    const bool sends = call == "sendto" || call == "sendmsg";
+    const bool sends = kernel::sends_datagrams(call);
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
     if ((!writes && !sends && !names && !syncs) || c.profiled || !can_fail_calls(*world_.config, c.node)) return;

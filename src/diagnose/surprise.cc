@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/path.h"
+#include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
@@ -78,7 +79,7 @@ bool connection_error(int err, std::string_view syscall, bool has_peer) {
     case EPIPE:
     case ECONNRESET: return true;  // of sockets and pipes only, whatever the call
     case EINVAL:   // what a blackhole route makes of a datagram
-      return has_peer && (syscall == "sendto" || syscall == "sendmsg" || syscall == "sendmmsg");
+      return has_peer && kernel::sends_datagrams(syscall);
     case EPERM:    // what a packet filter makes of a dropped packet
     case EACCES:
       return has_peer && socket_call(syscall);

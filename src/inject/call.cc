@@ -183,14 +183,14 @@ void NotifiedCall::look_at_socket() {
     // Spelled as a tracer tells it: the kernel by its protocol, and who has no name by ours, under which it came.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
-      if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0) peer_ = fmt::format("netlink:{}", protocol);
+      if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0) peer_ = netlink_text(static_cast<std::uint64_t>(protocol));
     } else if (family == AF_UNIX && (peer_.empty() || peer_ == "unix:")) {
       peer_ = local_;
     }
   }
   auto named = address_argument();
-  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody. Of many messages the first is meant.
-  if (named.empty() && (info_->name == "sendmsg" || info_->name == "sendmmsg")) {
+  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody.
+  if (named.empty() && kernel::names_peer_in_message(info_->name)) {
     msghdr header{};
     const auto data = read_memory(argument(1), sizeof header);
     if (data.size() == sizeof header) {
@@ -256,14 +256,8 @@ std::string address_text(const void* address, std::size_t size) {
     return ip.with_port(ntohs(in.sin6_port));
   }
   if (storage.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path)) {
-    std::string path(reinterpret_cast<const char*>(&storage) + offsetof(sockaddr_un, sun_path),
-                     std::min(size, sizeof(sockaddr_un)) - offsetof(sockaddr_un, sun_path));
-    if (path.front() == '\0') {
-      path.front() = '@';  // abstract
-    } else {
-      path.resize(std::strlen(path.c_str()));
-    }
-    return "unix:" + path;
+    return unix_text({reinterpret_cast<const char*>(&storage) + offsetof(sockaddr_un, sun_path),
+                      std::min(size, sizeof(sockaddr_un)) - offsetof(sockaddr_un, sun_path)});
   }
   return {};
 }

@@ -318,7 +318,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto now = now_ns();
       const auto left = next > now ? next - now : 0;
       const timespec limit{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
-      pollfd watched[2] = {{programs_->bell_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      pollfd watched[2] = {{programs_->notice_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       (void)::ppoll(watched, 2, next == kNever ? nullptr : &limit, nullptr);
       std::uint64_t count = 0;
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
@@ -340,7 +340,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   // Looks at the whole state, does what is due and says when it must look again at the latest. Everything is found
-  // in the shared state, so a lost bell loses nothing.
+  // in the shared state, so a lost notice loses nothing.
   std::uint64_t reconcile() {
     std::uint64_t next = kNever;
     bool again = true;

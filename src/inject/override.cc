@@ -158,18 +158,18 @@ std::optional<std::string> entry_of(int syscall) {
 }
 
 rose_call_arguments arguments_of(int syscall) {
-  rose_call_arguments shape{-1, -1, -1, -1, -1, -1, 0, 0};
+  rose_call_arguments signature{-1, -1, -1, -1, -1, -1, 0, 0};
   const auto* info = kernel::find_syscall(syscall);
-  if (info == nullptr) return shape;
-  shape.path = info->path;
-  shape.dirfd = info->dirfd;
-  shape.path2 = info->path2;
-  shape.dirfd2 = info->dirfd2;
-  shape.fd = info->fd;
-  shape.sockaddr = info->sockaddr;
-  shape.binds = info->name == "bind" ? 1 : 0;
-  shape.message = info->name == "sendmsg" ? 1 : 0;
-  return shape;
+  if (info == nullptr) return signature;
+  signature.path = info->path;
+  signature.dirfd = info->dirfd;
+  signature.path2 = info->path2;
+  signature.dirfd2 = info->dirfd2;
+  signature.fd = info->fd;
+  signature.sockaddr = info->sockaddr;
+  signature.binds = info->name == "bind" ? 1 : 0;
+  signature.message = kernel::names_peer_in_message(info->name) ? 1 : 0;
+  return signature;
 }
 
 std::string describe(const rose_firing& firing) {

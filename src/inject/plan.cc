@@ -65,7 +65,7 @@ Result<std::uint32_t> Planner::role_index(const std::string& name, const std::st
   const auto index = static_cast<std::uint32_t>(plan_.roles.size());
   plan_.roles.push_back(label);
   role_functions_.push_back(function);
-  auto found = functions(ROSE_SITE_ROLE | index, Spot{function}, nodes_at(ROSE_ANY_NODE));
+  auto found = functions(ROSE_SITE_ROLE | index, ProbePoint{function}, nodes_at(ROSE_ANY_NODE));
   if (!found) return Unexpected(std::move(found).error().in(fmt::format("role '{}'", label)));
   return index;
 }
@@ -323,7 +323,7 @@ Result<void> Planner::block(const Fault& fault, std::size_t index) {
     chain.data.count = static_cast<__u32>(fault.count);
     plan_.holders.push_back(index);
     const auto where = nodes_at(chain.data.node);
-    if (auto ok = functions(block_entry(index), Spot{fault.function, fault.offset, fault.at_line}, where); !ok)
+    if (auto ok = functions(block_entry(index), ProbePoint{fault.function, fault.offset, fault.at_line}, where); !ok)
       return within(fault, std::move(ok).error().in("`at`"));
     return {};
   }

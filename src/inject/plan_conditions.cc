@@ -76,7 +76,7 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
           source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
           : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
                         : fmt::format("entry of {} on {}", source.function, name);
-      return functions(static_cast<std::uint32_t>(id), Spot{source.function, source.offset, source.line}, nodes);
+      return functions(static_cast<std::uint32_t>(id), ProbePoint{source.function, source.offset, source.line}, nodes);
     case ConditionKind::syscall: return met_by_call(condition, nodes, name);
     case ConditionKind::log: return met_by_line(condition, nodes, name);
     case ConditionKind::process_state:
@@ -149,7 +149,7 @@ Result<void> Planner::met_by_role(std::size_t id, const std::vector<std::size_t>
   condition.data.role = static_cast<__u16>(*index);
   condition.words = fmt::format("{} being the {}", name, source.role.empty() ? "last in " + function : source.role);
   // Taking it is met there and then; having it already is seen from userspace.
-  return functions(static_cast<std::uint32_t>(id), Spot{function}, nodes);
+  return functions(static_cast<std::uint32_t>(id), ProbePoint{function}, nodes);
 }
 
 }  // namespace rose::inject

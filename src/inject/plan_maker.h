@@ -68,14 +68,14 @@ class Planner {
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
   [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
   // A place in a function.
-  struct Spot {
+  struct ProbePoint {
     const std::string& function;
     std::optional<std::uint64_t> offset{};
     std::optional<std::uint64_t> line{};
   };
-  Result<void> functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes);
-  Result<void> function(std::uint32_t entry, const Spot& spot, std::size_t node);
-  void method(std::uint32_t entry, const Spot& spot, std::size_t node, const schedule::Fault* thrown = nullptr);
+  Result<void> functions(std::uint32_t entry, const ProbePoint& point, const std::vector<std::size_t>& nodes);
+  Result<void> function(std::uint32_t entry, const ProbePoint& point, std::size_t node);
+  void method(std::uint32_t entry, const ProbePoint& point, std::size_t node, const schedule::Fault* thrown = nullptr);
   Result<void> exception(const schedule::Fault& fault, std::size_t index);
   Result<void> edges();
   Result<void> order();

@@ -29,11 +29,11 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
 }  // namespace
 
 // In the binaries or JVMs of any of the nodes.
-Result<void> Planner::functions(std::uint32_t entry, const Spot& spot, const std::vector<std::size_t>& nodes) {
+Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, const std::vector<std::size_t>& nodes) {
   std::optional<Error> first;
   bool found = false;
   for (const std::size_t node : nodes) {
-    if (auto ok = function(entry, spot, node); ok) {
+    if (auto ok = function(entry, point, node); ok) {
       found = true;
     } else if (!first) {
       first = std::move(ok).error();
@@ -44,10 +44,10 @@ Result<void> Planner::functions(std::uint32_t entry, const Spot& spot, const std
 }
 
 // Which methods there are only the JVM knows, once it has loaded their classes.
-void Planner::method(std::uint32_t entry, const Spot& spot, std::size_t node, const Fault* thrown) {
-  jvm::PlaceRequest place{.entry = entry, .pattern = spot.function, .throws = {}, .message = {}};
-  if (spot.offset && *spot.offset > 0) place.at = jvm::At::offset, place.number = *spot.offset;
-  if (spot.line) place.at = jvm::At::line, place.number = *spot.line;
+void Planner::method(std::uint32_t entry, const ProbePoint& point, std::size_t node, const Fault* thrown) {
+  jvm::PlaceRequest place{.entry = entry, .pattern = point.function, .throws = {}, .message = {}};
+  if (point.offset && *point.offset > 0) place.at = jvm::At::offset, place.number = *point.offset;
+  if (point.line) place.at = jvm::At::line, place.number = *point.line;
   if (thrown != nullptr) {
     place.throws = thrown->throws;
     place.message = thrown->message.empty() ? "injected by rose" : thrown->message;
@@ -65,7 +65,7 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
   for (const std::size_t node : nodes_at(chain.data.node)) {
     if (!jvm::may_be_method(config_.nodes[node], fault.function)) continue;
     found = true;
-    method(entry, Spot{fault.function, fault.offset, fault.at_line}, node, &fault);
+    method(entry, ProbePoint{fault.function, fault.offset, fault.at_line}, node, &fault);
   }
   if (found) return {};
   return refuse(fault, ErrorKind::input,
@@ -73,14 +73,14 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
                 "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
 }
 
-Result<void> Planner::function(std::uint32_t entry, const Spot& spot, std::size_t node) {
-  const std::string& name = spot.function;
-  const auto& place_in = spot.offset;
+Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std::size_t node) {
+  const std::string& name = point.function;
+  const auto& place_in = point.offset;
   if (jvm::is_method(config_.nodes[node], name)) {
-    method(entry, spot, node);
+    method(entry, point, node);
     return {};
   }
-  if (spot.line) {
+  if (point.line) {
     return fail(ErrorKind::input, fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
                 "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
   }

@@ -65,22 +65,22 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// What the bells tell beyond "look again".
+// What the notices tell beyond "look again".
 struct Heard {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
 };
 
-int on_bell(void* context, void* data, std::size_t size) {
-  rose_bell bell{};
-  if (size < sizeof bell) return 0;
-  std::memcpy(&bell, data, sizeof bell);
-  if (bell.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(bell.chain), bell.ns);
-  if (bell.what == ROSE_CHANGED) {
+int on_notice(void* context, void* data, std::size_t size) {
+  rose_notice notice{};
+  if (size < sizeof notice) return 0;
+  std::memcpy(&notice, data, sizeof notice);
+  if (notice.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(notice.chain), notice.ns);
+  if (notice.what == ROSE_CHANGED) {
     auto& heard = *static_cast<Heard*>(context);
     const std::lock_guard lock(heard.mutex);
     if (heard.changed.size() < kMostChangedCalls)
-      heard.changed.push_back({bell.chain, {static_cast<std::int64_t>(bell.ns), static_cast<pid_t>(bell.tid), static_cast<int>(bell.syscall)}});
+      heard.changed.push_back({notice.chain, {static_cast<std::int64_t>(notice.ns), static_cast<pid_t>(notice.tid), static_cast<int>(notice.syscall)}});
   }
   return 0;
 }
@@ -136,7 +136,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(stacks_.map(inject_->maps.rose_stacks));
     settings_.as<rose_settings>()->stacks = plan_.stacks;
     settings_.as<rose_settings>()->stack_slots = plan_.stack_slots();
-    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_bells), on_bell, &heard_, nullptr);
+    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_notices), on_notice, &heard_, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
     std::uint32_t first = 0;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -182,7 +182,7 @@ class LoadedPrograms final : public Programs {
             .roles = roles_.as<rose_role>()};
   }
 
-  int bell_fd() const override { return ring_buffer__epoll_fd(ring_); }
+  int notice_fd() const override { return ring_buffer__epoll_fd(ring_); }
   void drain() override { (void)ring_buffer__consume(ring_); }
 
   Result<void> attach(deploy::Deployment& deployment, const std::filesystem::path& agent) override {
@@ -404,7 +404,7 @@ class LoadedPrograms final : public Programs {
     bpf_program__set_autoload(inject_->progs.rose_call, overriding());
     if (!overriding()) {
       for (auto* map : {maps.rose_globs, maps.rose_calls, maps.rose_call_lists, maps.rose_call_items, maps.rose_firings,
-                        maps.rose_look}) {
+                        maps.rose_call_scratch}) {
         bpf_map__set_autocreate(map, false);
       }
       return;
@@ -417,7 +417,7 @@ class LoadedPrograms final : public Programs {
     bpf_map__set_max_entries(maps.rose_call_items, size(calls_.items.size()));
     bpf_map__set_max_entries(maps.rose_firings, size(plan_.chains.size()));
     for (int number = 0; number < static_cast<int>(ROSE_SYSCALLS); ++number) {
-      inject_->rodata->rose_shapes[number] = arguments_of(number);
+      inject_->rodata->rose_signatures[number] = arguments_of(number);
     }
   }
 

@@ -23,7 +23,7 @@ class Programs {
 
   [[nodiscard]] virtual SharedArrays arrays() = 0;
   // A descriptor that gets readable when a kernel program made a transition; drain() empties it.
-  [[nodiscard]] virtual int bell_fd() const = 0;
+  [[nodiscard]] virtual int notice_fd() const = 0;
   virtual void drain() = 0;
 
   // After the State has been written. `agent`: the file of the nodes' JVM agent, if the plan has methods.

@@ -581,6 +581,10 @@ bool names_own_address(std::string_view syscall) {
   return syscall == "accept" || syscall == "accept4" || syscall == "bind" || syscall == "listen";
 }
 
+bool names_peer_in_message(std::string_view syscall) { return syscall == "sendmsg" || syscall == "sendmmsg"; }
+
+bool sends_datagrams(std::string_view syscall) { return syscall == "sendto" || names_peer_in_message(syscall); }
+
 std::vector<std::string> syscall_names() {
   std::vector<std::string> names;
   names.reserve(kTable.size());

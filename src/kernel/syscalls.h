@@ -35,6 +35,10 @@ struct SyscallInfo {
 [[nodiscard]] std::vector<std::string> syscall_names();
 // Accepting, binding, listening: the address that such a call is about is the caller's own.
 [[nodiscard]] bool names_own_address(std::string_view syscall);
+// sendmsg, sendmmsg: whom it sends to may stand in the msghdr that argument 1 points to (of many messages the first one's is meant).
+[[nodiscard]] bool names_peer_in_message(std::string_view syscall);
+// May send a datagram to an address of its own choice.
+[[nodiscard]] bool sends_datagrams(std::string_view syscall);
 
 // "EIO" <-> 5. Unknown numbers are written as "E4000" style decimals ("E" + number) and read back.
 [[nodiscard]] std::string errno_name(int err);

@@ -98,6 +98,94 @@ bool take_mark(std::span<const std::byte> bytes, Decoded& out) {
   return true;
 }
 
+// What the pieces of a call's record say of its paths and its peer.
+class CallPieces {
+ public:
+  explicit CallPieces(Decoded& out) : out_(out) {}
+
+  // False: no piece of a call's.
+  bool take(const rose_piece& piece, std::span<const std::byte> body) {
+    switch (piece.kind) {
+      case ROSE_PATH: return text(first_, piece, body);
+      case ROSE_PATH2: return text(second_, piece, body);
+      case ROSE_BASE: return base(first_, piece, body);
+      case ROSE_BASE2: return base(second_, piece, body);
+      case ROSE_FILE: return file(piece, body);
+      case ROSE_PIPE: {
+        std::uint64_t inode = 0;
+        return read_as(body, inode) && path(fmt::format("pipe:[{}]", inode));
+      }
+      case ROSE_ANON: return path(std::string(kAnonInode).append(text_of(body)));
+      case ROSE_NETLINK: {
+        std::uint64_t protocol = 0;
+        return read_as(body, protocol) && peer(netlink_text(protocol));
+      }
+      case ROSE_PEER: {
+        rose_address address;
+        return read_as(body, address) && peer(peer_text(address));
+      }
+      case ROSE_UNIX: return peer(unix_text(text_of(body)));
+      case ROSE_STORM: return take_mark(body, out_);
+      default: return false;
+    }
+  }
+
+  void finish() {
+    bool cut = false;
+    if (first_.has_text) {
+      join(first_, out_.path, cut);
+      out_.has_path = true;
+      truncated_ |= cut;
+    }
+    if (second_.has_text) {
+      join(second_, out_.path2, cut);
+      out_.has_path2 = true;
+      truncated_ |= cut;
+    }
+    if (truncated_) out_.event.flags |= trace::kTruncated;
+  }
+
+ private:
+  static bool is_cut(const rose_piece& piece) { return (piece.flags & ROSE_CUT) != 0; }
+
+  bool text(PathParts& parts, const rose_piece& piece, std::span<const std::byte> body) {
+    parts.text = text_of(body);
+    parts.has_text = true;
+    parts.cut |= is_cut(piece);
+    return true;
+  }
+  bool base(PathParts& parts, const rose_piece& piece, std::span<const std::byte> body) {
+    // The tail of a cut text belongs to no folder we could name.
+    parts.base = text_of(body);
+    parts.has_base = !parts.cut;
+    parts.cut |= is_cut(piece);
+    // What is in a folder that was removed has no name either.
+    if ((piece.flags & ROSE_UNLINKED) != 0) out_.event.flags |= trace::kUnlinked;
+    return true;
+  }
+  bool file(const rose_piece& piece, std::span<const std::byte> body) {
+    if (out_.has_path) return true;
+    out_.path.clear();
+    append_fragments(text_of(body), is_cut(piece), out_.path);
+    out_.has_path = true;
+    truncated_ |= is_cut(piece);
+    if ((piece.flags & ROSE_UNLINKED) != 0) out_.event.flags |= trace::kUnlinked;
+    return true;
+  }
+  bool path(std::string text) {
+    out_.path = std::move(text);
+    return out_.has_path = true;
+  }
+  bool peer(std::string text) {
+    out_.peer = std::move(text);
+    return out_.has_peer = true;
+  }
+
+  Decoded& out_;
+  PathParts first_, second_;
+  bool truncated_ = false;
+};
+
 bool decode_call(std::span<const std::byte> record, Decoded& out) {
   rose_call call;
   if (!read_as(record, call)) return false;
@@ -114,100 +202,15 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   }
   event.fd = call.fd;
 
-  PathParts first, second;
+  CallPieces pieces(out);
   std::span<const std::byte> rest = record.subspan(sizeof call);
-  bool truncated = false;
   rose_piece piece;
   while (read_as(rest, piece)) {
     rest = rest.subspan(sizeof piece);
-    if (piece.length > rest.size()) return false;
-    const auto body = rest.first(piece.length);
-    const bool cut = (piece.flags & ROSE_CUT) != 0;
-    switch (piece.kind) {
-      case ROSE_PATH:
-      case ROSE_PATH2: {
-        auto& parts = piece.kind == ROSE_PATH ? first : second;
-        parts.text = text_of(body);
-        parts.has_text = true;
-        parts.cut |= cut;
-        break;
-      }
-      case ROSE_BASE:
-      case ROSE_BASE2: {
-        auto& parts = piece.kind == ROSE_BASE ? first : second;
-        // The tail of a cut text belongs to no folder we could name.
-        parts.base = text_of(body);
-        parts.has_base = !parts.cut;
-        parts.cut |= cut;
-        // What is in a folder that was removed has no name either.
-        if ((piece.flags & ROSE_UNLINKED) != 0) event.flags |= trace::kUnlinked;
-        break;
-      }
-      case ROSE_FILE:
-        if (!out.has_path) {
-          out.path.clear();
-          append_fragments(text_of(body), cut, out.path);
-          out.has_path = true;
-          truncated |= cut;
-          if ((piece.flags & ROSE_UNLINKED) != 0) event.flags |= trace::kUnlinked;
-        }
-        break;
-      case ROSE_PIPE: {
-        std::uint64_t inode = 0;
-        if (!read_as(body, inode)) return false;
-        out.path = fmt::format("pipe:[{}]", inode);
-        out.has_path = true;
-        break;
-      }
-      case ROSE_NETLINK: {
-        std::uint64_t protocol = 0;
-        if (!read_as(body, protocol)) return false;
-        out.peer = fmt::format("netlink:{}", protocol);
-        out.has_peer = true;
-        break;
-      }
-      case ROSE_ANON:
-        out.path.assign(kAnonInode).append(text_of(body));
-        out.has_path = true;
-        break;
-      case ROSE_PEER: {
-        rose_address address;
-        if (!read_as(body, address)) return false;
-        out.peer = peer_text(address);
-        out.has_peer = true;
-        break;
-      }
-      case ROSE_UNIX: {
-        auto text = text_of(body);
-        out.peer = "unix:";
-        if (!text.empty() && text.front() == '\0') {  // abstract: any bytes, shown with '@' as ss does
-          out.peer += '@';
-          text.remove_prefix(1);
-        }
-        out.peer += text.substr(0, text.find('\0'));
-        out.has_peer = true;
-        break;
-      }
-      case ROSE_STORM:
-        if (!take_mark(body, out)) return false;
-        break;
-      default:
-        return false;
-    }
+    if (piece.length > rest.size() || !pieces.take(piece, rest.first(piece.length))) return false;
     rest = rest.subspan(std::min<std::size_t>(rest.size(), (piece.length + 7U) & ~7U));
   }
-  bool cut = false;
-  if (first.has_text) {
-    join(first, out.path, cut);
-    out.has_path = true;
-    truncated |= cut;
-  }
-  if (second.has_text) {
-    join(second, out.path2, cut);
-    out.has_path2 = true;
-    truncated |= cut;
-  }
-  if (truncated) event.flags |= trace::kTruncated;
+  pieces.finish();
   return true;
 }
 
@@ -231,7 +234,6 @@ Address address_of(const std::uint8_t (&bytes)[16]) {
   std::copy(std::begin(bytes), std::end(bytes), address.bytes.begin());
   return address;
 }
-
 
 void describe_pair(const rose_pair& pair, Decoded& out) {
   out.src = address_of(pair.src).text();

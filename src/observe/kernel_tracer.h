@@ -23,7 +23,7 @@
 #include "observe/decode.h"
 #include "observe/function_watch.h"
 #include "observe/network_watch.h"
-#include "observe/places.h"
+#include "observe/traced_cgroups.h"
 #include "observe/ring.h"
 #include "observe/storms.h"
 #include "observe/targets.h"
@@ -97,7 +97,7 @@ class KernelTracer final : public Tracer {
 
   TracerOptions options_;
   std::vector<Target> targets_;
-  Places places_;                        // targets
+  TracedCgroups places_;                        // targets
   std::vector<NodeCgroup> surrounding_;  // of targets that are processes
 
   int cpus_ = 1;

@@ -68,7 +68,7 @@ void for_each(const bpf_map* map, const See& see) {
 }  // namespace
 
 void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
-                           const Places& places, const std::vector<NodeCgroup>& surrounding) {
+                           const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding) {
   kernel_ = kernel;
   interfaces_ = options.interfaces;
   delay_ns_ = std::max<std::int64_t>(options.network_delay_ns, 1'000'000);
@@ -91,7 +91,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   for (const auto& one : surrounding) plan(one, true);
   by_socket_ = interfaces_.empty() && !surrounding.empty();
 
-  const bool any = !interfaces_.empty() || !spots_.empty();
+  const bool any = !interfaces_.empty() || !counted_.empty();
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
   // Where it can't be loaded, none of the programs is.
@@ -108,27 +108,27 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
 void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
   const std::uint64_t own = processes ? ROSE_BY_SOCKET : std::uint64_t{one.node} + 1;
   const std::uint64_t within = processes ? ROSE_BY_SOCKET : ROSE_BY_LEVEL;
-  for (auto& spot : spots_) {
-    if (spot.cgroup.name == one.cgroup.name) {
+  for (auto& counted : counted_) {
+    if (counted.cgroup.name == one.cgroup.name) {
       // Of two nodes that name the same cgroup the first has it.
-      if (processes || (spot.value & ROSE_ATTACHED_NODE) == 0) spot.value |= own;
+      if (processes || (counted.value & ROSE_ATTACHED_NODE) == 0) counted.value |= own;
       return;
     }
-    if (lies_in(one.cgroup, spot.cgroup)) {
-      spot.value |= within;
+    if (lies_in(one.cgroup, counted.cgroup)) {
+      counted.value |= within;
       return;
     }
   }
-  Spot fresh;
+  CountedCgroup fresh;
   fresh.cgroup = one.cgroup;
   fresh.value = own;
-  std::erase_if(spots_, [&](const Spot& spot) {
-    if (!lies_in(spot.cgroup, one.cgroup)) return false;
-    if ((spot.value & (ROSE_ATTACHED_NODE | ROSE_BY_LEVEL)) != 0) fresh.value |= ROSE_BY_LEVEL;
-    fresh.value |= spot.value & ROSE_BY_SOCKET;
+  std::erase_if(counted_, [&](const CountedCgroup& counted) {
+    if (!lies_in(counted.cgroup, one.cgroup)) return false;
+    if ((counted.value & (ROSE_ATTACHED_NODE | ROSE_BY_LEVEL)) != 0) fresh.value |= ROSE_BY_LEVEL;
+    fresh.value |= counted.value & ROSE_BY_SOCKET;
     return true;
   });
-  spots_.push_back(std::move(fresh));
+  counted_.push_back(std::move(fresh));
 }
 
 std::uint64_t NetworkWatch::kernel_bytes() const {
@@ -180,43 +180,43 @@ Result<void> NetworkWatch::attach_interfaces() {
   return {};
 }
 
-Result<void> NetworkWatch::attach_sockets(Spot& spot) {
-  spot.cgroup.id = cgroup_id(spot.cgroup.path);
-  if (spot.cgroup.id == 0 || (spot.value & ROSE_BY_SOCKET) == 0) return {};
-  auto link = kernel::attach_cgroup(kernel_.socket, spot.cgroup.path);
+Result<void> NetworkWatch::attach_sockets(CountedCgroup& counted) {
+  counted.cgroup.id = cgroup_id(counted.cgroup.path);
+  if (counted.cgroup.id == 0 || (counted.value & ROSE_BY_SOCKET) == 0) return {};
+  auto link = kernel::attach_cgroup(kernel_.socket, counted.cgroup.path);
   if (!link) return Unexpected(std::move(link).error());
-  spot.socket = std::move(*link);
+  counted.socket = std::move(*link);
   return {};
 }
 
-Result<void> NetworkWatch::attach_packets(Spot& spot) {
-  if (spot.cgroup.id == 0) return {};
-  auto link = kernel::attach_cgroup(kernel_.ingress, spot.cgroup.path);
+Result<void> NetworkWatch::attach_packets(CountedCgroup& counted) {
+  if (counted.cgroup.id == 0) return {};
+  auto link = kernel::attach_cgroup(kernel_.ingress, counted.cgroup.path);
   if (!link) return Unexpected(std::move(link).error());
   struct {
     std::uint64_t cgroup;
     std::uint32_t type;
     std::uint32_t pad;
-  } const key{spot.cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
-  if (bpf_map_update_elem(bpf_map__fd(kernel_.attached), &key, &spot.value, BPF_ANY) != 0) {
+  } const key{counted.cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
+  if (bpf_map_update_elem(bpf_map__fd(kernel_.attached), &key, &counted.value, BPF_ANY) != 0) {
     return kernel::bpf_failure("cannot tell the packet program its node", errno);
   }
-  spot.packets = std::move(*link);
+  counted.packets = std::move(*link);
   return {};
 }
 
 Result<void> NetworkWatch::attach_cgroups() {
   const std::lock_guard lock(mutex_);
   // One that goes meanwhile is no failure: the kernel tells when it comes back.
-  const auto same = [](const Spot& spot) { return cgroup_id(spot.cgroup.path) == spot.cgroup.id; };
-  for (auto& spot : spots_) {
-    if (auto done = attach_sockets(spot); !done && same(spot)) return done;
+  const auto same = [](const CountedCgroup& counted) { return cgroup_id(counted.cgroup.path) == counted.cgroup.id; };
+  for (auto& counted : counted_) {
+    if (auto done = attach_sockets(counted); !done && same(counted)) return done;
   }
   // New sockets are marked from now on. Those that wait in a listener's queue are in no table of descriptors yet.
   if (by_socket_) find_sockets();
   attached_ns_ = monotonic_ns();
-  for (auto& spot : spots_) {
-    if (auto done = attach_packets(spot); !done && same(spot)) return done;
+  for (auto& counted : counted_) {
+    if (auto done = attach_packets(counted); !done && same(counted)) return done;
   }
   return {};
 }
@@ -224,29 +224,29 @@ Result<void> NetworkWatch::attach_cgroups() {
 void NetworkWatch::follow() {
   const std::lock_guard lock(mutex_);
   if (attached_ns_ == 0) return;
-  for (auto& spot : spots_) {
-    const std::uint64_t id = cgroup_id(spot.cgroup.path);
-    if (id == spot.cgroup.id && (id == 0 || spot.packets)) continue;
-    spot.socket.reset();
-    spot.packets.reset();
-    auto done = attach_sockets(spot);
-    if (done) done = attach_packets(spot);
-    if (spot.socket) {  // whoever was quicker is found
+  for (auto& counted : counted_) {
+    const std::uint64_t id = cgroup_id(counted.cgroup.path);
+    if (id == counted.cgroup.id && (id == 0 || counted.packets)) continue;
+    counted.socket.reset();
+    counted.packets.reset();
+    auto done = attach_sockets(counted);
+    if (done) done = attach_packets(counted);
+    if (counted.socket) {  // whoever was quicker is found
       attached_ns_ = monotonic_ns();
       scans_ = 0;
     }
-    if (done || spot.warned || cgroup_id(spot.cgroup.path) != spot.cgroup.id) continue;
-    spot.warned = true;
-    log::warning("network delays of {} are no longer seen: {}", spot.cgroup.name, done.error().message);
+    if (done || counted.warned || cgroup_id(counted.cgroup.path) != counted.cgroup.id) continue;
+    counted.warned = true;
+    log::warning("network delays of {} are no longer seen: {}", counted.cgroup.name, done.error().message);
   }
 }
 
 void NetworkWatch::detach() {
   const std::lock_guard lock(mutex_);
   attached_ns_ = 0;
-  for (auto& spot : spots_) {
-    spot.socket.reset();
-    spot.packets.reset();
+  for (auto& counted : counted_) {
+    counted.socket.reset();
+    counted.packets.reset();
   }
   links_.clear();
 }

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "observe/places.h"
+#include "observe/traced_cgroups.h"
 #include "observe/targets.h"
 #include "observe/tracer.h"
 #include "trace/event.h"
@@ -34,7 +34,7 @@ class NetworkWatch {
   // Before the programs are loaded: which of them, with how large maps and which settings. `places` are targets,
   // `surrounding` the cgroups that targets which are processes live in.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
-               const Places& places, const std::vector<NodeCgroup>& surrounding);
+               const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding);
   [[nodiscard]] std::uint64_t kernel_bytes() const;
   // `counts`: where the loaded programs count. Processes of the nodes must be known to the kernel half by now: their
   // sockets are looked for.
@@ -58,23 +58,23 @@ class NetworkWatch {
 
   // A cgroup that packets are counted in, and how they are told apart. Which it is, and how, is told by paths alone:
   // it may come later, go, and come back.
-  struct Spot {
+  struct CountedCgroup {
     Cgroup cgroup;            // its id: that of the one that is attached to
     std::uint64_t value = 0;  // of rose_attached
     Fd socket, packets;
     bool warned = false;
   };
   void plan(const NodeCgroup& one, bool processes);
-  [[nodiscard]] Result<void> attach_sockets(Spot& spot);
-  [[nodiscard]] Result<void> attach_packets(Spot& spot);
+  [[nodiscard]] Result<void> attach_sockets(CountedCgroup& counted);
+  [[nodiscard]] Result<void> attach_packets(CountedCgroup& counted);
 
   Kernel kernel_{};
   const rose_network_counts* counts_ = nullptr;
   std::vector<std::string> interfaces_;
   std::vector<std::vector<std::string>> addresses_;  // by node
   std::vector<bool> own_network_;                    // by node
-  std::mutex mutex_;  // spots, once they are being attached: by the one that starts, and the reader
-  std::vector<Spot> spots_;
+  std::mutex mutex_;  // counted_, once they are being attached: by the one that starts, and the reader
+  std::vector<CountedCgroup> counted_;
   bool by_socket_ = false;
   bool by_xdp_ = false;
   std::atomic<std::int64_t> attached_ns_ = 0;

@@ -20,7 +20,7 @@
 #include "kernel/lru.h"
 #include "kernel/privilege.h"
 #include "observe/kernel_tracer.h"
-#include "observe/shapes.h"
+#include "observe/call_signatures.h"
 
 namespace rose::observe {
 namespace {
@@ -115,9 +115,9 @@ Result<void> KernelTracer::load() {
   auto& progs = skeleton_->progs;
   auto& fixed = *skeleton_->rodata;
 
-  const auto tables = call_tables(options_.noise);
+  const auto tables = call_signatures(options_.noise);
   std::copy(tables.noise.begin(), tables.noise.end(), std::begin(fixed.rose_noise));
-  std::copy(tables.shapes.begin(), tables.shapes.end(), std::begin(fixed.rose_shapes));
+  std::copy(tables.signatures.begin(), tables.signatures.end(), std::begin(fixed.rose_signatures));
   std::copy(tables.changing.begin(), tables.changing.end(), std::begin(fixed.rose_changing));
   const auto levels = places_.levels();
   if (levels.size() > ROSE_MOST_LEVELS) {

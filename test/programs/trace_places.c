@@ -300,14 +300,15 @@ static int sockets(const char *dir) {
   MUST(inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr));
   FAILS("sendto", "EMSGSIZE", "", "", peer4(12), "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
 
-  /* unix: a path, an abstract name (shown with '@'), none */
-  for (int abstract = 0; abstract < 2; abstract++) {
-    if (abstract)
+  /* unix: a path, an abstract name (shown with '@'), one with padding that belongs to the name for the kernel alone, none */
+  for (int abstract = 0; abstract < 3; abstract++) {
+    if (abstract == 1)
       snprintf(name, sizeof name, "@rose-places-%d", getpid());
     else
-      snprintf(name, sizeof name, "%s/s", dir);
+      snprintf(name, sizeof name, abstract ? "@%s" : "%s/s", dir);
     snprintf(peer, sizeof peer, "unix:%s", name);
     length = unix_address(&u, name);
+    if (abstract == 2) length = sizeof u;
     client = (int)MUST(socket(AF_UNIX, SOCK_STREAM, 0));
     FAILS("connect", abstract ? "ECONNREFUSED" : "ENOENT", "", "", peer, "", connect(client, (void *)&u, (socklen_t)length));
     fd = (int)MUST(socket(AF_UNIX, SOCK_STREAM, 0));

@@ -22,6 +22,16 @@ TEST_CASE("paths are made absolute and plain") {
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 
+TEST_CASE("whom a call speaks to, where it is no address") {
+  using namespace std::string_view_literals;
+  CHECK(unix_text("/run/x"sv) == "unix:/run/x");
+  CHECK(unix_text("/run/x\0rest"sv) == "unix:/run/x");
+  CHECK(unix_text("\0abstract"sv) == "unix:@abstract");
+  CHECK(unix_text("\0padded\0\0\0"sv) == "unix:@padded");
+  CHECK(unix_text({}) == "unix:");
+  CHECK(netlink_text(16) == "netlink:16");
+}
+
 TEST_CASE("globs") {
   struct Row {
     const char* pattern;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "inject/call.h"
+#include "inject/override.h"
 
 using namespace rose;
 using namespace rose::inject;
@@ -151,4 +152,14 @@ TEST_CASE("what can never match is refused") {
   auto peer = match("mkdir");
   peer.peer = ":1";
   CHECK_FALSE(CallMatcher::compile(peer));
+}
+
+TEST_CASE("the kernel program of the override backend is told where each call names whom it is about") {
+  const auto arguments = [](const char* name) { return arguments_of(kernel::find_syscall(name)->number); };
+  CHECK(arguments("connect").sockaddr == 1);
+  CHECK(arguments("connect").binds == 0);
+  CHECK(arguments("bind").binds == 1);
+  for (const char* sender : {"sendmsg", "sendmmsg"}) CHECK(arguments(sender).message == 1);
+  for (const char* other : {"sendto", "recvmsg", "recvmmsg", "write"}) CHECK(arguments(other).message == 0);
+  CHECK(arguments("renameat2").path2 == 3);
 }

@@ -7,7 +7,7 @@
 
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
-#include "observe/shapes.h"
+#include "observe/call_signatures.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -155,16 +155,16 @@ TEST_CASE("records that make no sense are refused, whatever they hold") {
 }
 
 TEST_CASE("the tables say what the syscall table says") {
-  const auto tables = call_tables(kernel::builtin_noise());
-  const auto shape = [&](const char* name) { return tables.shapes[static_cast<std::size_t>(kernel::find_syscall(name)->number)]; };
+  const auto tables = call_signatures(kernel::builtin_noise());
+  const auto signature = [&](const char* name) { return tables.signatures[static_cast<std::size_t>(kernel::find_syscall(name)->number)]; };
   const auto changing = [&](const char* name) {
     const auto nr = static_cast<std::size_t>(kernel::find_syscall(name)->number);
     return ((tables.changing[nr / 64] >> (nr % 64)) & 1) != 0;
   };
-  CHECK(shape("openat").path == 1);
-  CHECK(shape("openat").dirfd == 0);
-  CHECK(shape("openat").flags == ROSE_FLAGS_2);
-  CHECK(shape("read").flags == ROSE_AGAIN_NONBLOCK);
+  CHECK(signature("openat").path == 1);
+  CHECK(signature("openat").dirfd == 0);
+  CHECK(signature("openat").flags == ROSE_FLAGS_2);
+  CHECK(signature("read").flags == ROSE_AGAIN_NONBLOCK);
   const auto noisy = [&](const char* name, int err) {
     const auto nr = static_cast<std::size_t>(kernel::find_syscall(name)->number);
     return ((tables.noise[nr * ROSE_NOISE_WORDS + static_cast<std::size_t>(err) / 64] >> (err % 64)) & 1) != 0;
@@ -174,10 +174,13 @@ TEST_CASE("the tables say what the syscall table says") {
   CHECK(noisy("futex", ETIMEDOUT));
   CHECK(noisy("connect", EINPROGRESS));
   CHECK_FALSE(noisy("connect", ETIMEDOUT));
-  CHECK(shape("recvfrom").message_flags == 3);
-  CHECK(shape("fsync").fd == 0);
-  CHECK(shape("getpid").fd == -1);
-  CHECK(shape("getpid").path == -1);
+  CHECK(signature("recvfrom").message_flags == 3);
+  CHECK((signature("sendmsg").flags & ROSE_MESSAGE) != 0);
+  CHECK((signature("sendmmsg").flags & ROSE_MESSAGE) != 0);
+  CHECK((signature("recvmsg").flags & ROSE_MESSAGE) == 0);
+  CHECK(signature("fsync").fd == 0);
+  CHECK(signature("getpid").fd == -1);
+  CHECK(signature("getpid").path == -1);
   CHECK(changing("openat"));
   CHECK(changing("fsync"));
   CHECK(changing("renameat2"));

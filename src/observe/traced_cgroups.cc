@@ -1,4 +1,4 @@
-#include "observe/places.h"
+#include "observe/traced_cgroups.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,31 +13,31 @@
 
 namespace rose::observe {
 
-Result<void> Places::add(const std::filesystem::path& folder, std::uint32_t node) {
+Result<void> TracedCgroups::add(const std::filesystem::path& folder, std::uint32_t node) {
   ROSE_TRY(auto cgroup, find_cgroup(folder));
   if (cgroup.name.size() >= ROSE_CGROUP_PATH) {
     return fail(ErrorKind::input, fmt::format("the name of cgroup '{}' is too long", folder.string()),
                 fmt::format("at most {} characters can be followed", ROSE_CGROUP_PATH - 1));
   }
-  for (const auto& other : places_) {
+  for (const auto& other : cgroups_) {
     if (other.cgroup.name != cgroup.name || other.node == node) continue;
     return fail(ErrorKind::usage, fmt::format("cgroup '{}' is given to two nodes", folder.string()),
                 "name each node by a cgroup of its own, or nodes that share one by their processes: --node NAME=pid:PID");
   }
-  places_.push_back({std::move(cgroup), node});
+  cgroups_.push_back({std::move(cgroup), node});
   return {};
 }
 
-std::vector<std::uint32_t> Places::levels() const {
+std::vector<std::uint32_t> TracedCgroups::levels() const {
   std::set<std::uint32_t, std::greater<>> levels;
-  for (const auto& place : places_) levels.insert(place.cgroup.level);
+  for (const auto& place : cgroups_) levels.insert(place.cgroup.level);
   return {levels.begin(), levels.end()};
 }
 
-Result<void> Places::fill(int cgroups, int freezable, int places) {
+Result<void> TracedCgroups::fill(int cgroups, int freezable, int places) {
   const auto many = [] { return fail(ErrorKind::input, "more than 1024 target cgroups"); };
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const auto& [cgroup, node] = places_[i];
+  for (std::size_t i = 0; i < cgroups_.size(); ++i) {
+    const auto& [cgroup, node] = cgroups_[i];
     char name[ROSE_CGROUP_PATH] = {};
     std::memcpy(name, cgroup.name.c_str(), cgroup.name.size());
     const rose_place value{node, static_cast<std::uint32_t>(i)};
@@ -55,11 +55,11 @@ Result<void> Places::fill(int cgroups, int freezable, int places) {
   return {};
 }
 
-void Places::note(const rose_cgroup& record) {
+void TracedCgroups::note(const rose_cgroup& record) {
   if (record.gone != 0) {
     log::debug("cgroup {} is gone", record.id);
-  } else if (record.place < places_.size()) {
-    log::debug("cgroup {} is there (again)", places_[record.place].cgroup.name);
+  } else if (record.place < cgroups_.size()) {
+    log::debug("cgroup {} is there (again)", cgroups_[record.place].cgroup.name);
   }
   changed_ = true;
 }

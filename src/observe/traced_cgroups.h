@@ -13,15 +13,15 @@
 
 namespace rose::observe {
 
-class Places {
+class TracedCgroups {
  public:
   Result<void> add(const std::filesystem::path& folder, std::uint32_t node);
 
-  [[nodiscard]] bool empty() const { return places_.empty(); }
-  [[nodiscard]] std::size_t size() const { return places_.size(); }
+  [[nodiscard]] bool empty() const { return cgroups_.empty(); }
+  [[nodiscard]] std::size_t size() const { return cgroups_.size(); }
   // Depths, deepest first, each once.
   [[nodiscard]] std::vector<std::uint32_t> levels() const;
-  [[nodiscard]] const std::vector<NodeCgroup>& cgroups() const { return places_; }
+  [[nodiscard]] const std::vector<NodeCgroup>& cgroups() const { return cgroups_; }
 
   // Tells the kernel half what to follow. Once the programs that watch cgroups being made and removed are attached.
   Result<void> fill(int cgroups, int freezable, int places);
@@ -34,7 +34,7 @@ class Places {
   [[nodiscard]] bool changed() { return changed_.exchange(false); }
 
  private:
-  std::vector<NodeCgroup> places_;
+  std::vector<NodeCgroup> cgroups_;
   std::atomic<bool> changed_ = false;
 };
 

@@ -10,12 +10,12 @@
 
 namespace rose::observe {
 
-struct CallTables {
-  std::array<rose_call_shape, ROSE_SYSCALLS> shapes{};
+struct CallSignatures {
+  std::array<rose_call_signature, ROSE_SYSCALLS> signatures{};
   std::array<std::uint64_t, ROSE_SYSCALLS / 64> changing{};  // bit set: a success can be a SYS event
   std::array<std::uint64_t, std::size_t{ROSE_SYSCALLS} * ROSE_NOISE_WORDS> noise{};  // a bit an errno: expected
 };
 
-[[nodiscard]] CallTables call_tables(const kernel::NoiseTable& noise);
+[[nodiscard]] CallSignatures call_signatures(const kernel::NoiseTable& noise);
 
 }  // namespace rose::observe
