@@ -1,11 +1,11 @@
 // rose doctor: what this machine can do, each capability tried for real.
+#include "base/json.h"
 #include "cli/command.h"
 #include "deploy/disk.h"
 #include "deploy/engine.h"
 #include "kernel/probe.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -44,11 +44,10 @@ Result<int> run_doctor(const Common& common) {
   for (const kernel::Capability& c : capabilities)
     if (c.required && !c.ok) missing += (missing.empty() ? "" : ", ") + c.name;
   if (common.json) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    Json list = Json::array();
     for (const kernel::Capability& c : capabilities)
       list.push_back({{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}, {"required", c.required}});
-    print(nlohmann::ordered_json{{"capabilities", std::move(list)}, {"ready", missing.empty()}}.dump(-1, ' ', false,
-              nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    print(json_line({{"capabilities", std::move(list)}, {"ready", missing.empty()}}));
     return 0;
   }
   std::size_t width = 0;

@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -24,8 +25,6 @@
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/merge.h"
-
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -73,7 +72,7 @@ struct ImportOptions {
 
 void print_written(const Common& common, const std::string& out, const trace::Trace& trace) {
   if (common.json)
-    print(nlohmann::ordered_json{{"dump", out}, {"events", trace.events.size()}, {"lost", trace.meta.lost}}.dump() + "\n");
+    print(json_line({{"dump", out}, {"events", trace.events.size()}, {"lost", trace.meta.lost}}));
   else if (!common.quiet)
     print(fmt::format("{}: {} events\n", out, trace.events.size()));
 }
@@ -191,16 +190,13 @@ Result<int> collect(CollectCommand options, const Common& common) {
   const auto answered = static_cast<std::size_t>(
       std::count_if(brought.begin(), brought.end(), [](const Brought& one) { return one.from.problem.empty(); }));
   if (common.json) {
-    nlohmann::ordered_json hosts = nlohmann::ordered_json::array();
+    Json hosts = Json::array();
     for (const Brought& one : brought) {
-      nlohmann::ordered_json host{{"host", printable(one.from.source)}, {"events", one.events}, {"seconds", one.from.seconds}};
-      host["problem"] = one.from.problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.from.problem);
+      Json host{{"host", printable(one.from.source)}, {"events", one.events}, {"seconds", one.from.seconds}};
+      host["problem"] = one.from.problem.empty() ? Json(nullptr) : Json(one.from.problem);
       hosts.push_back(std::move(host));
     }
-    print(nlohmann::ordered_json{{"dump", traces.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(options.out)},
-                                 {"answered", answered},
-                                 {"hosts", std::move(hosts)}}
-              .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    print(json_line({{"dump", traces.empty() ? Json(nullptr) : Json(options.out)}, {"answered", answered}, {"hosts", std::move(hosts)}}));
   } else {
     for (const Brought& one : brought) {
       if (!one.from.problem.empty())
@@ -243,7 +239,7 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
     for (const std::string& word : copied.words) log::warning("{}", word);
   }
   if (common.json)
-    print(nlohmann::ordered_json{{"dump", options.out}, {"answer", said}, {"recordings", recordings}}.dump() + "\n");
+    print(json_line({{"dump", options.out}, {"answer", said}, {"recordings", recordings}}));
   else if (!common.quiet) {
     print(fmt::format("{}: {}\n", printable(options.out), printable(said)));
     for (const std::string& file : recordings) print(fmt::format("{}: a recording\n", printable(file)));
@@ -322,17 +318,15 @@ Result<int> merge(const MergeOptions& options, const Common& common) {
       if (!clock.text.empty() && !common.quiet) print(clock.text + "\n");
     return 0;
   }
-  nlohmann::ordered_json told = nlohmann::ordered_json::array();
+  Json told = Json::array();
   for (const auto& clock : clocks) {
-    nlohmann::ordered_json one{{"host", clock.host}, {"known", clock.known}, {"given", clock.given}};
-    one["ahead_ms"] = clock.known ? nlohmann::ordered_json(static_cast<double>(clock.ahead_ns) / 1e6) : nullptr;
-    one["error_ms"] = clock.known && !clock.given ? nlohmann::ordered_json(static_cast<double>(clock.error_ns) / 1e6) : nullptr;
+    Json one{{"host", clock.host}, {"known", clock.known}, {"given", clock.given}};
+    one["ahead_ms"] = clock.known ? Json(static_cast<double>(clock.ahead_ns) / 1e6) : nullptr;
+    one["error_ms"] = clock.known && !clock.given ? Json(static_cast<double>(clock.error_ns) / 1e6) : nullptr;
     one["handshakes"] = clock.handshakes;
     told.push_back(std::move(one));
   }
-  print(nlohmann::ordered_json{
-            {"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}
-            .dump() + "\n");
+  print(json_line({{"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}));
   return 0;
 }
 

@@ -1,9 +1,8 @@
 // rose heal: undoes what a killed rose left behind.
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "deploy/deployment.h"
-
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -12,7 +11,7 @@ Result<int> run_heal(const std::vector<std::string>& names, bool forget, const C
   ROSE_CHECK(need_root("heal"));
   ROSE_TRY(const deploy::Healed healed, deploy::heal(names, forget));
   if (common.json) {
-    print(nlohmann::ordered_json{{"undone", healed.undone}, {"alive", healed.alive}, {"unclaimed", healed.unclaimed}, {"failed", healed.failed}, {"forgotten", healed.forgotten}}.dump() + "\n");
+    print(json_line({{"undone", healed.undone}, {"alive", healed.alive}, {"unclaimed", healed.unclaimed}, {"failed", healed.failed}, {"forgotten", healed.forgotten}}));
   } else {
     for (const std::string& line : healed.undone) print(line + "\n");
     for (const std::string& line : healed.alive) print(line + " (belongs to a running rose, left alone)\n");

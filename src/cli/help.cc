@@ -1,8 +1,7 @@
 // rose help: a command's help, the man pages, the shells' completions, and the table of options itself.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/help_text.h"
@@ -17,8 +16,8 @@ struct HelpOptions {
   std::optional<std::string> completion;
 };
 
-nlohmann::ordered_json option_json(const Option& option) {
-  nlohmann::ordered_json json = {{"names", names_of(option)}, {"help", option.help}, {"flag", is_flag(option)}};
+Json option_json(const Option& option) {
+  Json json = {{"names", names_of(option)}, {"help", option.help}, {"flag", is_flag(option)}};
   if (!is_flag(option)) json["value"] = value_name(option);
   json["list"] = is_list(option) && !option.one_each;
   json["repeated"] = is_list(option);
@@ -32,11 +31,11 @@ nlohmann::ordered_json option_json(const Option& option) {
   return json;
 }
 
-nlohmann::ordered_json table_json(const Program& program) {
-  nlohmann::ordered_json commands = nlohmann::ordered_json::array();
+Json table_json(const Program& program) {
+  Json commands = Json::array();
   for_each_command(program, [&](const Command& command, const std::vector<std::string>& words) {
     if (words.empty()) return;
-    nlohmann::ordered_json options = nlohmann::ordered_json::array();
+    Json options = Json::array();
     for (const OptionGroup& group : option_groups(program, command))
       for (const Option& option : group.options) {
         options.push_back(option_json(option));
@@ -58,7 +57,7 @@ Result<int> run_help(const Program& program, const HelpOptions& options, const C
   if (!options.man.empty()) {
     ROSE_TRY(const std::vector<std::string> pages, write_man_pages(program, options.man));
     if (common.json)
-      print(nlohmann::ordered_json{{"folder", options.man}, {"pages", pages}}.dump() + "\n");
+      print(json_line({{"folder", options.man}, {"pages", pages}}));
     else if (!common.quiet)
       print(fmt::format("{}: {} pages\n", options.man, pages.size()));
     return 0;
@@ -68,7 +67,7 @@ Result<int> run_help(const Program& program, const HelpOptions& options, const C
     return 0;
   }
   ROSE_TRY(const Command* command, find_command(program, options.command));
-  print(common.json ? table_json(program).dump() + "\n" : help_text(program, *command, options.command));
+  print(common.json ? json_line(table_json(program)) : help_text(program, *command, options.command));
   return 0;
 }
 

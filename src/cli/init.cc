@@ -1,7 +1,7 @@
 // rose init: a commented rose.toml to start from, out of what runs.
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "draft/draft.h"
@@ -29,10 +29,10 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
   ROSE_CHECK(write_new_file(out, draft.text));
 
   if (common.json) {
-    nlohmann::ordered_json questions = nlohmann::ordered_json::array();
+    Json questions = Json::array();
     for (const draft::Question& question : draft.questions)
       questions.push_back({{"line", question.line}, {"key", question.key}, {"question", question.text}, {"blocking", question.blocking}});
-    print(nlohmann::ordered_json{{"config", out.string()}, {"nodes", draft.nodes}, {"questions", questions}, {"doubts", draft.doubts}}.dump() + "\n");
+    print(json_line({{"config", out.string()}, {"nodes", draft.nodes}, {"questions", questions}, {"doubts", draft.doubts}}));
     return 0;
   }
   std::string text = fmt::format("{}: {} node{} ({})\n", out.string(), draft.nodes.size(), draft.nodes.size() == 1 ? "" : "s", fmt::join(draft.nodes, ", "));

@@ -2,9 +2,8 @@
 
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "jvm/agent_file.h"
 #include "jvm/session.h"
@@ -27,10 +26,7 @@ Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode
 }  // namespace
 
 Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile, double hot_rate, const Common& common) {
-  std::set<std::string> rare;
-  for (const profile::FunctionRate& function : profile.functions) {
-    if (function.infrequent && function.binary == profile::kJvm) rare.insert(function.function);
-  }
+  const std::set<std::string> rare = profile::rare_methods(profile, "");
   if (rare.empty())
     return fail(ErrorKind::input, "the profile calls no method of a JVM infrequent: there is nothing for the agent to watch",
                 "name methods by `functions` or `sources` in rose.toml, and profile anew");
@@ -45,7 +41,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
   ROSE_CHECK(put(whole / kInstructions, jvm::instructions({}, {}, watch), 0644));
   const std::string options = fmt::format("-agentpath:{}={}", (whole / kAgent).string(), (whole / kInstructions).string());
   if (common.json)
-    print(nlohmann::ordered_json{{"agent", (whole / kAgent).string()}, {"options", options}, {"methods", rare.size()}}.dump() + "\n");
+    print(json_line({{"agent", (whole / kAgent).string()}, {"options", options}, {"methods", rare.size()}}));
   else
     print(fmt::format("{}: the agent, and instructions to watch {} methods\n\nstart the JVMs with\n  JAVA_TOOL_OPTIONS='\"{}\"'\nthen trace them with\n"
                       "  rose trace --pid PID --java-agent {}\n", whole.string(), rare.size(), options, whole.string()));

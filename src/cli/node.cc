@@ -1,10 +1,9 @@
 // rose node: stop, start, restart, kill or look at a node from inside a running deployment.
 #include <cstdlib>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "deploy/deployment.h"
-
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -21,7 +20,7 @@ Result<int> run_node(const NodeOptions& options, const Common& common) {
                 "'rose node' is for workload, incident and oracle commands, which get it from rose");
   ROSE_TRY(const std::string answer, deploy::node_request(run_dir, options.action, options.node));
   if (common.json)
-    print(nlohmann::ordered_json{{"node", options.node}, {"action", options.action}, {"answer", answer}}.dump() + "\n");
+    print(json_line({{"node", options.node}, {"action", options.action}, {"answer", answer}}));
   else if (!common.quiet)
     print(answer + "\n");
   return 0;

@@ -1,4 +1,5 @@
 // rose profile: fault-free runs of the test deployment, learnt into a profile.
+#include "base/json.h"
 #include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/log.h"
@@ -6,8 +7,6 @@
 #include "jvm/node.h"
 #include "profile/profile.h"
 #include "replay/repeat.h"
-
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -71,15 +70,14 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   std::size_t rare = 0;
   for (const profile::FunctionRate& function : profile.functions) rare += function.infrequent ? 1 : 0;
   if (common.json)
-    print(nlohmann::ordered_json{{"profile", options.out},
-                                 {"runs", profile.runs},
-                                 {"seconds", profile.seconds},
-                                 {"syscalls", calls},
-                                 {"failures", profile.failures.size()},
-                                 {"state_changes", profile.state_changes.size()},
-                                 {"functions", profile.functions.size()},
-                                 {"infrequent_functions", rare}}
-              .dump() + "\n");
+    print(json_line({{"profile", options.out},
+                     {"runs", profile.runs},
+                     {"seconds", profile.seconds},
+                     {"syscalls", calls},
+                     {"failures", profile.failures.size()},
+                     {"state_changes", profile.state_changes.size()},
+                     {"functions", profile.functions.size()},
+                     {"infrequent_functions", rare}}));
   else
     print(fmt::format("{}: {} runs, {:.1f} s, {} syscalls; {} kinds of benign failures, {} kinds of state changes, "
                       "{} of {} functions infrequent\n",

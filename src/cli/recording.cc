@@ -1,11 +1,11 @@
 #include "cli/recording.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -185,11 +185,11 @@ observe::Cause Recording::last_cause(observe::Cause otherwise) const {
   return cause;
 }
 
-void add_recorded(nlohmann::ordered_json& json, const std::vector<observe::WrittenDump>& dumps,
+void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps,
                   const observe::TriggerTally& tally) {
-  json["dumps"] = nlohmann::ordered_json::array();
+  json["dumps"] = Json::array();
   for (const observe::WrittenDump& dump : dumps) {
-    json["dumps"].push_back({{"file", dump.file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(dump.file.string())},
+    json["dumps"].push_back({{"file", dump.file.empty() ? Json(nullptr) : Json(dump.file.string())},
                              {"trigger", dump.trigger},
                              {"events", dump.size.events},
                              {"lost", dump.size.lost},

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "cli/options.h"
 #include "observe/control.h"
@@ -74,7 +74,7 @@ class Recording {
 };
 
 // "dumps", "left_out" and "oracle" of the result.
-void add_recorded(nlohmann::ordered_json& json, const std::vector<observe::WrittenDump>& dumps,
+void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps,
                   const observe::TriggerTally& tally);
 
 }  // namespace rose::cli

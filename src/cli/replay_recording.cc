@@ -2,9 +2,8 @@
 
 #include <fmt/chrono.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -14,8 +13,6 @@
 
 namespace rose::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string time_text(std::int64_t wall) {
   const auto seconds = static_cast<std::time_t>(wall / 1'000'000'000);
@@ -57,7 +54,7 @@ std::string alone_json(const replay::AloneResult& result) {
     const replay::Divergence& at = *result.divergence;
     json["divergence"] = {{"record", at.record}, {"position", at.position}, {"key", at.key}, {"expected", at.expected}, {"got", at.got}};
   }
-  return json.dump() + "\n";
+  return json_line(json);
 }
 
 std::string alone_text(const replay::AloneResult& result) {

@@ -5,10 +5,9 @@
 #include <cstdlib>
 
 #include "base/held_child.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "deploy/deployment.h"
-
-#include <nlohmann/json.hpp>
 
 namespace rose::cli {
 namespace {
@@ -41,7 +40,7 @@ Result<int> run_step(StepOptions options, const Common& common) {
     ROSE_TRY(status, run_to_end(options.command));
   }
   ROSE_CHECK(deploy::step_request(run_dir, options.name, true));
-  if (common.json) print(nlohmann::ordered_json{{"step", options.name}, {"status", status}}.dump() + "\n");
+  if (common.json) print(json_line({{"step", options.name}, {"status", status}}));
   return status;
 }
 

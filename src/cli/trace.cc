@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "deploy/environment.h"
 #include "deploy/image_files.h"
 #include "base/cancel.h"
@@ -82,17 +82,17 @@ Result<void> override_options(const TraceOptions& options, observe::TracerOption
   return {};
 }
 
-nlohmann::ordered_json event_counts(const observe::DumpTotals& totals) {
-  nlohmann::ordered_json json;
+Json event_counts(const observe::DumpTotals& totals) {
+  Json json;
   for (const auto type : {trace::EventType::scf, trace::EventType::af, trace::EventType::nd, trace::EventType::ps,
                           trace::EventType::sys})
     json[std::string(trace::type_name(type))] = totals.by_type[static_cast<std::size_t>(type)];
   return json;
 }
 
-void print_result(const Common& common, nlohmann::ordered_json json, const std::string& headline) {
+void print_result(const Common& common, Json json, const std::string& headline) {
   if (common.json) {
-    print(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    print(json_line(json));
     return;
   }
   std::string counts;
@@ -135,13 +135,9 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
 
 // What the profile calls infrequent on the node. A name that the profile does not know is a host's, which may run any of its nodes.
 std::vector<observe::ProfiledFunction> rare_functions(const profile::Profile& profile, const std::string& node) {
-  const bool is_known = profile.syscalls.contains(node);
-  std::set<std::pair<std::string, std::string>> rare;
-  for (const profile::FunctionRate& function : profile.functions)
-    if (function.infrequent && function.binary != profile::kJvm && (!is_known || function.node == node || function.node == "*"))
-      rare.emplace(function.function, function.binary);
   std::vector<observe::ProfiledFunction> functions;
-  for (const auto& [function, binary] : rare) functions.push_back({function, binary});
+  for (const auto& [function, binary] : profile::rare_functions(profile, profile.syscalls.contains(node) ? node : ""))
+    functions.push_back({function, binary});
   return functions;
 }
 
@@ -226,7 +222,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   ROSE_TRY(const observe::WrittenDump last, write_last(options.recording.out, [&] { return recording->write(why); }));
   if (command && !ended) end_command();
   if (command) log::info("{}", how);
-  nlohmann::ordered_json result = {{"dump", last.file.string()},
+  Json result = {{"dump", last.file.string()},
                                    {"events", event_counts(last.size)},
                                    {"lost", last.size.lost},
                                    {"suppressed", last.size.suppressed},
@@ -328,7 +324,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
 
   // No fault is planned here: the oracle alone decides.
   const schedule::Verdict verdict = made.result.verdict;
-  nlohmann::ordered_json result = {
+  Json result = {
       {"verdict", schedule::verdict_name(verdict)},
       {"dump", last.file.string()},
       {"events", event_counts(last.size)},
@@ -336,11 +332,11 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
       {"seconds", made.result.seconds},
       {"reason", made.result.reason},
       {"workload", made.workload.note},
-      {"incident", made.incident ? nlohmann::ordered_json(made.incident->note) : nlohmann::ordered_json(nullptr)}};
+      {"incident", made.incident ? Json(made.incident->note) : Json(nullptr)}};
   add_recorded(result, files.written(), recording ? recording->tally() : observe::TriggerTally{});
   std::string text = fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason);
   if (records) {
-    result["recordings"] = nlohmann::ordered_json::array();
+    result["recordings"] = Json::array();
     for (const auto& path : replay::recordings_of(config, made.result.directory)) {
       result["recordings"].push_back(path.string());
       text += fmt::format("recording: {}\n", path.string());

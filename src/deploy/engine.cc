@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -22,8 +22,6 @@
 
 namespace rose::deploy {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::int64_t kEngineAnswer = 20 * kSecond;
 constexpr std::int64_t kPull = 600 * kSecond;

@@ -6,9 +6,8 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/ascii.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -25,8 +24,6 @@
 namespace rose::draft {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::int64_t kAskEngineTimeout = 20 * kSecond;
 constexpr std::size_t kMostRunWords = 2000;
 
@@ -38,10 +35,10 @@ const Json& member(const Json& json, std::string_view key) {
   return found == json.end() ? none : *found;
 }
 
-std::string json_text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
+std::string text_in(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
 
 // A list of strings; podman gives an entry point as one string.
-std::vector<std::string> json_texts(const Json& json) {
+std::vector<std::string> texts_in(const Json& json) {
   std::vector<std::string> texts;
   if (json.is_string() && !json.get<std::string>().empty()) texts.push_back(json.get<std::string>());
   if (json.is_array())
@@ -54,7 +51,7 @@ const Json& first_of(const Json& json) { return json.is_array() && !json.empty()
 
 Variables read_environment(const Json& json) {
   Variables variables;
-  for (const std::string& entry : json_texts(json))
+  for (const std::string& entry : texts_in(json))
     if (const std::size_t equals = entry.find('='); equals != std::string::npos && equals > 0)
       variables.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   return variables;
@@ -64,9 +61,9 @@ std::vector<Mount> read_mounts(const Json& json) {
   std::vector<Mount> mounts;
   if (!json.is_array()) return mounts;
   for (const Json& one : json) {
-    Mount mount{json_text(member(one, "Type")), json_text(member(one, "Source")), json_text(member(one, "Destination")), true};
+    Mount mount{text_in(member(one, "Type")), text_in(member(one, "Source")), text_in(member(one, "Destination")), true};
     if (member(one, "RW").is_boolean()) mount.writable = member(one, "RW").get<bool>();
-    if (mount.type == "volume" && !json_text(member(one, "Name")).empty()) mount.source = json_text(member(one, "Name"));
+    if (mount.type == "volume" && !text_in(member(one, "Name")).empty()) mount.source = text_in(member(one, "Name"));
     if (!mount.target.empty()) mounts.push_back(std::move(mount));
   }
   return mounts;
@@ -205,7 +202,7 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   const Json parsed = Json::parse(json, nullptr, false);
   const Json& root = first_of(parsed);
   const Json& config = member(root, "Config");
-  if (!root.is_object() || !config.is_object() || json_text(member(root, "Id")).empty())
+  if (!root.is_object() || !config.is_object() || text_in(member(root, "Id")).empty())
     return fail(ErrorKind::input, fmt::format("what '{} inspect' says is no container's description", tool));
   const Json image_parsed = Json::parse(image_json, nullptr, false);
   const Json& image = member(first_of(image_parsed), "Config");
@@ -213,46 +210,46 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
 
   Container container;
   container.tool = std::move(tool);
-  container.id = json_text(member(root, "Id"));
-  container.name = json_text(member(root, "Name"));
+  container.id = text_in(member(root, "Id"));
+  container.name = text_in(member(root, "Name"));
   if (container.name.starts_with('/')) container.name.erase(0, 1);
-  container.image = json_text(member(root, "ImageName"));
-  if (container.image.empty()) container.image = json_text(member(config, "Image"));
-  container.args = json_texts(member(config, "Cmd"));
-  const auto entrypoint = json_texts(member(config, "Entrypoint"));
+  container.image = text_in(member(root, "ImageName"));
+  if (container.image.empty()) container.image = text_in(member(config, "Image"));
+  container.args = texts_in(member(config, "Cmd"));
+  const auto entrypoint = texts_in(member(config, "Entrypoint"));
   if (!image.is_null()) {
     // Podman joins an entry point's words; so is the image's compared.
-    const auto own = json_texts(member(image, "Entrypoint"));
+    const auto own = texts_in(member(image, "Entrypoint"));
     const std::string joined = fmt::format("{}", fmt::join(own, " "));
     if (entrypoint != own && !(entrypoint.size() == 1 && entrypoint.front() == joined) && !entrypoint.empty()) container.entrypoint = entrypoint;
-    if (!container.entrypoint && container.args == json_texts(member(image, "Cmd"))) container.args.clear();
+    if (!container.entrypoint && container.args == texts_in(member(image, "Cmd"))) container.args.clear();
   }
   const Variables defaults = read_environment(member(image, "Env"));
   for (auto& variable : read_environment(member(config, "Env")))
     if (std::find(defaults.begin(), defaults.end(), variable) == defaults.end()) container.env.push_back(std::move(variable));
-  container.user = json_text(member(config, "User"));
-  if (container.user == json_text(member(image, "User"))) container.user.clear();
-  container.folder = json_text(member(config, "WorkingDir"));
-  const std::string image_folder = json_text(member(image, "WorkingDir"));
+  container.user = text_in(member(config, "User"));
+  if (container.user == text_in(member(image, "User"))) container.user.clear();
+  container.folder = text_in(member(config, "WorkingDir"));
+  const std::string image_folder = text_in(member(image, "WorkingDir"));
   if (container.folder == (image_folder.empty() ? "/" : image_folder)) container.folder.clear();
   container.mounts = read_mounts(member(root, "Mounts"));
   const Json& network = member(root, "NetworkSettings");
   const Json& networks = member(network, "Networks");
   if (networks.is_object())
     for (const Json& one : networks)
-      if (const std::string address = json_text(member(one, "IPAddress")); !address.empty()) container.addresses.push_back(address);
-  if (const std::string address = json_text(member(network, "IPAddress"));
+      if (const std::string address = text_in(member(one, "IPAddress")); !address.empty()) container.addresses.push_back(address);
+  if (const std::string address = text_in(member(network, "IPAddress"));
       !address.empty() && std::find(container.addresses.begin(), container.addresses.end(), address) == container.addresses.end())
     container.addresses.push_back(address);
   if (networks.is_object())
     for (const Json& one : networks)
-      for (std::string& alias : json_texts(member(one, "Aliases")))
+      for (std::string& alias : texts_in(member(one, "Aliases")))
         if (!container.id.starts_with(alias) && std::find(container.aliases.begin(), container.aliases.end(), alias) == container.aliases.end()) container.aliases.push_back(std::move(alias));
-  container.capabilities = json_texts(member(host, "CapAdd"));
+  container.capabilities = texts_in(member(host, "CapAdd"));
   if (member(host, "Memory").is_number_unsigned()) container.memory = member(host, "Memory").get<std::uint64_t>();
   container.privileged = member(host, "Privileged").is_boolean() && member(host, "Privileged").get<bool>();
-  container.host_network = json_text(member(host, "NetworkMode")) == "host";
-  container.restart = json_text(member(member(host, "RestartPolicy"), "Name"));
+  container.host_network = text_in(member(host, "NetworkMode")) == "host";
+  container.restart = text_in(member(member(host, "RestartPolicy"), "Name"));
   container.health = member(config, "Healthcheck").is_object();
   if (member(member(root, "State"), "Pid").is_number_integer()) container.pid = member(member(root, "State"), "Pid").get<pid_t>();
   return container;
@@ -265,7 +262,7 @@ Result<Container> ask_container(const std::string& what) {
     const auto json = ask_engine({tool, "inspect", "--type", "container", "--", what});
     if (!json) continue;
     const Json parsed = Json::parse(*json, nullptr, false);
-    const std::string image = json_text(member(first_of(parsed), "Image"));
+    const std::string image = text_in(member(first_of(parsed), "Image"));
     const auto image_json = image.empty() ? std::nullopt : ask_engine({tool, "image", "inspect", "--", image});
     auto container = read_container(*json, image_json.value_or(""), tool);
     if (!container) return Unexpected(std::move(container).error().in(option));

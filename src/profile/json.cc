@@ -1,25 +1,22 @@
 #include <cmath>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "profile/profile.h"
 
 namespace rose::profile {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMostProfileBytes = std::size_t{256} << 20;
 constexpr std::string_view kHint = "make it anew with `rose profile -c rose.toml`";
 
-ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-ordered_json call_to_json(const CallKind& kind, bool failure) {
-  ordered_json out;
+Json call_to_json(const CallKind& kind, bool failure) {
+  Json out;
   out["node"] = kind.node;
   out["syscall"] = kind.syscall;
   if (failure) out["errno"] = kind.error;
@@ -36,11 +33,11 @@ class Reader {
 
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
-  void complain(const std::string& where, std::string_view what, const json* found = nullptr) {
+  void complain(const std::string& where, std::string_view what, const Json* found = nullptr) {
     if (error_) return;
     std::string message = fmt::format("{}: {}{}{}", file_, where, where.empty() ? "" : ": ", what);
     if (found != nullptr) {
-      std::string quoted = found->dump(-1, ' ', false, json::error_handler_t::replace);
+      std::string quoted = json_text(*found);
       if (quoted.size() > 60) quoted = quoted.substr(0, 57) + "...";
       message += fmt::format(", found {}", quoted);
     }
@@ -48,7 +45,7 @@ class Reader {
   }
 
   // Is it an object with no other keys than these?
-  bool object(const json& value, const std::string& where, std::initializer_list<const char*> keys) {
+  bool object(const Json& value, const std::string& where, std::initializer_list<const char*> keys) {
     if (!value.is_object()) {
       complain(where, "expected an object", &value);
       return false;
@@ -61,7 +58,7 @@ class Reader {
     return true;
   }
 
-  void text(const json& object, const std::string& where, const char* key, std::string& out, bool optional = false) {
+  void text(const Json& object, const std::string& where, const char* key, std::string& out, bool optional = false) {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) {
       if (!optional) complain(where, fmt::format("'{}' is missing", key));
@@ -72,7 +69,7 @@ class Reader {
   }
 
   template <typename Number>
-  void whole(const json& object, const std::string& where, const char* key, Number& out, std::int64_t least,
+  void whole(const Json& object, const std::string& where, const char* key, Number& out, std::int64_t least,
              std::uint64_t most, bool optional = false) {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) {
@@ -88,7 +85,7 @@ class Reader {
     out = found->get<Number>();
   }
 
-  void real(const json& object, const std::string& where, const char* key, double& out, bool optional = false) {
+  void real(const Json& object, const std::string& where, const char* key, double& out, bool optional = false) {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) {
       if (!optional) complain(where, fmt::format("'{}' is missing", key));
@@ -100,7 +97,7 @@ class Reader {
     out = found->get<double>();
   }
 
-  void truth(const json& object, const std::string& where, const char* key, bool& out, bool optional = false) {
+  void truth(const Json& object, const std::string& where, const char* key, bool& out, bool optional = false) {
     const auto found = object.find(key);
     if (found == object.end()) {
       if (!optional) complain(where, fmt::format("'{}' is missing", key));
@@ -112,12 +109,12 @@ class Reader {
 
   // Calls `read(element, "key[3]")` for each element of the list `key`; absent is empty.
   template <typename Read>
-  void list(const json& object, const char* key, Read read) {
+  void list(const Json& object, const char* key, Read read) {
     const auto found = object.find(key);
     if (found == object.end()) return;
     if (!found->is_array()) return complain(key, "expected a list", &*found);
     std::size_t index = 0;
-    for (const json& element : *found) {
+    for (const Json& element : *found) {
       read(element, fmt::format("{}[{}]", key, index++));
       if (error_) return;
     }
@@ -154,8 +151,8 @@ bool too_deep(std::string_view text) {
   return false;
 }
 
-void read_calls(Reader& reader, const json& root, const char* key, bool failure, std::vector<CallKind>& out) {
-  reader.list(root, key, [&](const json& element, const std::string& where) {
+void read_calls(Reader& reader, const Json& root, const char* key, bool failure, std::vector<CallKind>& out) {
+  reader.list(root, key, [&](const Json& element, const std::string& where) {
     const bool known = failure
                            ? reader.object(element, where, {"node", "syscall", "errno", "path", "peer", "count"})
                            : reader.object(element, where, {"node", "syscall", "path", "peer", "count"});
@@ -171,7 +168,7 @@ void read_calls(Reader& reader, const json& root, const char* key, bool failure,
   });
 }
 
-Result<Profile> read_root(const json& root, std::string_view name) {
+Result<Profile> read_root(const Json& root, std::string_view name) {
   Reader reader(name);
   Profile profile;
   if (!root.is_object()) {
@@ -210,7 +207,7 @@ Result<Profile> read_root(const json& root, std::string_view name) {
       }
     }
   }
-  reader.list(root, "functions", [&](const json& element, const std::string& where) {
+  reader.list(root, "functions", [&](const Json& element, const std::string& where) {
     if (!reader.object(element, where, {"node", "function", "binary", "count", "per_second", "infrequent"})) return;
     FunctionRate rate;
     reader.text(element, where, "node", rate.node);
@@ -221,7 +218,7 @@ Result<Profile> read_root(const json& root, std::string_view name) {
     reader.truth(element, where, "infrequent", rate.infrequent);
     profile.functions.push_back(std::move(rate));
   });
-  reader.list(root, "processes", [&](const json& element, const std::string& where) {
+  reader.list(root, "processes", [&](const Json& element, const std::string& where) {
     if (!reader.object(element, where, {"node", "state", "signal", "exit_code", "main", "count"})) return;
     ProcessKind kind;
     reader.text(element, where, "node", kind.node);
@@ -235,7 +232,7 @@ Result<Profile> read_root(const json& root, std::string_view name) {
     reader.whole(element, where, "count", kind.count, 0, kMostCount);
     profile.processes.push_back(std::move(kind));
   });
-  reader.list(root, "silences", [&](const json& element, const std::string& where) {
+  reader.list(root, "silences", [&](const Json& element, const std::string& where) {
     if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
@@ -252,21 +249,21 @@ Result<Profile> read_root(const json& root, std::string_view name) {
 }  // namespace
 
 std::string to_json(const Profile& profile) {
-  ordered_json root;
+  Json root;
   root["version"] = kVersion;
   root["name"] = profile.name;
   root["runs"] = profile.runs;
   root["seconds"] = profile.seconds;
   root["infrequent_below"] = profile.infrequent_below;
-  root["failures"] = ordered_json::array();
+  root["failures"] = Json::array();
   for (const CallKind& kind : profile.failures) root["failures"].push_back(call_to_json(kind, true));
-  root["state_changes"] = ordered_json::array();
+  root["state_changes"] = Json::array();
   for (const CallKind& kind : profile.state_changes) root["state_changes"].push_back(call_to_json(kind, false));
-  root["syscalls"] = ordered_json::object();
+  root["syscalls"] = Json::object();
   for (const auto& [node, calls] : profile.syscalls) root["syscalls"][node] = calls;
-  root["functions"] = ordered_json::array();
+  root["functions"] = Json::array();
   for (const FunctionRate& rate : profile.functions) {
-    ordered_json out;
+    Json out;
     out["node"] = rate.node;
     out["function"] = rate.function;
     out["binary"] = text_or_null(rate.binary);
@@ -275,24 +272,24 @@ std::string to_json(const Profile& profile) {
     out["infrequent"] = rate.infrequent;
     root["functions"].push_back(std::move(out));
   }
-  root["processes"] = ordered_json::array();
+  root["processes"] = Json::array();
   for (const ProcessKind& kind : profile.processes) {
-    ordered_json out;
+    Json out;
     out["node"] = kind.node;
     out["state"] = kind.state;
     out["signal"] = text_or_null(kind.signal);
-    out["exit_code"] = kind.exit_code < 0 ? ordered_json() : ordered_json(kind.exit_code);
+    out["exit_code"] = kind.exit_code < 0 ? Json() : Json(kind.exit_code);
     out["main"] = kind.main;
     out["count"] = kind.count;
     root["processes"].push_back(std::move(out));
   }
-  root["silences"] = ordered_json::array();
+  root["silences"] = Json::array();
   for (const Silence& silence : profile.silences) {
     root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
   }
   // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
-  return root.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(root, 1) + "\n";
 }
 
 Result<Profile> parse_profile(std::string_view text, std::string_view name) {
@@ -300,17 +297,17 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name) {
     return fail(ErrorKind::input, fmt::format("{}: not a profile: nested more than {} deep", name, kMostDepth),
                 std::string(kHint));
   }
-  json root;
+  Json root;
   try {
-    root = json::parse(text);
-  } catch (const json::parse_error& problem) {
+    root = Json::parse(text);
+  } catch (const Json::parse_error& problem) {
     // "[json.exception.parse_error.101] parse error at line 3, column 7: ..."
     std::string_view what = problem.what();
     if (const std::size_t bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
     std::string shown;
     for (const char c : what.substr(0, 240)) shown += c >= 0x20 && c < 0x7f ? c : '?';
     return fail(ErrorKind::input, fmt::format("{}: not a profile: {}", name, shown), std::string(kHint));
-  } catch (const json::exception& problem) {
+  } catch (const Json::exception& problem) {
     return fail(ErrorKind::input, fmt::format("{}: not a profile: {}", name, problem.what()), std::string(kHint));
   }
   return read_root(root, name);

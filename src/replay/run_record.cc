@@ -1,13 +1,10 @@
 #include "replay/run_record.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "schedule/record.h"
 
 namespace rose::replay {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 schedule::Verdict verdict_from(const std::string& name) {
   for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "replay/run_record.h"
 #include "replay/system.h"
@@ -19,7 +19,6 @@
 namespace rose::replay {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
@@ -97,7 +96,7 @@ void RunStore::abandoned(const fs::path& directory) {
 
 Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   const Json json = run_json(run, schedule);
-  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = json_line(json);
   std::lock_guard lock(*mutex_);
   if (report_) {
     // The trace first: a line in the record means that all of its run is there.
@@ -114,7 +113,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
     run.result.directory.clear();
     return {};
   }
-  ROSE_CHECK(write_file(directory / "run.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  ROSE_CHECK(write_file(directory / "run.json", json_text(json, 2) + "\n"));
   kept_.push_back(directory);
   if (!keep_all_ && kept_.size() > kKeptRuns) {
     remove_tree(kept_.front());

@@ -1,11 +1,9 @@
 #include "replay/system.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace rose::replay {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class T>
 Json or_null(const std::optional<T>& value) {
@@ -46,7 +44,7 @@ std::string system_json(const config::Config& config) {
                       {"poll", config.oracle->when == config::OracleWhen::poll},
                       {"every_ns", config.oracle->every_ns},
                       {"timeout_ns", config.oracle->timeout_ns}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string system_difference(const std::string& recorded, const std::string& now) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/dump/text.h"
 #include "report/timeline.h"
@@ -180,7 +180,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"rounds", std::move(rounds)},
                      {"recorded", std::move(recorded)},
                      {"explanation", r.written}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string explanation_text(const ExplanationReport& r) {

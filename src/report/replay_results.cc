@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "report/results.h"
 #include "report/suite.h"
 #include "report/dump/text.h"
@@ -212,7 +214,7 @@ Json replay_object(const ReplayReport& report) {
   return json;
 }
 
-std::string replay_json(const ReplayReport& report) { return dump(replay_object(report)); }
+std::string replay_json(const ReplayReport& report) { return json_line(replay_object(report)); }
 
 std::string replay_text(const ReplayReport& report) {
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(report.verdict), printable(report.reason));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/dump/show.h"
 #include "report/dump/text.h"
@@ -52,7 +53,7 @@ std::string plan_json(const diagnose::Plan& plan) {
   }
   Json schedules = Json::array();
   for (const schedule::Schedule& schedule : plan.schedules) schedules.push_back(schedule::to_toml(schedule));
-  return dump({{"candidates", std::move(candidates)},
+  return json_line({{"candidates", std::move(candidates)},
                {"discarded", discarded_json(plan)},
                {"failures", plan.failures},
                {"discarded_share", plan.discarded_share},
@@ -101,7 +102,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                      {"note", entry.note}});
   Json next = Json::array();
   for (const NextStep& step : next_steps(report)) next.push_back({{"command", text_or_null(step.command)}, {"what", step.what}});
-  return dump({{"verdict", schedule::verdict_name(diagnosis.verdict)},
+  return json_line({{"verdict", schedule::verdict_name(diagnosis.verdict)},
                {"level", diagnosis.level},
                {"schedules", diagnosis.schedules},
                {"runs", diagnosis.runs},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/markup.h"
 #include "report/dump/show.h"
@@ -208,7 +209,7 @@ std::string suite_json(const SuiteReport& report) {
     }
     schedules.push_back(std::move(one));
   }
-  return dump({{"verdict", schedule::verdict_name(report.verdict())},
+  return json_line({{"verdict", schedule::verdict_name(report.verdict())},
                {"passed", report.count(Outcome::passed)},
                {"flaky", report.count(Outcome::flaky)},
                {"failed", report.count(Outcome::failed)},

@@ -1,11 +1,9 @@
 #include "schedule/record.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace rose::schedule {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // In records 0 says that it did not happen; what happened at that very nanosecond is told one later.
 std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }

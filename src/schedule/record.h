@@ -1,20 +1,20 @@
 // The record form of what became of a schedule's faults and of its order in one run: a JSON array that people and machines read.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "schedule/outcome.h"
 
 namespace rose::schedule {
 
-[[nodiscard]] nlohmann::ordered_json outcomes_json(const std::vector<FaultOutcome>& outcomes);
+[[nodiscard]] Json outcomes_json(const std::vector<FaultOutcome>& outcomes);
 // Reads it back; fields that an older rose did not write stay empty.
-[[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const nlohmann::ordered_json& json);
+[[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const Json& json);
 
 // The same for the names of a schedule's order.
-[[nodiscard]] nlohmann::ordered_json order_json(const std::vector<OrderOutcome>& order);
-[[nodiscard]] Result<std::vector<OrderOutcome>> order_from(const nlohmann::ordered_json& json);
+[[nodiscard]] Json order_json(const std::vector<OrderOutcome>& order);
+[[nodiscard]] Result<std::vector<OrderOutcome>> order_from(const Json& json);
 
 }  // namespace rose::schedule

@@ -59,6 +59,10 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
+# Names of files are bytes, JSON is text.
+expect 0 "$rose" dump import a.jsonl -o $'no\xffutf8.bin' --json
+json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"
+
 # Who forgets the profile is told where one is, or how one is made.
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
 says err 'no --profile.*rose profile -c env.toml makes one'

@@ -3,6 +3,7 @@
 
 Usage: help.py ROSE [BUILD]     ROSE_REFRESH_GOLDEN=1 writes the golden files anew.
 """
+import json
 import os
 import pathlib
 import pty
@@ -68,6 +69,10 @@ def check_man(work):
     folder = work / "man1"
     if (made := run(rose, "help", "--man", folder)).returncode:
         fail(f"rose help --man: {made.stderr}")
+    # Names of files are bytes, JSON is text: what is no UTF-8 is replaced.
+    made = run(rose, "help", "--man", os.fsencode(work) + b"/no\xffutf8", "--json")
+    if made.returncode or json.loads(made.stdout)["folder"] != f"{work}/no\ufffdutf8":
+        fail(f"rose help --man with a folder's name that is no UTF-8: exit {made.returncode}, {made.stdout}{made.stderr}")
     pages = sorted(folder.glob("*.1"))
     if len(pages) != len(table.commands) + 1:
         fail(f"{len(pages)} man pages for {len(table.commands)} commands and rose itself")

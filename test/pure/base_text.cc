@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/regex.h"
@@ -170,6 +171,11 @@ TEST_CASE("texts in TOML") {
   CHECK(toml::literal("\xed\xa0\x80") == "\"???\"");
   CHECK(toml::quoted(std::string(100, 'x')) == "'" + std::string(60, 'x') + "...'");
   CHECK(toml::quoted("a\x1b[31m") == "'a\\u001b[31m'");
+}
+
+TEST_CASE("JSON is valid whatever its texts hold") {
+  CHECK(json_line({{"b", "a\xff"}, {"a", 1}}) == "{\"b\":\"a\xef\xbf\xbd\",\"a\":1}\n");
+  CHECK(Json::accept(json_text(std::string("\xc0\xaf\0\x1b\xed\xa0\x80", 7))));
 }
 
 TEST_CASE("ordinals") {

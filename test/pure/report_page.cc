@@ -1,11 +1,11 @@
+#include "base/json.h"
+#include "base/regex.h"
 #include "report/explanation.h"
 #include "report/page.h"
 #include "report/suite.h"
 
 #include <catch2/catch.hpp>
 #include <cctype>
-#include <nlohmann/json.hpp>
-#include <regex>
 
 #include "golden.h"
 #include "report/markup.h"
@@ -42,8 +42,8 @@ std::string markup_problem(std::string_view page, bool xml) {
       continue;
     }
     if (c == '&') {
-      static const std::regex entity("^&(amp|lt|gt|quot|#39|#[0-9]+);");
-      if (!std::regex_search(page.begin() + static_cast<std::ptrdiff_t>(at), page.begin() + static_cast<std::ptrdiff_t>(std::min(page.size(), at + 10)), entity))
+      static const Regex entity("^&(amp|lt|gt|quot|#39|#[0-9]+);");
+      if (!entity.found_in(page.substr(at, 10)))
         return fmt::format("a bare '&' at {}", page.substr(at, 30));
     }
     if (c == '>') return fmt::format("a bare '>' at {}", page.substr(at > 20 ? at - 20 : 0, 40));
@@ -419,17 +419,17 @@ TEST_CASE("the page of a replay tells what became of the schedule's order", "[pa
   CHECK(page.find("<td>created</td>", section) < page.find("<td>cut-n1</td>", section));
   CHECK(page.find("<td>cut-n1</td>", section) < page.find("<td>asked</td>", section));
   CHECK(page.find("event &#39;created&#39; of the order, held for 250ms until its turn") < section);
-  const auto json = nlohmann::ordered_json::parse(replay_json(report));
+  const auto json = Json::parse(replay_json(report));
   CHECK(json["run_results"][0]["order"][0]["why_not"] == "it comes after 'cut-n1', which did not come");
   CHECK(json["run_results"][0]["order_broken"] == "'cut-n1' came before 'created'");
 }
 
 TEST_CASE("results for machines and terminals", "[results]") {
   const Story story;
-  check_golden("report/diagnosis.json", nlohmann::ordered_json::parse(diagnosis_json(story.report)).dump(1) + "\n");
+  check_golden("report/diagnosis.json", Json::parse(diagnosis_json(story.report)).dump(1) + "\n");
   check_golden("report/diagnosis.txt", diagnosis_text(story.report));
   ReplayReport report = replay_story();
-  check_golden("report/replay.json", nlohmann::ordered_json::parse(replay_json(report)).dump(1) + "\n");
+  check_golden("report/replay.json", Json::parse(replay_json(report)).dump(1) + "\n");
   check_golden("report/replay.txt", replay_text(report));
   check_golden("report/replay.xml", replay_junit(report));
 
@@ -472,7 +472,7 @@ TEST_CASE("several replays are told together", "[results]") {
   suite.seconds = 200;
   CHECK(suite.exit_code() == 2);
   CHECK(suite.verdict() == Verdict::not_reproduced);
-  check_golden("report/suite.json", nlohmann::ordered_json::parse(suite_json(suite)).dump(1) + "\n");
+  check_golden("report/suite.json", Json::parse(suite_json(suite)).dump(1) + "\n");
   check_golden("report/suite.txt", suite_text(suite));
   check_golden("report/suite.xml", suite_junit(suite));
   check_golden("report/suite.tap", suite_tap(suite));
@@ -516,7 +516,7 @@ TEST_CASE("hostile names stay text", "[page]") {
     const std::string page = story.page();
     check_page(page);
     CHECK(page.find("<img") == std::string::npos);
-    CHECK(nlohmann::json::accept(diagnosis_json(story.report)));
+    CHECK(Json::accept(diagnosis_json(story.report)));
     const std::string text = diagnosis_text(story.report);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(text.find('\x01') == std::string::npos);
@@ -531,7 +531,7 @@ TEST_CASE("hostile names stay text", "[page]") {
     const std::string problem = markup_problem(replay_junit(report), true);
     INFO(problem);
     CHECK(problem.empty());
-    CHECK(nlohmann::json::accept(replay_json(report)));
+    CHECK(Json::accept(replay_json(report)));
     check_page(replay_html(report, report.runs, story.context));
     check_page(dump_html(story.incident, {}, evil, story.context));
   }
@@ -632,7 +632,7 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);
-    const auto json = nlohmann::json::parse(explanation_json(report));
+    const auto json = Json::parse(explanation_json(report));
     for (const char* key : {"verdict", "fault", "stacks", "suspects", "story", "seconds"}) CHECK(json.contains(key));
     CHECK(json["suspects"][1]["rank"] == 2);
     CHECK(json["story"].size() == 3);

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "golden.h"
 #include "report/dump/perfetto.h"
 #include "report/dump/summary.h"
@@ -198,7 +198,7 @@ TEST_CASE("a summary against a profile", "[show]") {
   check_golden("show/profile.summary", text);
   std::string json;
   show_summary_json(trace, {}, &profile, [&](std::string_view more) { json += more; });
-  const auto parsed = nlohmann::json::parse(json);
+  const auto parsed = Json::parse(json);
   check_golden("show/profile.summary.json", parsed.dump(1) + "\n");
   CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
   CHECK(parsed["rows"][0]["normal"] == "new");
@@ -232,8 +232,8 @@ TEST_CASE("the Perfetto export is JSON with sane spans", "[show]") {
   std::vector<Trace> traces = {sample(), Trace{}};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) traces.push_back(trace::test::realistic_trace(seed, 300));
   for (const Trace& trace : traces) {
-    const auto parsed = nlohmann::json::parse(
-        // nlohmann takes no lone surrogates; browsers and Perfetto do.
+    const auto parsed = Json::parse(
+        // Json takes no lone surrogates; browsers and Perfetto do.
         [&] {
           std::string text = text_of(show_perfetto, trace);
           for (std::size_t at = 0; (at = text.find("\\udc", at)) != std::string::npos;) text.replace(at, 4, "\\u00");

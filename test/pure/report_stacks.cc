@@ -1,7 +1,7 @@
 // Where a fault hit the program, as it is shown: the program's own frames first.
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "report/results.h"
 
 using namespace rose;
@@ -79,7 +79,7 @@ TEST_CASE("a stack stands under its fault, and in --json for the first run that 
   CHECK(fired < first);
   CHECK(first < second);
   CHECK(second != std::string::npos);
-  const auto json = nlohmann::json::parse(replay_json(report));
+  const auto json = Json::parse(replay_json(report));
   REQUIRE(json["stacks"].size() == 2);
   const auto& stack = json["stacks"][0];
   CHECK(stack["fault"] == "bad-write");

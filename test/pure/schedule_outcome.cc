@@ -1,8 +1,8 @@
 // Verdicts of runs and rates of many.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
 #include "schedule/record.h"
@@ -159,5 +159,5 @@ TEST_CASE("what became of an order is recorded and read back") {
     CHECK((*back)[i].why_not == order[i].why_not);
     CHECK((*back)[i].held_ns == order[i].held_ns);
   }
-  for (const char* wrong : {"[1]", "[{}]", "[{\"name\": 1, \"kind\": \"step\", \"came\": true}]"}) CHECK_FALSE(order_from(nlohmann::ordered_json::parse(wrong)));
+  for (const char* wrong : {"[1]", "[{}]", "[{\"name\": 1, \"kind\": \"step\", \"came\": true}]"}) CHECK_FALSE(order_from(rose::Json::parse(wrong)));
 }

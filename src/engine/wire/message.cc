@@ -1,5 +1,6 @@
 #include "engine/wire/message.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace rose::engine {
@@ -42,7 +43,7 @@ Result<std::int64_t> Message::number(std::string_view key) const {
 }
 
 std::string to_bytes(const Message& message) {
-  const std::string header = message.header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string header = json_text(message.header);
   std::string bytes(kMagic);
   put_u32(bytes, header.size());
   put_u32(bytes, message.payload.size());

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace rose::engine {
@@ -18,8 +18,6 @@ inline constexpr int kProtocol = 1;
 
 inline constexpr std::size_t kMostHeader = std::size_t{64} << 20;   // the list of a folder's files
 inline constexpr std::size_t kMostPayload = std::size_t{1} << 30;   // a run's trace and its logs
-
-using Json = nlohmann::ordered_json;
 
 struct Message {
   Json header;          // an object; "type" is a string

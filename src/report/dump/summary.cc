@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "report/dump/phrases.h"
@@ -22,7 +22,6 @@ using trace::ProcessState;
 using trace::Trace;
 
 namespace {
-
 
 // A kind happens more often than in the profile when it does so many times as often, and not just a few times.
 constexpr double kMoreFactor = 4;
@@ -345,7 +344,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
     }
     json["rows"].push_back(std::move(entry));
   }
-  out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  out(json_line(json));
 }
 
 }  // namespace rose::report

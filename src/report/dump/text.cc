@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "report/dump/show.h"
 
@@ -19,8 +20,6 @@ std::size_t width(std::string_view text) {
 }
 
 }  // namespace
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 

@@ -1,19 +1,15 @@
 // Pieces that the forms of results share.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "schedule/rate.h"
 
 namespace rose::report {
 
-using Json = nlohmann::ordered_json;
-
-// One object in one line. Paths may hold bytes that are not UTF-8: they are replaced, it stays valid JSON.
-[[nodiscard]] std::string dump(const Json& json);
 [[nodiscard]] Json text_or_null(const std::string& text);
 [[nodiscard]] Json interval_json(const schedule::Tally& tally);
 
