@@ -78,16 +78,16 @@ signalled() {
   wait $pid 2>/dev/null || true
 }
 
-# Fault 'eio': the 17th folder that n1 makes fails.
+# Fault 'eio': the 17th folder (or the one named) that n1 makes fails.
 mkdir_fails() {
-  cat <<'TOML'
+  cat <<TOML
 [[fault]]
 id = "eio"
 kind = "syscall"
 node = "n1"
 syscall = "mkdir"
 path = "*/made.*"
-count = 17
+count = ${1:-17}
 error = "EIO"
 TOML
 }

@@ -61,16 +61,7 @@ timeout = "60s"
 command = ["grep", "-q", "mkdir 7 = Input/output error", "one/out"]
 TOML
 export HERE=$work
-cat > syscall.toml <<'TOML'
-version = 1
-[[fault]]
-id = "eio"
-kind = "syscall"
-node = "n1"
-syscall = "mkdir"
-path = "*/made.*"
-count = 7
-error = "EIO"
+{ echo 'version = 1'; mkdir_fails 7; cat <<'TOML'; } > syscall.toml
 [[fault]]
 id = "stall"
 kind = "pause"

@@ -18,6 +18,8 @@
 #include "base/text.h"
 #include "deploy/deployment.h"
 #include "deploy/identity.h"
+#include "eventually.h"
+#include "folder.h"
 #include "kernel/cgroup2.h"
 
 namespace rose::deploy {
@@ -25,11 +27,7 @@ namespace rose::deploy {
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/deploy_victim";
 
 
-struct RunDir {
-  std::string path = "/tmp/rose-deploy-XXXXXX";
-  RunDir() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  RunDir(const RunDir&) = delete;
-  ~RunDir() { std::filesystem::remove_all(path); }
+struct RunDir : rose::test::Folder {
   [[nodiscard]] std::string read(const std::string& name) const { return read_file(path + "/" + name).value_or(""); }
 };
 
@@ -75,14 +73,7 @@ inline std::unique_ptr<Deployment> make(const config::Config& config, const RunD
     if (!require_ok) FAIL(require_ok.error().message << " / " << require_ok.error().hint);      \
   } while (false)
 
-inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 10 * kSecond) {
-  const std::int64_t until = monotonic_ns() + limit_ns;
-  while (!condition()) {
-    if (monotonic_ns() > until) return false;
-    ::usleep(2000);
-  }
-  return true;
-}
+using rose::test::eventually;
 
 // Ended, perhaps not collected yet by whoever inherited it.
 inline bool gone(pid_t pid) {

@@ -1,7 +1,6 @@
 // Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they end.
 #include <algorithm>
 #include <cstdio>
-#include <regex>
 
 #include "inject_ping.h"
 
@@ -18,26 +17,13 @@ struct Burst {
 };
 
 // Three nodes that serve traffic and send it to each other.
-struct Links : Rig {
-  explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false)
-      : Rig(network), base_(base), six_(six) {
+struct Links : ThreeNodes {
+  explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false) : ThreeNodes(network, base, six) {
     for (int i = 0; i < 3; ++i) {
       add({});
       config.nodes.back().command = {kTraffic, "serve", std::to_string(port(i))};
-      config.nodes.back().ready = config::Ready{.tcp = {}, .log = "listening", .command = {}, .timeout_ns = 10 * kSecond};
+      is_ready_when("listening");
     }
-  }
-  [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
-  [[nodiscard]] int port(int node) const { return on_host() ? base_ + node : base_; }
-  [[nodiscard]] std::string ip(int node) const {
-    if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
-    return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
-  }
-  void add_addresses() {
-    for (int i = 0; i < 3 && six_ && !on_host(); ++i)
-      deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)), [&] {
-        REQUIRE(std::system(("ip -6 addr add " + ip(i) + "/64 dev rose0 nodad").c_str()) == 0);
-      });
   }
   // Sends datagrams and returns what the other side says of them.
   Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
@@ -66,9 +52,6 @@ struct Links : Rig {
     CHECK(lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to)) == before + 1);
     return static_cast<long>(took);
   }
-  void wait_fired(std::size_t fault = 0) {
-    REQUIRE(eventually([&] { return injector->outcomes().at(fault).fired; }));
-  }
 
  private:
   static void end(pid_t child) {
@@ -77,8 +60,6 @@ struct Links : Rig {
     REQUIRE(WIFEXITED(status));
     REQUIRE(WEXITSTATUS(status) == 0);
   }
-  int base_;
-  bool six_;
   int bursts_ = 0;
 };
 

@@ -1,9 +1,11 @@
-// Pings (test/programs/inject_pinger.c) from a node's place in the world.
+// Three nodes that can be asked from each other's places in the world, such as by pings (test/programs/inject_pinger.c).
 #pragma once
 
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/wait.h>
+
+#include <cstdlib>
 
 #include "inject_rig.h"
 
@@ -46,5 +48,39 @@ inline Answer end_ping(pid_t child) {
   REQUIRE((code == kEcho || code == kSilence || code == kRefused));
   return static_cast<Answer>(code);
 }
+
+// Three nodes, each with a port; the scripts are the test's. In a host deployment all share one address and differ by port.
+class ThreeNodes : public Rig {
+ public:
+  // `six`: the nodes are asked at IPv6 addresses.
+  ThreeNodes(config::Network network, int base, bool six) : Rig(network), base_(base), six_(six) {}
+
+  [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
+  [[nodiscard]] int port(int node) const { return on_host() ? base_ + node : base_; }
+  [[nodiscard]] std::string ip(int node) const {
+    if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
+    return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
+  }
+  // Gives nodes of a netns deployment the IPv6 addresses they are asked at.
+  void add_addresses() {
+    for (int i = 0; i < 3 && six_ && !on_host(); ++i)
+      deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)), [&] {
+        REQUIRE(std::system(("ip -6 addr add " + ip(i) + "/64 dev rose0 nodad").c_str()) == 0);
+      });
+  }
+  void wait_fired(std::size_t fault = 0) {
+    REQUIRE(eventually([&] { return injector->outcomes().at(fault).fired; }));
+  }
+
+ protected:
+  // The node that was added last.
+  void is_ready_when(const std::string& said) {
+    config.nodes.back().ready = config::Ready{.tcp = {}, .log = said, .command = {}, .timeout_ns = 10 * kSecond};
+  }
+
+ private:
+  int base_;
+  bool six_;
+};
 
 }  // namespace rose::test

@@ -17,20 +17,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
+#include "eventually.h"
 #include "folder.h"
 #include "inject/injector.h"
 #include "kernel/probe.h"
 
 namespace rose::test {
-
-inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 20 * kSecond) {
-  const std::int64_t until = monotonic_ns() + limit_ns;
-  while (!condition()) {
-    if (monotonic_ns() > until) return false;
-    ::usleep(1000);
-  }
-  return true;
-}
 
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_victim";
 

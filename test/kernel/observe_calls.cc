@@ -12,8 +12,8 @@ using trace::EventType;
 
 TEST_CASE("every kind of failing call is recorded with what it was about") {
   const TestCgroup cgroup("failures");
-  const TestFolder folder;
-  const std::string dir = folder.path();
+  const Folder folder;
+  const std::string dir = folder.path;
   Victim victim(&cgroup, {"failures", dir, "1"});
   auto tracer = start({target("n1", cgroup)});
   const int status = victim.run();

@@ -105,11 +105,11 @@ const Seen kThreeAndOne = {{"app::Engine::often(int)", 3}, {"app::Engine::rare(i
 
 struct Sources {
   Sources() {
-    write(folder.path() / "engine.cc", kEngine);
-    write(folder.path() / "main.cc", kMain);
+    write(folder / "engine.cc", kEngine);
+    write(folder / "main.cc", kMain);
   }
-  [[nodiscard]] std::string at(const std::string& name) const { return (folder.path() / name).string(); }
-  TestFolder folder;
+  [[nodiscard]] std::string at(const std::string& name) const { return (folder / name).string(); }
+  Folder folder;
   TestCgroup cgroup{"compilers"};
 };
 

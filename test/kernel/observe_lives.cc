@@ -132,10 +132,10 @@ TEST_CASE("a process that dumped core says so, one that could not does not") {
   std::getline(file, pattern);
   if (pattern.empty() || pattern[0] == '|' || pattern[0] == '/')
     rose::test::skip_case("needs a core_pattern that writes into the folder of the process, not '" + pattern + "'");
-  const TestFolder folder;
+  const Folder folder;
   const TestCgroup cgroup("core");
   auto tracer = start({target("n1", cgroup)});
-  Victim dumps(&cgroup, {"core", folder.path()}, "trace_lives");
+  Victim dumps(&cgroup, {"core", folder.path}, "trace_lives");
   REQUIRE(WCOREDUMP(ready(dumps).run()));
   Victim aborts(&cgroup, {"abort"});
   const int status = aborts.run();

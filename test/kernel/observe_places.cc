@@ -35,8 +35,8 @@ std::string joined(const std::vector<std::string>& fields) {
 // False: the victim could not, for want of a feature.
 bool compare(const std::string& mode, TracerOptions options = {}) {
   const TestCgroup cgroup("places");
-  const TestFolder folder;
-  Victim victim(&cgroup, {mode, folder.path()}, "trace_places");
+  const Folder folder;
+  Victim victim(&cgroup, {mode, folder.path}, "trace_places");
   REQUIRE(victim.number("ready") == 1);
   const bool by_pid = mode == "uring";  // its helper threads belong to the process
   Target tree;

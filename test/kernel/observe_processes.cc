@@ -310,7 +310,7 @@ TEST_CASE("who is not traced does not pay for watched functions for ever: one th
 
 TEST_CASE("functions of a profile: what another build lacks is left out, what lives elsewhere is found") {
   const TestCgroup cgroup("profiled");
-  const TestFolder folder;
+  const Folder folder;
   Target node = target("n1", cgroup);
   const std::string here = ROSE_PROGRAMS_DIR "/trace_victim";
   SECTION("the profile's own path") {
@@ -333,8 +333,8 @@ TEST_CASE("functions of a profile: what another build lacks is left out, what li
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
   }
   SECTION("no such path and another name: what the node runs; the process is named, not the cgroup") {
-    std::filesystem::copy_file(here, folder.path() / "victim-2.1");
-    Victim victim(&cgroup, {"functions", "3"}, std::filesystem::relative(folder.path() / "victim-2.1", ROSE_PROGRAMS_DIR));
+    std::filesystem::copy_file(here, folder / "victim-2.1");
+    Victim victim(&cgroup, {"functions", "3"}, std::filesystem::relative(folder / "victim-2.1", ROSE_PROGRAMS_DIR));
     REQUIRE(eventually([&] {
       std::error_code bad;
       return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() == "victim-2.1";
@@ -379,8 +379,8 @@ TEST_CASE("functions of a profile: what another build lacks is left out, what li
 
 TEST_CASE("functions of a file that an upgrade replaced are still watched") {
   const TestCgroup cgroup("upgraded");
-  const TestFolder folder;
-  const auto program = folder.path() / "victim";
+  const Folder folder;
+  const auto program = folder / "victim";
   std::filesystem::copy_file(ROSE_PROGRAMS_DIR "/trace_victim", program);
   Target node = target("n1", cgroup);
   node.binaries = {program};

@@ -27,6 +27,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "bpf/tracer.h"
+#include "eventually.h"
+#include "folder.h"
 #include "kernel/syscalls.h"
 #include "observe/tracer.h"
 #include "skel/tracer.skel.h"
@@ -35,15 +37,8 @@ namespace rose::observe::test {
 
 using namespace std::chrono_literals;
 
-// Waits for an event, not for a time: the limit is only there so that a test that fails ends.
-inline bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = 300s) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(5ms);
-  }
-  return true;
-}
+using rose::test::eventually;
+using rose::test::Folder;
 
 inline std::filesystem::path cgroup_root() {
   std::ifstream mounts("/proc/self/mounts");
@@ -68,25 +63,6 @@ class TestCgroup {
   TestCgroup(const TestCgroup&) = delete;
   TestCgroup& operator=(const TestCgroup&) = delete;
   void write(const char* file, const char* text) const { std::ofstream(path_ / file) << text; }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// A folder that goes with its content.
-class TestFolder {
- public:
-  TestFolder() {
-    char name[] = "/tmp/rose-observe-XXXXXX";
-    path_ = ::mkdtemp(name);
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:

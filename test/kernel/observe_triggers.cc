@@ -25,8 +25,8 @@ struct Watched {
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<Triggers> triggers;
 
-  Watched(const Target& target, const TestFolder& folder, const TriggerOptions& options) : tracer(start({target})) {
-    auto files = DumpFiles::open(folder.path() / "dump.bin", 5, "host");
+  Watched(const Target& target, const Folder& folder, const TriggerOptions& options) : tracer(start({target})) {
+    auto files = DumpFiles::open(folder / "dump.bin", 5, "host");
     REQUIRE(files);
     recorder = std::make_unique<Recorder>(*tracer, std::move(*files));
     auto started = Triggers::start(options, *tracer, *recorder);
@@ -60,7 +60,7 @@ std::string own_cgroup() {
 
 TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[triggers]") {
   const TestCgroup cgroup("crash");
-  const TestFolder folder;
+  const Folder folder;
   TriggerOptions options;
   options.on_crash = true;
   Watched watched(target("n1", cgroup), folder, options);
@@ -89,7 +89,7 @@ TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[tr
 
 TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers]") {
   for (const int status : {0, 7}) {
-    const TestFolder folder;
+    const Folder folder;
     Victim victim(nullptr, {"exit", std::to_string(status)});
     Target target;
     target.node = "n1";
@@ -112,9 +112,9 @@ TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers
 
 TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   const TestCgroup cgroup("log");
-  const TestFolder folder;
+  const Folder folder;
   TriggerOptions options;
-  options.logs = {{folder.path() / "db.log", "panic: [a-z]+"}};
+  options.logs = {{folder / "db.log", "panic: [a-z]+"}};
   options.after_ns = 1500 * kMs;
   Watched watched(target("n1", cgroup), folder, options);
   // Something fails all the time.
@@ -122,7 +122,7 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   victim.go();
   REQUIRE(eventually([&] { return !find(snapshot(*watched.tracer), {EventType::scf, "openat", "ENOENT", "/rose-none/now"}).empty(); }));
   const std::int64_t written_ns = wall_ns();
-  std::ofstream(folder.path() / "db.log") << "all is well\npanic: disk\n";
+  std::ofstream(folder / "db.log") << "all is well\npanic: disk\n";
   REQUIRE(watched.dumps(1));
   const auto trace = watched.read(0);
   CHECK(trace.meta.trigger.starts_with("log: "));
@@ -136,23 +136,23 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
 
 TEST_CASE("a disk that is full when the trigger comes holds the dump once there is room", "[triggers]") {
   const TestCgroup cgroup("full");
-  const TestFolder folder, logs;
-  REQUIRE(::mount("rose-test", folder.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") == 0);
-  const std::unique_ptr<const char, void (*)(const char*)> mounted(folder.path().c_str(),
+  const Folder folder, logs;
+  REQUIRE(::mount("rose-test", folder.path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") == 0);
+  const std::unique_ptr<const char, void (*)(const char*)> mounted(folder.path.c_str(),
                                                                    [](const char* path) { ::umount2(path, MNT_DETACH); });
   TriggerOptions options;
-  options.logs = {{logs.path() / "db.log", "panic"}};
+  options.logs = {{logs / "db.log", "panic"}};
   Watched watched(target("n1", cgroup), folder, options);
-  Victim victim(&cgroup, {"failures", logs.path(), "1"});
+  Victim victim(&cgroup, {"failures", logs.path, "1"});
   REQUIRE(victim.run() == 0);
-  const auto filler = folder.path() / "filler";
+  const auto filler = folder / "filler";
   {
     std::ofstream file(filler);
     const std::string page(4096, 'x');
     while (file << page << std::flush) {
     }
   }
-  std::ofstream(logs.path() / "db.log") << "panic\n";
+  std::ofstream(logs / "db.log") << "panic\n";
   const auto failed = [] {
     const auto said = log::recent();
     return std::any_of(said.begin(), said.end(), [](const std::string& line) {
@@ -162,7 +162,7 @@ TEST_CASE("a disk that is full when the trigger comes holds the dump once there 
   REQUIRE(eventually(failed));
   CHECK(watched.recorder->written().empty());
   // Neither a part of a dump nor an unfinished file.
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
   std::filesystem::remove(filler);
   REQUIRE(watched.dumps(1));
   const auto trace = watched.read(0);
@@ -172,10 +172,10 @@ TEST_CASE("a disk that is full when the trigger comes holds the dump once there 
 
 TEST_CASE("an oracle is asked now and then", "[triggers]") {
   const TestCgroup cgroup("oracle");
-  const TestFolder folder;
-  const auto flag = folder.path() / "bug";
+  const Folder folder;
+  const auto flag = folder / "bug";
   TriggerOptions options;
-  const auto asked = folder.path() / "asked";
+  const auto asked = folder / "asked";
   options.oracle = "test -e '" + flag.string() + "'; bug=$?; echo >>'" + asked.string() + "'; exit $bug";
   options.every_ns = 30 * kMs;
   options.cooldown_ns = 0;
@@ -203,8 +203,8 @@ TEST_CASE("an oracle is asked now and then", "[triggers]") {
 
 TEST_CASE("an oracle that does not answer is ended with all it started", "[triggers]") {
   const TestCgroup cgroup("deaf");
-  const TestFolder folder;
-  const auto pids = folder.path() / "pids";
+  const Folder folder;
+  const auto pids = folder / "pids";
   TriggerOptions options;
   options.oracle = "echo $$ >> '" + pids.string() + "'; sleep 600 & wait";
   options.every_ns = 30 * kMs;
@@ -226,12 +226,12 @@ TEST_CASE("an oracle that does not answer is ended with all it started", "[trigg
 
 TEST_CASE("an oracle is no part of the target", "[triggers]") {
   const TestCgroup cgroup("aside");
-  const TestFolder folder;
+  const Folder folder;
   const std::string before = own_cgroup();
   REQUIRE_FALSE(before.empty());
   cgroup.write("cgroup.procs", "0");
   TriggerOptions options;
-  options.oracle = "/bin/cat /rose-none/by-the-oracle; echo >>" + (folder.path() / "asked").string() + "; exit 1";
+  options.oracle = "/bin/cat /rose-none/by-the-oracle; echo >>" + (folder / "asked").string() + "; exit 1";
   options.every_ns = 30 * kMs;
   {
     Watched watched(target("n1", cgroup), folder, options);
@@ -239,7 +239,7 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
     // Asked again only when it has answered.
     CHECK(eventually([&] {
       std::error_code not_yet;
-      const auto lines = std::filesystem::file_size(folder.path() / "asked", not_yet);
+      const auto lines = std::filesystem::file_size(folder / "asked", not_yet);
       return !not_yet && lines >= 2;
     }));
     const TriggerTally tally = watched.triggers->stop();
@@ -259,9 +259,9 @@ TEST_CASE("what is expected is counted by its kind, and the list can be changed"
     auto table = kernel::noise_table(rules);
     REQUIRE(table);
     options.noise = *table;
-    const TestFolder folder;  // the victim wants it empty
+    const Folder folder;  // the victim wants it empty
     auto tracer = start({target("n1", cgroup)}, options);
-    Victim victim(&cgroup, {"failures", folder.path(), "1"});
+    Victim victim(&cgroup, {"failures", folder.path, "1"});
     REQUIRE(victim.run() == 0);
     return snapshot(*tracer);
   };

@@ -9,15 +9,15 @@
 #include <filesystem>
 
 #include "base/unix_socket.h"
+#include "folder.h"
 
 using namespace rose;
 
 TEST_CASE("sockets are reached by paths of any length") {
-  std::string folder = std::filesystem::temp_directory_path() / "rosetest-XXXXXX";
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
-  const std::filesystem::path deep = std::filesystem::path(folder) / std::string(100, 'a') / std::string(100, 'b');
+  const rose::test::Folder folder;
+  const std::filesystem::path deep = folder / std::string(100, 'a') / std::string(100, 'b');
   std::filesystem::create_directories(deep);
-  for (const std::filesystem::path& path : {std::filesystem::path(folder) / "s", deep / "s"}) {
+  for (const std::filesystem::path& path : {folder / "s", deep / "s"}) {
     INFO(path.string());
     const auto address = unix_address(path);
     REQUIRE(address.has_value());
@@ -33,14 +33,13 @@ TEST_CASE("sockets are reached by paths of any length") {
     CHECK(::connect(client.get(), again->get(), again->size()) == 0);
   }
   for (const std::filesystem::path& path :
-       {std::filesystem::path(folder) / "none" / "s", std::filesystem::path(folder) / "", std::filesystem::path(folder) / "..",
+       {folder / "none/s", folder / "", folder / "..",
         deep / std::string(100, 'c')}) {
     INFO(path.string());
     const auto address = unix_address(path);
     REQUIRE_FALSE(address.has_value());
     CHECK(address.error().kind == ErrorKind::input);
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a descriptor arrives with its word, or not at all") {

@@ -1,5 +1,6 @@
 // Compose files as they stand: what their services become, and what is refused, with its line.
 #include "config/compose.h"
+#include "folder.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -199,9 +200,7 @@ TEST_CASE("addresses, replicas, links and profiles") {
 }
 
 TEST_CASE("files extend, include and are put over each other") {
-  char name[] = "/tmp/rose-compose-XXXXXX";
-  REQUIRE(::mkdtemp(name) != nullptr);
-  const std::filesystem::path folder = name;
+  const rose::test::Folder folder;
   const auto write = [&](const char* file, const std::string& text) {
     std::filesystem::create_directories((folder / file).parent_path());
     std::ofstream(folder / file) << text;
@@ -229,5 +228,4 @@ TEST_CASE("files extend, include and are put over each other") {
   const auto wrong = read_compose("include: [part/compose.yaml]\nservices:\n  a:\n    image: x\n", folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
   REQUIRE_FALSE(wrong.has_value());
   CHECK(wrong.error().message == (folder / "part/compose.yaml").string() + ":4: service 'p': rose does not know 'nonsense'");
-  std::filesystem::remove_all(folder);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "deploy/containers.h"
+#include "folder.h"
 
 namespace rose::deploy {
 namespace {
@@ -70,8 +71,8 @@ TEST_CASE("a container's folder is found from where its process is") {
 }
 
 TEST_CASE("a container is found by id or its unique beginning, a pod by its uid") {
-  char name[] = "/tmp/rose-containers-XXXXXX";
-  const std::filesystem::path top = ::mkdtemp(name);
+  const rose::test::Folder folder;
+  const std::filesystem::path top = folder.path;
   const auto make = [&](const std::string& path) { std::filesystem::create_directories(top / path); };
   make("system.slice/docker-" + kId + ".scope");
   make("system.slice/docker-" + kOther + ".scope");
@@ -96,7 +97,6 @@ TEST_CASE("a container is found by id or its unique beginning, a pod by its uid"
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().hint.find("1234-5678") != std::string::npos);
   CHECK_FALSE(locate_container("pod:", top).has_value());
-  std::filesystem::remove_all(top);
 }
 
 TEST_CASE("where a unit's slice is") {

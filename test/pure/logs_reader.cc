@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/units.h"
+#include "folder.h"
 #include "logs/lines.h"
 
 using namespace rose;
@@ -141,9 +142,7 @@ TEST_CASE("times without a zone, a year or a date") {
 }
 
 TEST_CASE("files of one node are one log, packed or not, in the order of time") {
-  char name[] = "/tmp/rose-logs-XXXXXX";
-  REQUIRE(::mkdtemp(name) != nullptr);
-  const std::filesystem::path folder = name;
+  const rose::test::Folder folder;
   const std::string older = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";
   REQUIRE(write_file(folder / "server.log", "2026-01-02 03:04:07 INFO three\n"));
   const gzFile packed = ::gzopen((folder / "server.log.1.gz").c_str(), "wb");
@@ -157,13 +156,12 @@ TEST_CASE("files of one node are one log, packed or not, in the order of time") 
   CHECK(all == "one two three ");
   CHECK(logs.sources[1].packing == "gzip");
   CHECK(logs.sources[1].log == logs.sources[0].log);
-  std::filesystem::remove_all(folder);
   Templates none;
-  const Input missing{folder / "server.log", ""};
+  const Input missing{folder / "missing.log", ""};
   const Result<Logs> gone = read_logs(std::span(&missing, 1), {}, none);
   REQUIRE(!gone);
   CHECK(gone.error().kind == ErrorKind::input);
-  CHECK(gone.error().message.find("server.log") != std::string::npos);
+  CHECK(gone.error().message.find("missing.log") != std::string::npos);
 }
 
 TEST_CASE("names of rotated files") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "folder.h"
 #include "symbols/runtime_names.h"
 
 using namespace rose;
@@ -15,13 +16,10 @@ namespace {
 
 struct List {
   explicit List(const std::string& text) {
-    char pattern[] = "/tmp/rose-test-XXXXXX";
-    folder = ::mkdtemp(pattern);
-    path = folder / "perf-1.map";
     std::ofstream(path) << text;
   }
-  ~List() { std::filesystem::remove_all(folder); }
-  std::filesystem::path folder, path;
+  const rose::test::Folder folder;
+  const std::filesystem::path path = folder / "perf-1.map";
 };
 
 void check_name(const std::string& text, const std::string& function, const std::string& file, int line) {
@@ -78,7 +76,7 @@ TEST_CASE("damaged lists cost the damaged lines alone") {
 TEST_CASE("what is no file, or a link to one, is no list") {
   const List list("1000 20 it\n");
   CHECK(runtime_names(list.path, {0x1000}).size() == 1);
-  CHECK(runtime_names(list.folder, {0x1000}).empty());
+  CHECK(runtime_names(list.folder.path, {0x1000}).empty());
   CHECK(runtime_names(list.folder / "absent", {0x1000}).empty());
   std::filesystem::create_symlink(list.path, list.folder / "link");
   CHECK(runtime_names(list.folder / "link", {0x1000}).empty());

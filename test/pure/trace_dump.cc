@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "folder.h"
 #include "trace_random.h"
 #include "trace_same.h"
 
@@ -102,12 +103,6 @@ std::string noise(std::size_t size) {
   return text;
 }
 
-std::string temporary_folder() {
-  char name[] = "/tmp/rose-trace-test-XXXXXX";
-  REQUIRE(mkdtemp(name) != nullptr);
-  return name;
-}
-
 }  // namespace
 
 TEST_CASE("random traces survive the binary form", "[dump]") {
@@ -133,8 +128,8 @@ TEST_CASE("many blocks", "[dump]") {
 }
 
 TEST_CASE("a dump is a private file, written whole", "[dump]") {
-  const std::string folder = temporary_folder();
-  const std::string path = folder + "/dump.bin";
+  const rose::test::Folder folder;
+  const std::string path = folder / "dump.bin";
   const Trace trace = random_trace(3, 100);
   REQUIRE(write_dump(trace, path));
   struct stat info {};
@@ -147,11 +142,11 @@ TEST_CASE("a dump is a private file, written whole", "[dump]") {
   const auto again = read_dump(path);
   REQUIRE(again);
   CHECK(again->trace.events.size() == 10);
-  std::filesystem::remove_all(folder);
-  const auto missing = read_dump(path);
+  const std::string nowhere = folder / "missing.bin";
+  const auto missing = read_dump(nowhere);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().kind == ErrorKind::input);
-  CHECK(missing.error().message.find(path) != std::string::npos);
+  CHECK(missing.error().message.find(nowhere) != std::string::npos);
 }
 
 TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
@@ -230,7 +225,7 @@ TEST_CASE("a dump cut anywhere keeps its whole blocks", "[dump]") {
       if (bytes.compare(offsets[i], 4, "EVTS") == 0) events += u32_at(bytes, offsets[i] + 4);
     CHECK(back->trace.events.size() == events);
     for (std::size_t i = 0; i < events; i += 997)
-      CHECK(test::same_event(trace, trace.events[i], back->trace, back->trace.events[i]));
+      CHECK(rose::trace::test::same_event(trace, trace.events[i], back->trace, back->trace.events[i]));
   }
 }
 
@@ -453,7 +448,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
 }
 
 TEST_CASE("a million events", "[dump]") {
-  const std::size_t many = test::big();
+  const std::size_t many = rose::trace::test::big();
   const Trace trace = realistic_trace(21, many);
   const auto seconds = [](auto&& work) {
     const auto begin = std::chrono::steady_clock::now();
