@@ -16,7 +16,7 @@
 #include "draft/compose.h"
 #include "draft/services.h"
 #include "draft/container.h"
-#include "draft/look.h"
+#include "draft/inspect.h"
 #include "draft/node.h"
 #include "draft/text.h"
 #include "draft/unit.h"
@@ -105,12 +105,12 @@ Result<Draft> draft_processes(const Sources& sources) {
   std::vector<Seen> seen;
   std::vector<std::string> origins;
   for (Target& target : targets) {
-    auto looked = look_at(target.main, target.members, std::move(target.unit), target.origin);
-    if (!looked) return Unexpected(std::move(looked).error());
+    auto one = inspect(target.main, target.members, std::move(target.unit), target.origin);
+    if (!one) return Unexpected(std::move(one).error());
     origins.push_back(target.origin);
-    seen.push_back(std::move(*looked));
+    seen.push_back(std::move(*one));
   }
-  const Host host = look_at_host();
+  const Host host = inspect_host();
   Secrets secrets;
   const std::vector<NodeDraft> nodes = draft_nodes(seen, host, secrets);
   Surroundings around;
@@ -132,13 +132,13 @@ Result<Draft> draft_running_containers(const Sources& sources) {
     for (const Container& other : containers)
       if (other.pid == container.pid) return fail(ErrorKind::usage, fmt::format("--container {}: it is named twice", what));
     const std::string origin = fmt::format("container {}", container.name);
-    auto looked = look_inside(container.pid, kernel::with_descendants({container.pid}), origin);
-    if (!looked) return Unexpected(std::move(looked).error());
+    auto one = inspect_inside(container.pid, kernel::with_descendants({container.pid}), origin);
+    if (!one) return Unexpected(std::move(one).error());
     origins.push_back(origin);
-    seen.push_back(std::move(*looked));
+    seen.push_back(std::move(*one));
     containers.push_back(std::move(container));
   }
-  const Host host = look_at_host();
+  const Host host = inspect_host();
   Secrets secrets;
   const Drafted drafted = draft_containers(containers, seen, host, secrets);
   return write_draft(origins, drafted.nodes, drafted.around, example_for(drafted.nodes), host);
@@ -174,7 +174,7 @@ Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::f
                                                "and syscall faults need no change of the images.", taken.error().message));
   if (drafted.nodes.empty())
     return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()), "services with 'profiles' are not");
-  Host host = look_at_host();
+  Host host = inspect_host();
   // Examples run their tools inside of containers.
   for (const NodeDraft& node : drafted.nodes)
     if (node.system != nullptr) host.tools.push_back(node.system->example(node).tool);

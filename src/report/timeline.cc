@@ -39,10 +39,10 @@ constexpr int kFinestBins = 1 << 17;
 
 enum Row : int { kProcess, kSilence, kFailure, kFunction, kChange, kRows };
 
-struct RowLook {
+struct RowStyle {
   std::string_view style, label, one, many, colour;  // the colour stands in for the style sheet where that is not obeyed
 };
-constexpr std::array<RowLook, kRows> kLooks = {{{"ps", "process", "process event", "process events", "#a3277c"},
+constexpr std::array<RowStyle, kRows> kRowStyles = {{{"ps", "process", "process event", "process events", "#a3277c"},
                                                 {"nd", "silent", "silence", "silences", "#2b6cb0"},
                                                 {"scf", "failed", "failed call", "failed calls", "#c26a00"},
                                                 {"af", "function", "function", "functions", "#0b7a5c"},
@@ -410,7 +410,7 @@ class Drawing {
       const std::size_t shown = std::min(sorted.size(), kShown);
       std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown), sorted.end(),
                         [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-      text = fmt::format("{} to {}: {} {}", when, moment_text(cell.end_ns), grouped(all), kLooks[row].many);
+      text = fmt::format("{} to {}: {} {}", when, moment_text(cell.end_ns), grouped(all), kRowStyles[row].many);
       if (text.size() < text_left_)
         for (std::size_t i = 0; i < shown; ++i)
           text += fmt::format("\n{} x {}", grouped(sorted[i].first), describe_event(group.events[sorted[i].second]));
@@ -462,7 +462,7 @@ class Drawing {
       };
       if (one.faults.rows() > 0) label(one.fault_top, "faults");
       for (int row = 0; row < kRows; ++row)
-        if (!one.groups[row].cells.empty()) label(one.row_top[row], kLooks[row].label);
+        if (!one.groups[row].cells.empty()) label(one.row_top[row], kRowStyles[row].label);
       out_ += "\n";
     }
     out_ += "</g>\n";
@@ -485,8 +485,8 @@ class Drawing {
   }
 
   void draw_row(Row row) {
-    const RowLook& look = kLooks[row];
-    out_ += fmt::format("<g class=\"{0}\" fill=\"{1}\" stroke=\"none\">\n", look.style, look.colour);
+    const RowStyle& row_style = kRowStyles[row];
+    out_ += fmt::format("<g class=\"{0}\" fill=\"{1}\" stroke=\"none\">\n", row_style.style, row_style.colour);
     for (const Lane& one : lanes_)
       for (const Cell& cell : one.groups[row].cells) draw_cell(one.groups[row], cell, row, one.row_top[row]);
     out_ += "</g>\n";
@@ -521,14 +521,14 @@ class Drawing {
         break;
       case kSilence:
         out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"9\" fill=\"url(#hn{})\" stroke=\"{}\" "
-                            "stroke-width=\".8\">{}</rect>\n", ours, from, y + 4, std::max(width, 2.0), n, look_colour(row), title);
+                            "stroke-width=\".8\">{}</rect>\n", ours, from, y + 4, std::max(width, 2.0), n, colour_of(row), title);
         break;
       case kProcess: draw_process(cell, *worst, from, width, y, ours, title); break;
       case kRows: break;
     }
   }
 
-  static std::string_view look_colour(Row row) { return kLooks[row].colour; }
+  static std::string_view colour_of(Row row) { return kRowStyles[row].colour; }
 
   static int severity(const Event& e) {
     int value = 0;
@@ -547,7 +547,7 @@ class Drawing {
     const int n = options_.number;
     if (width > 3) {
       out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"11\" fill=\"url(#hp{})\" stroke=\"{}\" "
-                          "stroke-width=\".8\">{}</rect>\n", ours, from, y + 3, width, n, look_colour(kProcess), title);
+                          "stroke-width=\".8\">{}</rect>\n", ours, from, y + 3, width, n, colour_of(kProcess), title);
       if (cell.first == cell.last) return;
     }
     const std::string_view shape = worst.state == ProcessState::crashed   ? "crash"

@@ -10,7 +10,10 @@
  * the next record is its key's. So a key belongs to one caller at a time: "timer", "peer/2", "client/17"; threads that may make the same
  * call at once need keys that tell them apart. Of calls without a common order (no lock, no message between them) the recorded
  * one is enforced. A program with data races is not replayed by this. Cost: src/README.md. Keys: 1 to 255 bytes.
- * All functions may be called from any thread, none from signal handlers. A forked child records nothing. */
+ * All functions may be called from any thread, none from signal handlers. A forked child records nothing.
+ *
+ * SPDX-FileCopyrightText: the rose authors
+ * SPDX-License-Identifier: MIT */
 #ifndef ROSE_RR_H
 #define ROSE_RR_H
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // librose-rr-libc.so, for LD_PRELOAD: calls of the C library that tell a program what it cannot foresee are recorded with librose-rr, which is
 // in here, too, without the program knowing of it. ROSE_RR_LIBC says which: a list of time, random, pid, hostname, ready.
 //
-// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it as the how-manyth ("0": the first one; "0.2": the
-// second that it has made). So the order within a thread, and between threads, is that of the recording. What the calls act on besides (data of
+// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it and by its number among those ("0": the first
+// thread; "0.2": the second that it has made). So the order within a thread, and between threads, is that of the recording. What the calls act on besides (data of
 // sockets, locks) is not recorded by this.
 #include <cerrno>
 #include <cstdio>
@@ -274,8 +274,9 @@ struct Ready {
   std::uint64_t data;
 };
 
+// How many are ready, or errno.
 template <typename Ask>
-int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
+int told_result(Call& call, Ask ask) {
   struct {
     int result, err;
   } said{0, 0};
@@ -285,7 +286,13 @@ int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
   }
   call.is(&said, sizeof said);
   if (said.result < 0) errno = said.err;
-  for (int i = 0; i < said.result && i < most; ++i) {
+  return said.result;
+}
+
+template <typename Ask>
+int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
+  const int result = told_result(call, ask);
+  for (int i = 0; i < result && i < most; ++i) {
     Ready ready{events[i].events, -1, events[i].data.u64};
     if (call.asks()) ready.fd = watched.fd_of(set, events[i].data.u64);
     if (ready.fd >= 0) ready.data = 0;
@@ -296,30 +303,22 @@ int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data)) continue;  // its next records tell where it went otherwise
     events[i].data.u64 = ready.data;
   }
-  return said.result;
+  return result;
 }
 
 template <typename Ask>
 int told_poll(Call& call, pollfd* fds, nfds_t count, Ask ask) {
-  struct {
-    int result, err;
-  } said{0, 0};
-  if (call.asks()) {
-    said.result = ask();
-    said.err = errno;
-  }
-  call.is(&said, sizeof said);
-  if (said.result < 0) errno = said.err;
+  const int result = told_result(call, ask);
   constexpr nfds_t kAtOnce = 64;
-  for (nfds_t from = 0; said.result > 0 && from < count; from += kAtOnce) {
+  for (nfds_t from = 0; result > 0 && from < count; from += kAtOnce) {
     short came[kAtOnce] = {};
     const nfds_t part = count - from < kAtOnce ? count - from : kAtOnce;
     for (nfds_t i = 0; i < part; ++i) came[i] = fds[from + i].revents;
     call.is(came, part * sizeof came[0]);
     for (nfds_t i = 0; i < part; ++i) fds[from + i].revents = came[i];
   }
-  for (nfds_t i = 0; said.result == 0 && i < count; ++i) fds[i].revents = 0;
-  return said.result;
+  for (nfds_t i = 0; result == 0 && i < count; ++i) fds[i].revents = 0;
+  return result;
 }
 
 struct Sets {

@@ -14,10 +14,10 @@
 namespace rose::draft {
 
 // `members`: all processes of the node, `main` among them. ErrorKind::usage when it ended or is no program.
-[[nodiscard]] Result<Seen> look_at(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin);
+[[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin);
 
 // The same in a container: where it listens, what it connects to, what it was started with. Its paths are its own.
-[[nodiscard]] Result<Seen> look_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);
+[[nodiscard]] Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);
 
 // The first process of a daemon that `pid` is a worker of: its ancestors that run the same program.
 [[nodiscard]] pid_t first_of_its_kind(pid_t pid);
@@ -27,6 +27,6 @@ namespace rose::draft {
 // The container's id in whose cgroup it is; "" none.
 [[nodiscard]] std::string container_of(pid_t pid);
 
-[[nodiscard]] Host look_at_host();
+[[nodiscard]] Host inspect_host();
 
 }  // namespace rose::draft

@@ -1,4 +1,4 @@
-#include "draft/look.h"
+#include "draft/inspect.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -352,7 +352,7 @@ void look_at_settings(Seen& seen) {
   if (const System* system = find_system(seen); system != nullptr && files.empty() && !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)
     files.emplace(system->usual_settings());
-  const std::vector<std::string> names = look_at_host().names;
+  const std::vector<std::string> names = inspect_host().names;
   const auto uid = uid_of(seen.main.pid).value_or(0);
   for (const std::string& file : files) {
     struct stat info {};
@@ -509,13 +509,13 @@ bool has_other_root(pid_t pid) {
 
 }  // namespace
 
-Result<Seen> look_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin) {
+Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin) {
   ROSE_TRY(Seen seen, begin_look(main, origin));
   (void)look_at_members(main, members, seen);
   return seen;
 }
 
-Result<Seen> look_at(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin) {
+Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin) {
   const auto before = kernel::process_stat(main);
   ROSE_TRY(Seen seen, begin_look(main, origin));
   if (has_other_root(main)) {
@@ -558,7 +558,7 @@ Result<Seen> look_at(pid_t main, const std::vector<pid_t>& members, std::optiona
 
 bool Host::has(const std::string& tool) const { return std::find(tools.begin(), tools.end(), tool) != tools.end(); }
 
-Host look_at_host() {
+Host inspect_host() {
   Host host;
   host.names = {"localhost"};
   std::array<char, 256> name{};
