@@ -215,6 +215,48 @@ TEST_CASE("a summary against a profile", "[show]") {
   CHECK(more);
 }
 
+TEST_CASE("a summary without a profile hides nothing behind what there is most of", "[show]") {
+  Trace trace;
+  trace.meta.node = "n1";
+  trace::Event e;
+  e.type = EventType::scf;
+  e.node = trace.strings.intern("n1");
+  const auto add = [&](int syscall, int err, const std::string& path) {
+    e.syscall = static_cast<decltype(e.syscall)>(syscall);
+    e.err = static_cast<decltype(e.err)>(err);
+    e.path = trace.strings.intern(path);
+    ++e.ts_ns;
+    trace.events.push_back(e);
+  };
+  for (int i = 0; i < 4017 * 3; ++i) add(257, 2, fmt::format("/cache/{}", i / 3));  // openat ENOENT
+  for (int i = 0; i < 50; ++i) add(202, 110, "");                                   // futex ETIMEDOUT
+  for (int i = 0; i < 2; ++i) add(1, 28, "/data/log");                              // write ENOSPC
+  add(82, 13, "/data/epoch");                                                       // rename EACCES
+  e.type = EventType::ps;
+  e.state = trace::ProcessState::started;
+  add(0, 0, "");
+  e.state = trace::ProcessState::exited;
+  e.exit_code = 0;
+  add(0, 0, "");
+  e.state = trace::ProcessState::crashed;
+  e.signal = 6;
+  add(0, 0, "");
+  const Summary summary = summarise(trace, {}, nullptr);
+  REQUIRE(summary.rows.size() == 4017 + 6);
+  const auto row = [&](std::size_t i) { return *summary.rows[i].example; };
+  CHECK(row(0).state == trace::ProcessState::crashed);
+  CHECK(row(1).err == 28);
+  CHECK(summary.rows[1].count == 2);
+  CHECK(row(2).err == 13);
+  CHECK(row(3).err == 110);
+  CHECK(row(4).err == 2);
+  CHECK(row(4017 + 3).err == 2);
+  CHECK(row(4017 + 4).type == EventType::ps);
+  // And stands in the first lines of the text.
+  const std::string text = text_of(show_summary, trace);
+  CHECK(text.find("write ENOSPC /data/log") < text.find("openat ENOENT"));
+}
+
 TEST_CASE("the summary counts every event once", "[show]") {
   const Trace trace = trace::test::realistic_trace(7, 5000);
   const Summary summary = summarise(trace, {}, nullptr);

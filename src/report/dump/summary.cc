@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <map>
 #include <span>
 #include <unordered_map>
 
@@ -27,16 +29,26 @@ namespace {
 constexpr double kMoreFactor = 4;
 constexpr std::uint64_t kMoreCount = 10;
 
-// Causes of the coarse kind first, as the diagnosis ranks them.
-int rank(EventType type) {
-  switch (type) {
-    case EventType::ps: return 0;
-    case EventType::nd: return 1;
-    case EventType::scf: return 2;
-    case EventType::sys: return 3;
-    case EventType::af: return 4;
+// A disk or another resource that fails: healthy programs hardly ever see these.
+bool resource_error(int err) {
+  static constexpr std::array kErrors{EIO, ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EUCLEAN, EBADMSG, ENODEV, EREMOTEIO};
+  return std::find(kErrors.begin(), kErrors.end(), err) != kErrors.end();
+}
+
+// What tells most of a failure first: ends and pauses that nobody planned, errors of a disk or resource, silences, other failed calls;
+// then what also happens in peace.
+int rank(const Event& e) {
+  switch (e.type) {
+    case EventType::ps: {
+      const bool in_order = e.state == ProcessState::started || (e.state == ProcessState::exited && e.exit_code == 0) || (e.flags & trace::kPlanned) != 0;
+      return in_order ? 4 : 0;
+    }
+    case EventType::scf: return resource_error(e.err) ? 1 : 3;
+    case EventType::nd: return 2;
+    case EventType::sys: return 5;
+    case EventType::af: return 6;
   }
-  return 5;
+  return 7;
 }
 
 using NodeNames = std::map<std::string, std::string>;  // by address
@@ -224,9 +236,16 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
     Judge(trace, *profile).judge(summary.rows);
     for (const SummaryRow& row : summary.rows) ++summary.kinds[*row.normal];
   }
+  // Of failed calls the rare ones: thousands of files that were looked for in vain are one error of one call, and come last.
+  std::map<std::pair<int, int>, std::uint64_t> together;
+  for (const SummaryRow& row : summary.rows)
+    if (row.example->type == EventType::scf) together[{row.example->syscall, row.example->err}] += row.count;
+  for (SummaryRow& row : summary.rows)
+    if (row.example->type == EventType::scf) row.alike = together.at({row.example->syscall, row.example->err});
   std::stable_sort(summary.rows.begin(), summary.rows.end(), [](const SummaryRow& a, const SummaryRow& b) {
     if (a.normal != b.normal) return a.normal < b.normal;
-    if (a.example->type != b.example->type) return rank(a.example->type) < rank(b.example->type);
+    if (const int first = rank(*a.example), second = rank(*b.example); first != second) return first < second;
+    if (a.alike != b.alike) return a.alike < b.alike;
     if (a.count != b.count) return a.count > b.count;
     return a.first_ns < b.first_ns;
   });

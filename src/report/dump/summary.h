@@ -21,13 +21,16 @@ enum class Normal { fresh, more, usual };
 struct SummaryRow {
   const trace::Event* example = nullptr;  // of the trace
   std::uint64_t count = 0;
+  std::uint64_t alike = 0;                // of a failed call: how often that call failed so in all, on whatever path
   std::int64_t first_ns = 0, last_ns = 0;
   std::int32_t longest_ms = 0;            // of what has a duration
   std::optional<Normal> normal;
 };
 
 struct Summary {
-  std::vector<SummaryRow> rows;  // new ones first; then by kind, causes of the coarse kind first; then by count
+  // New ones first; then what tells most of a failure: ends and pauses that nobody planned, errors of a disk or resource, silences, other
+  // failed calls, what also happens in peace. Of failed calls the rare ones first, of the rest the frequent ones.
+  std::vector<SummaryRow> rows;
   std::map<trace::EventType, std::uint64_t> totals;
   std::uint64_t collapsed = 0;   // events that stand in counted records
   std::map<Normal, std::uint64_t> kinds;
