@@ -328,6 +328,12 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     tools.insert(container.tool);
     Fresh fresh{container, book, i, node, secrets};
     make_fresh(fresh);
+    if (node.port == 0 && !seen[i].tcp.empty()) {
+      // At its loopback address alone: that serves others only where the command says it, and so says ${ip} now.
+      const Listen& first = seen[i].tcp.front();
+      if (std::any_of(node.command.begin(), node.command.end(), [](const std::string& word) { return word.find("${ip}") != std::string::npos; })) node.port = first.port;
+      else node.doubts.push_back(fmt::format("it listens at {}:{} alone, which its command does not say: other nodes do not reach it there", first.address, first.port));
+    }
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
     drafted.nodes.push_back(std::move(node));
   }

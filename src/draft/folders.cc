@@ -1,6 +1,7 @@
 #include "draft/folders.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/ascii.h"
@@ -91,6 +92,22 @@ bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
   return std::any_of(seen.paths.begin(), seen.paths.end(), [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
 }
 
+// Folders and jars of a JVM, parted by colons: "classes:lib/*".
+bool is_class_path(const Seen& seen, const Words& words, std::size_t i) {
+  const std::string option = seen.runtime == "java" ? words.option_of(i) : "";
+  return option == "-cp" || option == "-classpath" || option == "--class-path" || option == "--module-path";
+}
+
+std::string absolute_class_path(const Seen& seen, std::string_view value) {
+  std::string out;
+  for (const std::string& part : split(value, ':')) {
+    const bool relative = !part.empty() && part.front() != '/' && !seen.main.cwd.empty();
+    out += (relative ? trimmed_path(std::filesystem::path(seen.main.cwd + "/" + part).lexically_normal().string()) : part) + ":";
+  }
+  out.pop_back();
+  return out;
+}
+
 }  // namespace
 
 bool is_below(std::string_view path, std::string_view folder) {
@@ -103,7 +120,11 @@ bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_
   const std::string option = words.option_of(i);
   if (option == "-c" || option == "-f" || option == "-d" || mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"})) return true;
   // The script of a shell or another runtime.
-  return (i == 1 || !words[i - 1].text.starts_with('-')) && (!seen.runtime.empty() || seen.program.has_value()) && split_word(words[i].text).option.empty();
+  if ((seen.runtime.empty() && !seen.program) || !split_word(words[i].text).option.empty()) return false;
+  if (i == 1 || !words[i - 1].text.starts_with('-')) return true;
+  // Behind an option, which may take no value (`python3 -u server.py`), a file that is there; but for the name of a module.
+  const auto fact = seen.paths.find(std::string(part));
+  return words[i - 1].text != "-m" && fact != seen.paths.end() && !fact->second.folder;
 }
 
 Moved find_places(const Seen& seen, const Words& words, const Variables& variables) {
@@ -155,6 +176,13 @@ void move_words(const Seen& seen, Words& words, Moved& moved) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i].done) continue;
     const Split split = split_word(words[i].text);
+    if (is_class_path(seen, words, i)) {
+      if (std::string whole = absolute_class_path(seen, split.value); whole != split.value) {
+        moved.changes.push_back(fmt::format("{}: {} (it runs in {})", split.value, whole, seen.main.cwd));
+        words.set(i, escaped(std::string(split.option) + whole), false);
+      }
+      continue;
+    }
     std::string out;
     bool changed = false;
     for (const std::string& part : values_of(split.value)) {

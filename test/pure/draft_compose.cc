@@ -223,6 +223,25 @@ TEST_CASE("a running container becomes a fresh one of its image, without its sec
   CHECK_FALSE(has(draft.text, "setup"));
 }
 
+TEST_CASE("of a container that listens at its loopback address, as in a pod, the port is known where its command says the address") {
+  const auto container = read_container(R"([{"Id":"1f0c","Name":"/cache","State":{"Pid":77},"Config":{"Image":"redis:7","Cmd":["redis-server","--bind","127.0.0.1","--port","7401"]}}])", "", "podman");
+  REQUIRE(container);
+  Seen seen;
+  seen.tcp = {{"127.0.0.1", 7401}};
+  seen.addresses = {"127.0.0.1"};
+  Secrets secrets;
+  const Draft draft = drafted(draft_containers({*container}, {seen}, Host(), secrets));
+  INFO(draft.text);
+  CHECK(has(draft.text, R"(command = ["redis-server", "--bind", "${ip}", "--port", "7401"])"));
+  CHECK(has(draft.text, "ready   = { tcp = 7401, timeout = \"60s\" }"));
+  Container quiet = *container;
+  quiet.args = {"redis-server", "/etc/redis.conf"};
+  const Draft other = drafted(draft_containers({quiet}, {seen}, Host(), secrets));
+  INFO(other.text);
+  CHECK_FALSE(has(other.text, "ready   ="));
+  CHECK(has(other.text, "it listens at 127.0.0.1:7401 alone"));
+}
+
 TEST_CASE("a container's own entry point, names and places are kept") {
   const auto container = read_container(R"([{"Id":"77aabb","Name":"/My_App","State":{"Pid":78},
     "Config":{"Image":"localhost/app:1","Cmd":["serve"],"Env":["A.B=1","N=10.5.0.9"],"Entrypoint":["/bin/wrap","-v"],"WorkingDir":"/srv","User":"1000"},

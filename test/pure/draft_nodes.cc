@@ -98,6 +98,21 @@ TEST_CASE("an address becomes the node that listens there; what is nobody's is k
   CHECK(has(draft.doubts[0], "10.9.9.9:7003"));
 }
 
+TEST_CASE("what a runtime runs is named from its own folder, also behind an option without a value") {
+  Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
+  java.runtime = "java";
+  java.paths["Server.java"] = {"/srv/Server.java", false, false};
+  CHECK(has(drafted({java}).text, R"("-XX:+UseSerialGC", "/srv/Server.java", "7500")"));
+  Seen classes = program({"/usr/bin/java", "-cp", "classes:lib/*:/opt/a.jar:.", "org.x.Main"});
+  classes.runtime = "java";
+  CHECK(has(drafted({classes}).text, R"("-cp", "/srv/classes:/srv/lib/*:/opt/a.jar:/srv", "org.x.Main")"));
+  Seen python = program({"/usr/bin/python3", "-u", "server.py", "-m", "http.server"});
+  python.runtime = "python";
+  python.paths["server.py"] = {"/srv/server.py", false, false};
+  python.paths["http.server"] = {"/srv/http.server", false, false};
+  CHECK(has(drafted({python}).text, R"("-u", "/srv/server.py", "-m", "http.server")"));
+}
+
 TEST_CASE("a port that two nodes have is nobody's") {
   Seen other = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other, program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
