@@ -7,6 +7,7 @@
 #include "jvm/node.h"
 #include "profile/profile.h"
 #include "replay/repeat.h"
+#include "report/dump/text.h"
 
 namespace rose::cli {
 namespace {
@@ -51,6 +52,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
       return fail(ErrorKind::inconclusive, fmt::format("run {} did not come to an end: {}", i, made.result.reason),
                   made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
     if (!made.workload.ok()) log::warning("run {}: the workload {}", i, made.workload.note);
+    if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown) log::warning("run {}: {}", i, made.result.reason);
     shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
   }
@@ -79,10 +81,9 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
                      {"functions", profile.functions.size()},
                      {"infrequent_functions", rare}}));
   else
-    print(fmt::format("{}: {} runs, {:.1f} s, {} syscalls; {} kinds of benign failures, {} kinds of state changes, "
-                      "{} of {} functions infrequent\n",
-                      options.out, profile.runs, profile.seconds, calls, profile.failures.size(),
-                      profile.state_changes.size(), rare, profile.functions.size()));
+    print(fmt::format("{}: {}, {:.1f} s, {}; {} of benign failures, {} of state changes, {} of {} functions infrequent\n", options.out,
+                      report::plural(static_cast<std::uint64_t>(profile.runs), "run"), profile.seconds, report::plural(calls, "syscall"),
+                      report::plural(profile.failures.size(), "kind"), report::plural(profile.state_changes.size(), "kind"), rare, profile.functions.size()));
   return 0;
 }
 

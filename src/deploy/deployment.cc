@@ -291,8 +291,9 @@ Result<void> Cluster::run_setup() {
   if (result.cancelled) return fail(ErrorKind::cancelled, "interrupted during setup");
   if (!result.ok()) {
     const std::string last = tail(run_dir_ / "setup.log", 10);
-    return fail(ErrorKind::inconclusive, fmt::format("setup {}", result.note),
-                last.empty() ? "" : fmt::format("last lines of setup.log:\n{}", last));
+    std::string hint = last.empty() ? "" : fmt::format("last lines of setup.log:\n{}", last);
+    if (const std::string word = misplaced_word(*config_.deployment.setup, facts_.config_dir, run_dir_); !word.empty()) hint += (hint.empty() ? "" : "\n") + word;
+    return fail(ErrorKind::inconclusive, fmt::format("setup {}", result.note), hint);
   }
   return {};
 }
@@ -369,8 +370,10 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
   const auto [log, last] = last_words(info.dir);
-  return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message),
-          last.empty() ? fmt::format("node {} printed nothing", info.name) : fmt::format("last lines of {}/{}:\n{}", info.name, log, last)};
+  std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name) : fmt::format("last lines of {}/{}:\n{}", info.name, log, last);
+  if (const std::string word = misplaced_word(states_[node]->config->command, facts_.config_dir, info.dir); !word.empty() && !states_[node]->config->container)
+    hint += "\n" + word;
+  return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message), hint};
 }
 
 Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {

@@ -50,6 +50,7 @@ struct EndInfo {
   int code = 0;         // exit status or signal
   bool planned = false; // by `rose node`, or because the run ends
 };
+[[nodiscard]] std::string describe(const EndInfo& end);  // "exited with status 3"
 
 // Called from the deployment's own thread, one call at a time; they may ask the deployment anything, signal, pause and
 // resume, but not start(), stop() or spawn(). Each on_start is followed by one on_end, also when the command cannot be executed or

@@ -164,4 +164,15 @@ Result<std::string> find_program(const std::string& name, const std::filesystem:
               S_ISREG(info.st_mode) ? fmt::format("chmod +x {}", path) : "");
 }
 
+std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir, const std::filesystem::path& ran_in) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    std::error_code unreadable;
+    if (word.empty() || word.size() > 4096 || word.front() == '/' || word.front() == '-' || word.find("${") != std::string::npos) continue;
+    if (!std::filesystem::is_regular_file(config_dir / word, unreadable) || std::filesystem::exists(ran_in / word, unreadable)) continue;
+    return fmt::format("'{0}' names no file in {1}, where the command ran, but one beside the configuration: for that write '${{config_dir}}/{0}'", word, ran_in.string());
+  }
+  return {};
+}
+
 }  // namespace rose::deploy

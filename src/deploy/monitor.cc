@@ -27,11 +27,6 @@ constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
 constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has said so
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
 
-std::string describe(const EndInfo& end) {
-  if (!end.signalled) return fmt::format("exited with status {}", end.code);
-  return fmt::format("was killed by signal {} ({})", end.code, ::strsignal(end.code));
-}
-
 std::uint64_t file_size(const std::filesystem::path& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
@@ -53,6 +48,11 @@ void write_pid_file(const std::filesystem::path& path, pid_t pid) {
 }
 
 }  // namespace
+
+std::string describe(const EndInfo& end) {
+  if (!end.signalled) return fmt::format("exited with status {}", end.code);
+  return fmt::format("was killed by signal {} ({})", end.code, ::strsignal(end.code));
+}
 
 void Cluster::on_monitor(const std::function<void()>& task) {
   if (std::this_thread::get_id() == monitor_.get_id()) {

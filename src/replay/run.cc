@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "deploy/environment.h"
 #include "deploy/ready.h"
 #include "inject/injector.h"
 #include "jvm/node.h"
@@ -55,8 +57,11 @@ class Observers final : public deploy::NodeObserver {
     if (injector_ != nullptr) injector_->on_start(node, pid);
   }
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
+    if (!end.planned) ends_.emplace_back(node, end);
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
+  // All ends that nobody planned; once the deployment is gone, whose thread tells them.
+  [[nodiscard]] const std::vector<std::pair<std::size_t, deploy::EndInfo>>& ends() const { return ends_; }
   void on_planned(std::size_t node, bool planned) override {
     if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);
     if (injector_ != nullptr) injector_->on_planned(node, planned);
@@ -67,6 +72,7 @@ class Observers final : public deploy::NodeObserver {
   inject::Injector* injector_ = nullptr;
   observe::Tracer* tracer_ = nullptr;
   const jvm::Session* jvms_ = nullptr;
+  std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
 };
 
 struct Asked {
@@ -133,7 +139,9 @@ class OneRun {
     }
     schedule::judge(run_.result, schedule_, oracle_note_);
     if (options_.needs_work) doubt_idle_run();
-    if (run_.result.verdict == schedule::Verdict::inconclusive) tell_last_words();
+    const bool left_alone = schedule_.faults.empty() && !options_.incident;
+    if (left_alone) warn_of_ends();
+    if (run_.result.verdict == schedule::Verdict::inconclusive || left_alone) tell_last_words();
     return std::move(run_);
   }
 
@@ -143,9 +151,27 @@ class OneRun {
     const auto tell = [&](const char* name) {
       const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
       if (!said.empty()) log::info("run {}: last lines of {}.log:\n{}", options_.number, name, said);
+      const config::Command& command = name == std::string_view("workload") ? config_.workload->command : config_.oracle->command;
+      if (const std::string word = deploy::misplaced_word(command, config_.directory, options_.run_dir); !word.empty()) log::info("run {}: {}", options_.number, word);
     };
-    if (!run_.workload.ok()) tell("workload");
-    if (run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
+    if (config_.workload && !run_.workload.ok()) tell("workload");
+    if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
+  }
+
+  // A node that ends by itself while nothing is injected was started in the wrong way, or has the bug anyway: either is worth a word, as
+  // without `ready` nobody else notices. One that is done (status 0) may be meant so, and what a workload sends is meant.
+  void warn_of_ends() const {
+    std::set<std::size_t> told;
+    for (const auto& [index, end] : observers_.ends()) {
+      const bool meant = end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
+      if (meant || !told.insert(index).second) continue;
+      const config::Node& node = config_.nodes[index];
+      const auto [log, said] = deploy::last_words(options_.run_dir / node.name);
+      std::string text = fmt::format("node {} {}, though no fault was injected and nobody stopped it", node.name, deploy::describe(end));
+      if (!said.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, said);
+      if (const std::string word = deploy::misplaced_word(node.command, config_.directory, options_.run_dir / node.name); !word.empty() && !node.container) text += "\n" + word;
+      warn_once(text);
+    }
   }
 
   // What a shell says of a command that is not there or cannot be executed. Any other end of a workload is its own affair.

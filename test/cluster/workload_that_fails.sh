@@ -31,3 +31,41 @@ says out 'not-reproduced'
 configuration 'exit 0'
 expect 1 "$rose" trace -c rose.toml -o dump.bin --keep
 says err "kept in $work/rose-runs"
+
+# What is normal is not learnt in silence from what went wrong: the reasons and the last words are told.
+configuration 'echo cannot connect; exit 1'
+sed -i 's/^command = \["false"\]/command = ["sh", "-c", "echo who knows; exit 3"]/' rose.toml
+expect 0 "$rose" profile -c rose.toml
+says err 'warning: run 1: the workload exited with status 1'
+says err '^cannot connect'
+says err 'warning: run 1: the oracle could not tell: the oracle exited with status 3'
+says err '^who knows'
+
+# So does a node that ends by itself: without `ready` nobody waits for it.
+configuration 'exit 0'
+sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "-c", "echo no such option; exit 7"]/' rose.toml
+configured=$(cat rose.toml)
+# The workload's own time is enough for it to end.
+sed -i 's/"exit 0"/"while [ -s \\"$ROSE_PIDFILE_n1\\" ]; do sleep 0.05; done"/' rose.toml
+[ "$(cat rose.toml)" != "$configured" ] || fail "the workload does not wait"
+for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin"; do
+  status=0
+  [ "${command%% *}" = profile ] || status=1
+  # shellcheck disable=SC2086
+  expect $status "$rose" $command
+  says err 'warning: node n1 exited with status 7, though no fault was injected and nobody stopped it'
+  says err '^no such option'
+  [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "told more than once: $(cat err)"
+done
+
+# A word that means a file beside the configuration, where only the first word is taken from there.
+mkdir bin
+echo 'exit 1' > bin/script
+configuration 'exit 0'
+sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "bin\/script"]\nready = { tcp = 80 }/' rose.toml
+expect 4 "$rose" profile -c rose.toml
+says err "'bin/script' names no file in .*/n1, where the command ran, but one beside the configuration: for that write '.\{config_dir\}/bin/script'"
+configuration 'exit 0'
+sed -i 's/^command = \["false"\]/command = ["sh", "bin\/script"]/' rose.toml
+expect 4 "$rose" trace -c rose.toml -o dump.bin
+says err "'bin/script' names no file in "

@@ -53,6 +53,22 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
+TEST_CASE("of a command that went wrong, the word is told that lies beside the configuration and not where it ran", "[deploy]") {
+  const Folder beside, where_it_ran;
+  const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
+  std::filesystem::create_directories(config_dir / "bin");
+  for (const char* file : {"bin/x.pl", "server.py", "both"}) CHECK(write_file(config_dir / file, "x").has_value());
+  CHECK(write_file(ran_in / "both", "x").has_value());
+  const auto told = [&](const config::Command& command) { return misplaced_word(command, config_dir, ran_in); };
+  CHECK(told({"perl", "bin/x.pl"}) == fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one beside the configuration: for that write '${{config_dir}}/bin/x.pl'", ran_in.string()));
+  CHECK(told({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
+  CHECK(told({"bin/x.pl"}).empty());                      // the first word is taken from there
+  CHECK(told({"perl", "both"}).empty());
+  CHECK(told({"perl", "bin/y.pl"}).empty());
+  CHECK(told({"perl", "bin"}).empty());                   // a folder
+  CHECK(told({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
+}
+
 TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   const auto nodes = two_nodes();
   const auto in_node = [&](std::string_view text) { return expand(text, kFacts, nodes, &nodes[0]); };
