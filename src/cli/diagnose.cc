@@ -350,8 +350,9 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
     fleet.logs = true;
     fleet.seen = [logs](const std::filesystem::path& run_dir, logs::Watch::Growth growth) { logs->seen(run_dir, std::move(growth)); };
   }
-  log::info("{} worker{} of {} make the runs; {} files ({} MiB) travel to each", engine.workers(), engine.workers() == 1 ? "" : "s", config.diagnose.engine,
-            std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }), (tree.bytes() + (1 << 20) - 1) >> 20);
+  log::info("{} worker{} of {} make{} the runs; {} files ({:.1f} MiB) travel to each", engine.workers(), engine.workers() == 1 ? "" : "s", config.diagnose.engine,
+            engine.workers() == 1 ? "s" : "", std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }),
+            static_cast<double>(tree.bytes()) / (1 << 20));
   return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
 }
 

@@ -299,12 +299,28 @@ Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& tex
   return std::pair(text.substr(0, equals), behind ? -ns : ns);
 }
 
+// What is merged twice is there twice: a file that is named twice, or what an earlier `rose dump merge *.bin -o all.bin` has written.
+Result<void> check_distinct(const MergeOptions& options) {
+  std::error_code other;
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    const std::string& file = options.files[i];
+    if (std::filesystem::equivalent(file, options.out, other))
+      return fail(ErrorKind::usage, fmt::format("-o: {} is one of the dumps that are to be merged: all that it holds would be there twice", options.out),
+                  "write the merged dump to another folder, or leave it out of the list");
+    for (std::size_t j = 0; j < i; ++j)
+      if (std::filesystem::equivalent(file, options.files[j], other))
+        log::warning("{} is named twice: all that it holds is there twice", file);
+  }
+  return {};
+}
+
 Result<int> merge(const MergeOptions& options, const Common& common) {
   trace::MergeOptions how;
   how.estimate_clocks = !options.no_clock;
   for (const std::string& text : options.clocks) {
     ROSE_TRY(how.ahead_ns.emplace_back(), clock_option(text));
   }
+  ROSE_CHECK(check_distinct(options));
   std::vector<trace::Trace> traces;
   for (const std::string& file : options.files) {
     ROSE_TRY(traces.emplace_back(), load_trace(file));
@@ -375,7 +391,7 @@ Command merge_command() {
       .description =
           "Tracers note when TCP handshakes arrive; from those of both ends it estimates how far the hosts' clocks are apart, and puts all "
           "events on the first dump's time line. The offset, its error, and how many handshakes it comes from are told and kept.",
-      .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge *.bin -o all.bin"},
+      .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge hosts/*.bin -o all.bin"},
       .options =
           {
               {.names = "files", .slot = &options->files, .value = "FILE", .help = "Dumps or JSON Lines files", .required = true,

@@ -21,7 +21,12 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
 }
 
 void limit_values(CLI::Option& added, const Option& option) {
-  if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
+  if (!option.choices.empty())
+    added.check(CLI::Validator(
+        [choices = option.choices](const std::string& text) {
+          return std::find(choices.begin(), choices.end(), text) != choices.end() ? "" : fmt::format("'{}' is not one of {}", text, fmt::join(choices, ", "));
+        },
+        ""));
   // Before CLI11 converts it: of what it cannot convert it says neither the option nor why.
   if (std::holds_alternative<std::vector<int>*>(option.slot))
     added.check(CLI::Validator([](const std::string& text) { return whole_number(text).value_or(kMostInt + 1) <= kMostInt ? "" : fmt::format("'{}' is not a whole number", text); }, ""));
@@ -30,7 +35,7 @@ void limit_values(CLI::Option& added, const Option& option) {
       [range = *option.range](const std::string& text) {
         const auto [least, most] = range;
         const std::optional<std::uint64_t> number = whole_number(text);
-        return number && *number >= least && *number <= most ? "" : fmt::format("Value {} not in range {} to {}", text, least, most);
+        return number && *number >= least && *number <= most ? "" : fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
       },
       ""));
 }
@@ -115,7 +120,7 @@ std::string unknown_option(const Command& command, const Words& words) {
 // What may have been meant.
 std::string suggestion(const Program& program, const Words& words) {
   const std::vector<std::string> names = command_names(program.top);
-  if (words.empty()) return fmt::format("one of: {}", fmt::join(names, ", "));
+  if (words.empty()) return fmt::format("the commands are: {}; see 'rose --help'", fmt::join(names, ", "));
   const Command* outer = inner_named(program.top, words.front());
   if (outer == nullptr) {
     const std::string near = did_you_mean(words.front(), names);
@@ -130,16 +135,51 @@ std::string suggestion(const Program& program, const Words& words) {
   return fmt::format("{}{}see 'rose {} --help'", near, near.empty() ? "" : " ", name);
 }
 
+// What stands behind ": " in CLI11's complaint of `before: rest`, and what before it.
+std::pair<std::string, std::string> halves(const std::string& text) {
+  const std::size_t at = text.find(": ");
+  return at == std::string::npos ? std::pair(text, std::string()) : std::pair(text.substr(0, at), text.substr(at + 2));
+}
+
+std::optional<Option> option_called(const std::string& name, const std::vector<Option>& options) {
+  for (const Option& option : options)
+    for (const std::string& each : names_of(option))
+      if (each == name) return option;
+  return std::nullopt;
+}
+
+// CLI11's own words for what is missing or too much name neither the command nor what is meant.
+std::string plain_words(const Command& command, const std::string& name, const CLI::ParseError& error) {
+  const auto [before, rest] = halves(error.what());
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const std::string missing = before.substr(0, before.find(" is required"));
+    if (const std::optional<Option> option = option_called(missing, command.options))
+      return fmt::format("'rose {}' needs {}{}: {}", name, is_positional(*option) ? "its " : missing + " ", value_name(*option), option->help);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    if (const std::optional<Option> option = option_called(before, command.options)) return fmt::format("{}: its {} is missing", before, value_name(*option));
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty())
+    return fmt::format("'rose {}' {} '{}'", name, rest.front() == '-' ? "has no option" : "takes no further argument:", rest);
+  return error.what();
+}
+
 // CLI11 says "A subcommand is required" to a word that is none.
 std::string complaint(const Program& program, const CLI::ParseError& error, const Words& words) {
-  if (words.empty() || words.front().empty() || words.front().front() == '-') return error.what();
+  if (words.empty() || words.front().empty()) return "no command is named";
+  if (words.front().front() == '-') {
+    const std::string option = words.front().substr(0, words.front().find('='));
+    Common ignored;
+    return option_called(option, common_options(ignored)) ? fmt::format("options stand behind the command: 'rose COMMAND {}'", option)
+                                                          : fmt::format("'rose' itself has no option '{}'", option);
+  }
   const Command* outer = inner_named(program.top, words.front());
   if (outer == nullptr) return fmt::format("there is no command '{}'", words.front());
   if (const std::string inner = unknown_inner(*outer, words); !inner.empty())
     return fmt::format("there is no command '{} {}'", outer->name, inner);
   const auto [command, name] = named_by(program, words);
   const std::string option = unknown_option(*command, words);
-  return option.empty() ? error.what() : fmt::format("'rose {}' has no option '{}'", name, option);
+  return option.empty() ? plain_words(*command, name, error) : fmt::format("'rose {}' has no option '{}'", name, option);
 }
 
 }  // namespace

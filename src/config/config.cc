@@ -131,7 +131,13 @@ void ConfigReader::read_services(toml::Table& table) {
   }
   if (names.empty()) return;
   std::vector<std::filesystem::path> files;
-  for (const std::string& name : names) files.push_back((config_.directory / name).lexically_normal());
+  for (const std::string& name : names) {
+    files.push_back((config_.directory / name).lexically_normal());
+    std::error_code unreadable;
+    if (std::filesystem::exists(files.back(), unreadable) || unreadable) continue;
+    table.wrong("compose", fmt::format("there is no file {}", files.back().string()), "relative paths start at the folder of the configuration file");
+    return;
+  }
   const std::filesystem::path file = files.front();
   config_.deployment.compose = file;
   auto services = read_compose_files(files);
@@ -295,8 +301,11 @@ std::vector<std::string> Config::node_names() const {
 }
 
 Result<Config> read_config(const std::filesystem::path& path) {
-  ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));
-  ROSE_TRY(Config config, parse_config(text, path.string(), path.parent_path()));
+  Result<std::string> text = read_file(path, toml::kMostBytes);
+  std::error_code unreadable;
+  if (!text && !std::filesystem::exists(path, unreadable)) text.error().hint = "name the test deployment's file with -c; 'rose init' writes one out of what runs";
+  if (!text) return Unexpected(std::move(text).error());
+  ROSE_TRY(Config config, parse_config(*text, path.string(), path.parent_path()));
   config.file = path;
   return config;
 }

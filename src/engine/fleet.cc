@@ -471,7 +471,7 @@ void Fleet::give_up(std::string why) {
   }
   {
     std::lock_guard lock(mutex_);
-    error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why), "see that the engine starts 'rose worker' there, as root, of this version"};
+    error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why), "see that the engine ('slurm', 'ssh', 'kubernetes' or a command) starts 'rose worker' there, as root, of this version"};
   }
   came_.notify_all();
 }

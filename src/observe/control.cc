@@ -267,7 +267,12 @@ class SocketServer final : public ControlServer {
   std::thread thread_;
 };
 
+constexpr std::string_view kStartOne = "start one with 'rose trace', or name its socket with --control";
+
 Result<Fd> connect_or_say(const std::filesystem::path& socket) {
+  std::error_code unreadable;
+  if (const auto folder = socket.parent_path(); !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
+    return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': there is no such folder", socket.string()), std::string(kStartOne));
   ROSE_TRY(const auto address, socket_address(socket));
   int error = 0;
   Fd fd = connect_to(address, error);
@@ -276,8 +281,7 @@ Result<Fd> connect_or_say(const std::filesystem::path& socket) {
     return fail(ErrorKind::usage, fmt::format("the tracer at '{}' is another user's", socket.string()),
                 "run as the user who started it, or as root");
   }
-  return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': {}", socket.string(), std::strerror(error)),
-              "start one with 'rose trace', or name its socket with --control");
+  return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': {}", socket.string(), std::strerror(error)), std::string(kStartOne));
 }
 
 Result<std::size_t> receive(int fd, char* bytes, std::size_t most) {

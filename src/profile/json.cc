@@ -314,8 +314,11 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name) {
 }
 
 Result<Profile> read_profile(const std::filesystem::path& path) {
-  ROSE_TRY(const std::string text, read_file(path, kMostProfileBytes));
-  return parse_profile(text, path.native());
+  Result<std::string> text = read_file(path, kMostProfileBytes);
+  std::error_code unreadable;
+  if (!text && !std::filesystem::exists(path, unreadable)) text.error().hint = "'rose profile -c rose.toml' makes a profile";
+  if (!text) return Unexpected(std::move(text).error());
+  return parse_profile(*text, path.native());
 }
 
 Result<void> write_profile(const Profile& profile, const std::filesystem::path& path) {

@@ -114,5 +114,36 @@ says err "did you mean '--runs'"
 expect 2 "$rose" dump show log.bin --sumary
 says err "see 'rose dump show --help'"
 expect 2 "$rose" profile -c plain.toml surplus
-says err 'surplus'
+says err "'rose profile' takes no further argument: 'surplus'"
+# Each says what is meant, by its name, and what is accepted.
+expect 2 "$rose"
+says err 'no command is named'
+says err 'the commands are: init, profile'
+expect 2 "$rose" --verbose doctor
+says err "options stand behind the command: 'rose COMMAND --verbose'"
+expect 2 "$rose" -x
+says err "'rose' itself has no option '-x'"
+expect 2 "$rose" trace -x
+says err "'rose trace' has no option '-x'"
+expect 2 "$rose" trace --pid
+says err '^rose: error: --pid: its PID is missing'
+expect 2 "$rose" dump show
+says err "'rose dump show' needs its FILE: The dump"
+expect 2 "$rose" dump merge env.bin
+says err "'rose dump merge' needs --output FILE"
+expect 2 "$rose" dump show env.bin --format tetx
+says err "'tetx' is not one of text, jsonl, perfetto, html"
+expect 2 "$rose" dump show env.bin --type scf,xx
+says err "'xx' is not one of scf, af, nd, ps, sys"
+expect 2 "$rose" replay s.toml -c plain.toml --jobs many
+says err "'many' is not a whole number from 1 to 64"
+# A file that is not there: which option names it, or what makes one.
+expect 2 "$rose" profile -c nowhere.toml
+says err "cannot open nowhere.toml: No such file or directory"
+says err "hint: name the test deployment's file with -c; 'rose init' writes one"
+expect 2 "$rose" trace --pid $$ --profile nowhere.json
+says err "hint: 'rose profile -c rose.toml' makes a profile"
+expect 2 "$rose" dump --control /nonexistent/sock
+says err "no tracer answers at '/nonexistent/sock': there is no such folder"
+says err "hint: start one with 'rose trace'"
 [ ! -e started ] || fail "something was started before the refusal"

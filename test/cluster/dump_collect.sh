@@ -106,6 +106,13 @@ says err 'no host answered'
 printf '# ours\ndb1\n\n db2  # second\n' >hosts
 expect 0 "$rose" dump collect --all --hosts hosts -o listed.bin $by
 says out '2 of 2 answered'
+expect 0 "$rose" dump collect db1 --after 10ms -o later.bin $by
+says out '1 of 1 answered'
+grep -q -- '--after.*10ms' calls || fail "the tracers were not told to wait: $(tail -2 calls)"
+expect 2 "$rose" dump merge one.bin listed.bin -o listed.bin
+says err 'listed.bin is one of the dumps that are to be merged'
+expect 0 "$rose" dump merge one.bin one.bin -o twice.bin
+says err 'one.bin is named twice'
 expect 2 "$rose" dump collect --all db1
 expect 2 "$rose" dump collect
 says err 'no host is named'

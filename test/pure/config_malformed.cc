@@ -146,6 +146,11 @@ netwrk = "host"
      "5:1: deployment: unknown key 'netwrk'",
      "did you mean 'network'? accepted here: network, subnet, engine, compose, setup, teardown"},
     {kNode + R"([deployment]
+compose = "nowhere/compose.yaml"
+)",
+     "5:11: deployment.compose: there is no file /srv/kv/nowhere/compose.yaml",
+     "relative paths start at the folder of the configuration file"},
+    {kNode + R"([deployment]
 subnet = "10.77.0"
 )",
      "5:10: deployment.subnet: '10.77.0' is not a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"",
