@@ -74,6 +74,15 @@ KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --li
 server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
+cp ../out server.json
+# The same process as a unit, with a stand-in for systemd.
+mkdir tools
+printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose-none\\nMainPID=%s\\nRestart=on-failure\\nRestartUSec=250ms\\n"\n' $server > tools/systemctl
+chmod +x tools/systemctl
+PATH=$PWD/tools:$PATH expect 0 "$rose" init --unit kv -o unit.toml --json
+json_is 'j["nodes"]' "['kv']"
+grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml || fail "the unit is not described: $(cat unit.toml)"
+cp server.json ../out
 kill $server; wait $server 2> /dev/null || true
 json_is 'j["nodes"]' "['server']"
 json_is '[q["key"] for q in j["questions"]]' "['workload.command', 'oracle.command']"

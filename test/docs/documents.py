@@ -114,6 +114,132 @@ def check_commands():
         fail(f"README.md's table of commands has '{name}', which rose does not know")
 
 
+# --- what is shown is run
+
+# Documents whose blocks a test runs as they stand.
+WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/newcomer.sh"}
+# Commands that are not rose's, and no script of the project: by which test they are run, and what stands there.
+OTHERS = {
+    "cpack -G DEB": ("package", "cpack -G DEB -B"),
+    "apt install": ("package", "dpkg-deb -x"),  # the package is unpacked, and what it holds is run
+    "systemctl enable": ("package", "rose-trace@"),
+    "JAVA_TOOL_OPTIONS=": ("cluster/jvm.sh", "JAVA_TOOL_OPTIONS"),
+}
+
+
+def options_of(name, words):
+    """The options among the words of a command line, each by its long name."""
+    by_name = {n: o["names"][-1] for o in table.commands[name]["options"] if not o["positional"] for n in o["names"]}
+    found = set()
+    for word in words:
+        if word == "--":
+            break
+        for given in (word, word.partition("=")[0], word[:2]):
+            if given in by_name:
+                found.add(by_name[given])
+                break
+    return found
+
+
+def named(words):
+    """`dump show` of the words `dump show x`, and the words behind it; None where no command is named."""
+    if not words or words[0] not in table.commands:
+        return None
+    name, rest = words[0], words[1:]
+    while rest and f"{name} {rest[0]}" in table.commands:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    return name, rest
+
+
+def run_by_tests():
+    """Command -> the options that tests run it with. Tests call it `rose`, `$rose` or `$r`, or by a function of theirs that begins `rose trace`."""
+    traces = {"start_trace", "start_tracer", "tracer"}
+    found = {}
+    for file in (root / "test").rglob("*"):
+        if file.suffix not in (".sh", ".bash", ".py") or "docs" in file.parts:
+            continue
+        for line in file.read_text().replace("\\\n", " ").splitlines():
+            if line.lstrip().startswith("#"):
+                continue
+            words = re.sub(r"[\"'\[\](),]", " ", line).split()
+            for at, word in enumerate(words):
+                behind = ["trace", *words[at + 1 :]] if word in traces else words[at + 1 :]
+                if (word in traces or re.fullmatch(r"\S*(?:\brose|\$r)", word)) and (one := named(behind)):
+                    found.setdefault(one[0], set()).update(options_of(one[0], one[1]))
+    for document, test in WORD_FOR_WORD.items():
+        if document not in (root / "test" / test).read_text():
+            fail(f"test/{test} does not run {document}")
+        for line in shown_commands((root / document).read_text()):
+            if one := named(shlex.split(line)[1:]):
+                found.setdefault(one[0], set()).update(options_of(*one))
+    return found
+
+
+def check_run():
+    """Each command that a document shows is run by a test, with each of its options; scripts and presets are there."""
+    tested = run_by_tests()
+    presets = (root / "CMakePresets.json").read_text()
+    rules = "".join(p.read_text() for p in root.rglob("CMakeLists.txt") if "build" not in p.relative_to(root).parts)
+    for file in documents():
+        where = str(file.relative_to(root))
+        for line in shown_commands(file.read_text()):
+            one = named(shlex.split(line)[1:])
+            if one is None:
+                continue
+            if one[0] not in tested:
+                fail(f"{where} shows '{line}': no test runs 'rose {one[0]}'")
+            for option in sorted(options_of(*one) - tested.get(one[0], set())):
+                fail(f"{where} shows '{line}': no test runs 'rose {one[0]}' with {option}")
+        if where in WORD_FOR_WORD:
+            continue
+        for block in shell_blocks(file.read_text()):
+            for line in block.replace("\\\n", " ").splitlines():
+                line = re.sub(r"\s+#.*", "", line.strip())
+                first = line.split(" ")[0]
+                if not line or line.startswith(("#", "rose ", "cd ", "cp ")) or re.match(r"\$?\w+=|\$rose ", line) and "JAVA" not in line:
+                    continue
+                if first in ("cmake", "ctest"):
+                    for preset in re.findall(r"--preset (\S+)", line):
+                        if f'"name": "{preset}"' not in presets:
+                            fail(f"{where} shows '{line}': there is no preset '{preset}'")
+                    for target in re.findall(r"--target (\S+)", line):
+                        if not re.search(rf"\b{target}\b", rules):
+                            fail(f"{where} shows '{line}': nothing builds '{target}'")
+                elif known := next((test for start, test in OTHERS.items() if line.startswith(start)), None):
+                    place = root / "test" / known[0]
+                    texts = [p.read_text(errors="replace") for p in ([place] if place.is_file() else place.rglob("*")) if p.is_file()]
+                    if not any(known[1] in text for text in texts):
+                        fail(f"{where} shows '{line}': test/{known[0]} has no '{known[1]}'")
+                elif not any(os.access(at / first, os.X_OK) and (at / first).is_file() for at in (root, file.parent, *(p for p in file.parent.iterdir() if p.is_dir()))):
+                    fail(f"{where} shows '{line}', which is neither a command of rose, nor a script of the project, nor run by a test that is known here")
+
+
+def check_inline():
+    """`rose x --y` in a line of text names a command and options that there are."""
+    count = 0
+    for file in documents():
+        if file.name == "CHANGELOG.md":
+            continue
+        text = re.sub(r"^```.*?^```\s*$", "", file.read_text(), flags=re.M | re.S)
+        for code in re.findall(r"`rose ([^`\n]+)`", text):
+            words = code.replace("\\|", "|").split()
+            if not re.fullmatch(r"[a-z]+", words[0]):
+                continue
+            count += 1
+            one = named(words)
+            if one is None:
+                fail(f"{file.relative_to(root)} has `rose {code}`: there is no such command")
+                continue
+            options = {n for o in table.commands[one[0]]["options"] if not o["positional"] for n in o["names"]} | {"--help", "--version"}
+            for word in one[1]:
+                if word == "--":
+                    break
+                if word.startswith("--") and word.partition("=")[0] not in options:
+                    fail(f"{file.relative_to(root)} has `rose {code}`: 'rose {one[0]}' has no {word}")
+    if count < 20:
+        fail(f"only {count} commands were found in the text: are they looked for in the right way?")
+
+
 # --- the reference of keys
 
 NODE = '[[node]]\nname = "n1"\ncommand = ["true"]\n'
@@ -243,6 +369,8 @@ check_numbers()
 check_rooms()
 check_licences()
 check_commands()
+check_run()
+check_inline()
 check_keys()
 print("documents: ok" if failures == 0 else f"documents: {failures} failures")
 sys.exit(1 if failures else 0)
