@@ -88,7 +88,9 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
       return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
                   "give 'binary', the program or libraries they are in");
     }
-    ROSE_TRY(auto found, symbols::find_functions(target.binaries, target.functions, target.sources));
+    ROSE_TRY(auto found, symbols::find_functions(target.binaries, target.functions, target.sources).map_error([&](Error error) {
+      return target.node.empty() ? error : std::move(error).in(fmt::format("node {}: its functions", target.node));
+    }));
     for (auto& [path, function] : found) {
       const int binary = binaries_.add(path);
       if (binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.string()), errno);

@@ -69,3 +69,16 @@ configuration 'exit 0'
 sed -i 's/^command = \["false"\]/command = ["sh", "bin\/script"]/' rose.toml
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says err "'bin/script' names no file in "
+
+# A workload that always fails makes no proof of a fix: the verdict is that of the faults and the oracle, and the doubt is told.
+configuration 'exit 1'
+printf 'version = 1\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "n1"\n' > s.toml
+expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
+says err 'warning: the workload failed in every run'
+configuration 'exit 0'
+expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
+! grep -q 'workload failed' err || fail "a workload that works is doubted"
+# Functions that cannot be looked for: of which node.
+sed -i 's/^command = \["sleep", "1000"\]/&\nfunctions = ["f"]\nbinary = "nowhere"/' rose.toml
+expect 2 "$rose" profile -c rose.toml
+says err 'node n1: its functions: .*nowhere: No such file'
