@@ -626,8 +626,8 @@ std::string log_name(const std::filesystem::path& path) {
 }
 
 std::string words(const Source& source) {
-  std::string out = fmt::format("{}{}: {} line{}, {} message{}", source.path.string(), source.shared ? fmt::format(", {} ({})", source.node, source.host) : "",
-                                source.lines, source.lines == 1 ? "" : "s", source.messages, source.messages == 1 ? "" : "s");
+  std::string out = fmt::format("{}{}: {} lines, {} messages", source.path.string(), source.shared ? fmt::format(", {} ({})", source.node, source.host) : "",
+                                source.lines, source.messages);
   if (source.messages == 0) return out + (source.trouble.empty() ? "" : fmt::format("; {}", source.trouble));
   out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed), source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
