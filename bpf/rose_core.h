@@ -275,6 +275,7 @@ struct tcp_sock {
 	__u32 snd_nxt;
 	__u32 snd_una;
 	__u32 lsndtime; /* of the last data, in jiffies */
+	__u32 write_seq, copied_seq; /* behind the last byte that the program wrote, and read */
 };
 struct socket {
 	struct sock *sk;

@@ -54,6 +54,8 @@ enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
 
 /* What was asked for at a place of the code; never an event of the window. */
 enum { ROSE_VALUE = 17 /* struct rose_value */ };
+/* What went over a connection; never an event of the window either. */
+enum { ROSE_SPOKEN = 18 /* struct rose_spoken */ };
 
 struct rose_head {
 	rose_u32 size; /* of the record, pieces included */
@@ -196,13 +198,26 @@ ROSE_SIZE(struct rose_fetch, 152);
 enum rose_fetch_failure {
 	ROSE_UNREADABLE = 1, /* what it leads to is not in memory */
 	ROSE_NULL = 2,       /* a text that is nowhere */
+	ROSE_TOO_MANY = 3,   /* told by an agent: it leaves some out from here on */
+};
+/* What the bits of a value are that a JVM's agent tells; 0: the fetch says so. */
+enum rose_value_form {
+	ROSE_FORM_INTEGER = 1,
+	ROSE_FORM_BOOLEAN = 2,
+	ROSE_FORM_CHARACTER = 3,
+	ROSE_FORM_FLOAT = 4,
+	ROSE_FORM_DOUBLE = 5,
+	ROSE_FORM_TEXT = 6,    /* `word`: its whole length */
+	ROSE_FORM_OBJECT = 7,  /* the text names its class */
+	ROSE_FORM_CONSTANT = 8, /* of an enumeration: the text is its name */
 };
 struct rose_value {
 	struct rose_head head;
 	rose_u32 fetch;
 	rose_u8 failed;     /* 0 or rose_fetch_failure */
 	rose_u8 length;     /* of the text */
-	rose_u8 pad[2];
+	rose_u8 form;       /* rose_value_form */
+	rose_u8 pad;
 	rose_u64 word;      /* of a counted text its whole length */
 	rose_u8 text[ROSE_TEXT_BYTES];
 };
@@ -349,6 +364,34 @@ struct rose_connection {
 	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_connection, 40);
+
+/* ---- what nodes say to each other: bytes that a call handed to a connection, or took from one ---- */
+enum {
+	ROSE_SPOKEN_BYTES = 64,   /* of what was said, so many are told */
+	ROSE_SPOKEN_RATE = 4000,  /* of one node in a second: further ones are counted as left out */
+	ROSE_SPOKEN_AT_ONCE = 8,  /* datagrams of one call */
+};
+struct rose_spoken {
+	struct rose_head head;
+	struct rose_connection conn;
+	rose_u32 end;      /* TCP: the number of the byte behind the last one; both sides count alike */
+	rose_u32 bytes;
+	rose_u8 protocol;
+	rose_u8 taken;     /* from the connection, else handed to it */
+	rose_u8 length;    /* of what is told of it */
+	rose_u8 pad;
+	rose_u32 pad2;
+	rose_u8 data[ROSE_SPOKEN_BYTES];
+};
+ROSE_SIZE(struct rose_spoken, 144);
+/* By node. */
+struct rose_spoken_gate {
+	rose_u64 begin_ns; /* of the second that is being counted */
+	rose_u64 left_out;
+	rose_u32 count;
+	rose_u32 pad;
+};
+ROSE_SIZE(struct rose_spoken_gate, 24);
 
 struct rose_service {
 	rose_u8 address[16];

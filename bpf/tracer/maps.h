@@ -137,6 +137,20 @@ struct {
 	__type(value, __u64);
 } rose_comings SEC(".maps");
 
+/* Whom nodes may say something to that matters: their own addresses. And how much each says. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct in6_addr);
+	__type(value, __u8);
+} rose_hearers SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rose_spoken_gate);
+} rose_gates SEC(".maps");
+
 /* Expected failures by call << 16 | errno. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);

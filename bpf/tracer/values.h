@@ -137,4 +137,27 @@ int rose_value(struct pt_regs *ctx)
 	return 0;
 }
 
+/* A value that the agent in a JVM has read (src/jvm/agent): rose_jvm_value(value, place), where `value` is a struct rose_value from
+ * its fetch on. */
+SEC("uprobe")
+int rose_java_value(struct pt_regs *ctx)
+{
+	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	struct rose_value value = {};
+	__u64 *comings;
+	__u32 key;
+
+	if (node < 0)
+		return 0;
+	if (bpf_probe_read_user(&value.fetch, sizeof(value) - sizeof(value.head), (void *)BPF_CORE_READ(ctx, di)))
+		return 0;
+	key = (BPF_CORE_READ(ctx, si) & 0xffff) * (rose_node_count + 1) + (__u32)node;
+	comings = bpf_map_lookup_elem(&rose_comings, &key);
+	if (comings)
+		__sync_fetch_and_add(comings, 1);
+	fill_head(&value.head, ROSE_VALUE, sizeof(value), node);
+	emit(node, &value, sizeof(value), false);
+	return 0;
+}
+
 #endif

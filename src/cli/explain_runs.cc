@@ -201,6 +201,7 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
   replay::RunOptions& run = options_.run;
   run.tracer = replay::tracer_options(config);
   run.tracer.function_share = kFunctionShare;
+  run.tracer.messages = true;
   run.profile = &watchable.functions;
   run.stacks = true;
   run.tracer_ready = [this](observe::Tracer&, const std::filesystem::path& run_dir) { logs_->began(run_dir); };

@@ -210,7 +210,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
       case Group::near: groups.near.push_back(&firsts.back()); break;
     }
   }
-  for (std::uint32_t id = 0; id < kinds.size(); ++id) out.unsure += kinds[id].unsure ? 1 : 0;
+  for (std::uint32_t id = 0; id < kinds.size(); ++id) out.unsure += kinds[id].unsure && kinds[id].what == StepKind::function ? 1 : 0;
   out.enough = groups.failing.size() >= 2 && groups.sound.size() >= 2;
   if (!out.enough) return out;
   std::unordered_set<Key> keys;
@@ -219,15 +219,16 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
       for (const auto& [key, first] : *run) keys.insert(key);
 
   // Values apart, each question's by itself: those that vary must not make what the program does, or another answer, look like chance.
-  Noise steps, successions;
+  // So is what nodes exchange, in which beats and retries vary.
+  Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
   for (const Key key : keys) {
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
     if (d.noise > 0) {
-      const bool value = kinds[d.kind].what == StepKind::value;
-      (succession ? successions : value ? values[kinds[d.kind].question] : steps).add(groups, key);
-      if (!succession && !value) ++out.noisy;
+      const bool value = kinds[d.kind].what == StepKind::value, exchange = is_exchange(kinds[d.kind].what);
+      (succession ? successions : value ? values[kinds[d.kind].question] : exchange ? exchanges : steps).add(groups, key);
+      if (!succession && !value && !exchange) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
@@ -239,11 +240,21 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
+  out.exchange_chance = exchanges.chance(groups.failing.size(), groups.sound.size());
   const auto is_value = [&](const Difference& d) { return kinds[d.kind].what == StepKind::value; };
+  const auto is_exchanged = [&](const Difference& d) { return is_exchange(kinds[d.kind].what); };
   const auto has_clean = [&](bool succession) {
     return std::any_of(out.differences.begin(), out.differences.end(),
-                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && !is_value(d); });
+                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && !is_value(d) && !is_exchanged(d); });
   };
+  // It is one more thing that may differ by chance.
+  const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
+                                  std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) { return d.clean && is_exchanged(d); });
+  // What is sent on one side only is taken on that side only.
+  std::unordered_set<std::uint64_t> sent;
+  const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
+  for (const Difference& d : out.differences)
+    if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
   const bool believed = out.chance <= kMostChance && has_clean(false);
   const auto believed_value = [&](const Difference& d) {
     const std::uint32_t question = kinds[d.kind].question;
@@ -256,6 +267,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);
   std::erase_if(out.differences, [&](const Difference& d) {
     if (d.next != kNoKind) return !believed_successions || !d.clean;
+    if (is_exchanged(d)) return !believed_exchanges || (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
     return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {

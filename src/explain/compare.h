@@ -49,6 +49,7 @@ struct Comparison {
   double chance = 1;                    // that noise alone makes one that is clean
   std::size_t noisy = 0;                // kinds that equal runs disagree on
   std::size_t unsure = 0;               // functions that were entered too often to be watched
+  double exchange_chance = 1;           // as `chance`, of what nodes exchange
   [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace rose::explain {
 namespace {
@@ -63,6 +64,10 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   if (comparison.unsure > 0)
     out.limits.push_back(fmt::format("{} function{} entered too often to be watched all the time: whether runs differ in {} is not known", comparison.unsure,
                                      comparison.unsure == 1 ? " was" : "s were", comparison.unsure == 1 ? "it" : "them"));
+  std::set<std::string> talkative;
+  for (const Run& run : input.runs) talkative.insert(run.talkative.begin(), run.talkative.end());
+  for (const std::string& node : talkative)
+    out.limits.push_back(fmt::format("{} exchanged more messages than are looked at: whether runs differ in what it sends and takes is not known", node));
   const auto cut_short = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.cut_short; });
   if (cut_short > 0) out.limits.push_back(fmt::format("of {} runs only the first {} events were compared", cut_short, kMostSteps));
   const auto by_time = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::sound && !run.found_cut; });
@@ -105,6 +110,7 @@ namespace {
 
 // Who takes over may be decided by chance: where no node by itself differs, whichever node does so is looked at.
 Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
+  doubt_exchanges(runs, kinds);
   merged = merge_nodes(runs, kinds, schedule);
   align(runs, kinds);
   Comparison comparison = compare(runs, kinds);
@@ -153,6 +159,7 @@ Explanation explain(Input& input) {
   out.path = path_of(input);
   const Run& story = input.runs[input.story_run];
   out.values = value_tables(input.runs, input.questions, sorts, input.kinds, comparison, story, merged);
+  out.exchanges = exchange_tables(input.runs);
   const auto faults = fired(story);
   if (!faults.empty()) out.fault = faults.front()->id;
   for (const schedule::FaultOutcome* outcome : faults) {
@@ -169,6 +176,7 @@ Explanation explain(Input& input) {
     out.suspects.clear();
     out.differences.clear();
     out.recorded.clear();
+    out.exchanges.clear();
     out.verdict = Verdict::nothing_found;
     out.reason = "no fault fired in the runs that were compared";
     return out;
@@ -178,6 +186,7 @@ Explanation explain(Input& input) {
   if (comparison.none()) {
     // What was entered, or what was being done when the fault came, accuses nobody by itself.
     out.suspects.clear();
+    for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;
     out.reason = fmt::format("found nothing by which failing runs differ from sound ones beyond noise ({}){}", runs,
                              out.stacks.empty() ? "" : "; only where the fault arrived is known");

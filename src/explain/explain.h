@@ -77,6 +77,20 @@ struct Input {
   std::vector<std::string> limits;           // what else is not known
 };
 
+// How much one node sent another in the runs of one side, from the fault on.
+struct ExchangeCount {
+  std::uint64_t least = 0, most = 0;              // messages a run
+  std::uint64_t least_bytes = 0, most_bytes = 0;
+  std::uint64_t untaken = 0;                      // at most, of a run: the other node never had them
+};
+struct ExchangeTable {
+  std::string from, to;
+  std::uint16_t port = 0;  // of the service
+  bool answer = false;     // the service sends it
+  ExchangeCount failing, sound, near;
+  std::string differs;     // in words; "": no more than equal runs do
+};
+
 // One round of questions that explain asked by itself.
 struct Round {
   std::vector<std::string> functions;  // that it asked about
@@ -103,6 +117,7 @@ struct Explanation {
   std::vector<Round> rounds;                 // of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and sound runs part, earliest first
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
+  std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
   std::vector<std::string> limits;           // what could not be told, and why
   std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
   double chance = 1;
@@ -124,6 +139,11 @@ inline constexpr std::size_t kMostStoryLines = 16;
 [[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
 
 [[nodiscard]] std::vector<std::string> path_of(const Input& input);
+
+// After align(): of as long a time behind the cut in all runs. None of nodes of which not all messages are known.
+[[nodiscard]] std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs);
+// "12 to 14 messages, 300 to 340 bytes, up to 2 never taken"
+[[nodiscard]] std::string amount_words(const ExchangeCount& count);
 
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

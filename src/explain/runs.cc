@@ -25,6 +25,8 @@ std::string_view letter(StepKind kind) {
     case StepKind::process: return "p";
     case StepKind::silence: return "s";
     case StepKind::value: return "v";
+    case StepKind::sent: return "x";
+    case StepKind::taken: return "y";
   }
   return "?";
 }
@@ -66,6 +68,17 @@ bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) !=
 
 // Nor what the agent does that tells Java's frames: only runs with a fault have it.
 bool is_agents(const trace::Trace& trace, const trace::Event& e) { return e.path != 0 && trace.str(e.path).find("/rose.jvm/") != std::string_view::npos; }
+// "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)"
+std::string exchange_words(const Exchanged& one, bool taken) {
+  return cut_words(fmt::format("{} {}{} {} (port {})", taken ? "takes" : one.answer ? "answers" : "sends", taken ? one.from : one.to, taken ? "'s" : "", one.words, one.port));
+}
+
+// The words of an exchange with whichever node: the name is the second word.
+std::string without_peer(const Kind& kind) {
+  const std::size_t at = kind.words.find(' ') + 1;
+  return kind.words.substr(0, at) + "another node" + kind.words.substr(std::min(at + kind.peer.size(), kind.words.size()));
+}
+
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
 }  // namespace
@@ -152,10 +165,42 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     Kind kind{.what = StepKind::message, .node = line.node, .function = {}, .words = std::to_string(line.kind), .message = line.kind};
     run.steps.push_back({.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
   }
+  run.exchanged = exchanged(result.messages, nodes);
+  run.talkative = result.talkative;
+  for (std::size_t i = 0; i < run.exchanged.size(); ++i) {
+    const Exchanged& one = run.exchanged[i];
+    const auto source = static_cast<std::uint32_t>(i);
+    Kind sent{.what = StepKind::sent, .node = one.from, .function = {}, .words = exchange_words(one, false)};
+    sent.peer = one.to;
+    const std::uint32_t id = kinds.of(std::move(sent));
+    run.steps.push_back({.ts_ns = one.ts_ns, .kind = id, .pid = one.pid, .tid = one.tid, .source = source});
+    if (one.taken_ns == 0) continue;
+    Kind taken{.what = StepKind::taken, .node = one.to, .function = {}, .words = exchange_words(one, true)};
+    taken.peer = one.from;
+    taken.as_sent = id;
+    run.steps.push_back({.ts_ns = one.taken_ns, .kind = kinds.of(std::move(taken)), .pid = one.taken_pid, .tid = one.taken_tid, .source = source});
+  }
   std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
+  last.clear();
+  for (Step& step : run.steps) {
+    const StepKind what = kinds[step.kind].what;
+    if (what == StepKind::function) last[step.tid] = step.kind;
+    else if (is_exchange(what))
+      if (const auto in = last.find(step.tid); in != last.end()) step.in = in->second;
+  }
   if (result.workload_end_ns) run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
   return run;
+}
+
+void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds) {
+  std::set<std::string> nodes;
+  for (const Run& run : runs) nodes.insert(run.talkative.begin(), run.talkative.end());
+  if (nodes.empty()) return;
+  for (std::uint32_t id = 0; id < kinds.size(); ++id) {
+    Kind& kind = kinds.at(id);
+    if (is_exchange(kind.what) && (nodes.contains(kind.node) || nodes.contains(kind.peer))) kind.unsure = true;
+  }
 }
 
 bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always) {
@@ -173,7 +218,10 @@ bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule&
     Kind kind = kinds[id];
     const bool unsure = kind.unsure;
     if (kind.what == StepKind::silence) kind.words = "hears nothing from another node";
+    if (is_exchange(kind.what)) kind.words = without_peer(kind);
+    if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];  // it came before
     kind.node.clear();
+    kind.peer.clear();
     now[id] = kinds.of(std::move(kind));
     if (unsure) kinds.at(now[id]).unsure = true;
   }
@@ -201,7 +249,7 @@ std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const std
     if (step.ts_ns > run.cut_ns) break;
     const Kind& kind = kinds[step.kind];
     const std::size_t nth = ++counts[step.kind];
-    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || kind.unsure) continue;
+    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || is_exchange(kind.what) || kind.unsure) continue;
     if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
     out.push_back({step.kind, nth, 0});
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "explain/messages.h"
 #include "explain/recorded.h"
 #include "logs/form.h"
 #include "schedule/outcome.h"
@@ -36,7 +37,10 @@ struct LogLine {
   std::vector<schedule::Frame> frames = {};  // of the stack trace in it, innermost first
 };
 
-enum class StepKind { function, failed_call, call, message, process, silence, value };
+// `message` is a log's; `sent` and `taken` are of what goes between nodes.
+enum class StepKind { function, failed_call, call, message, process, silence, value, sent, taken };
+
+inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
 // Equal for steps of different runs that are the same for our purpose.
 struct Kind {
@@ -49,7 +53,10 @@ struct Kind {
   std::string callee = {};    // value of a question about calls: who is called
   bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
+  std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
+  std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
 };
+[[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
 class Kinds {
  public:
@@ -63,14 +70,12 @@ class Kinds {
   std::map<std::string, std::uint32_t> ids_;
 };
 
-inline constexpr std::uint32_t kNoKind = 0xffffffff;
-
 struct Step {
   std::int64_t ts_ns = 0;       // wall clock
   std::uint32_t kind = 0;
   std::uint32_t in = kNoKind;   // the function that this thread entered last
   std::int32_t pid = 0, tid = 0;
-  std::uint32_t source = 0;     // index of the event in the trace, of the line, or of the value
+  std::uint32_t source = 0;     // index of the event in the trace, of the line, of the value, or of what was exchanged
 };
 
 struct Run {
@@ -87,6 +92,8 @@ struct Run {
   bool cut_short = false;       // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, of each in its order
   std::set<std::string> recorded_late;    // nodes of which the beginning was overwritten
+  std::vector<Exchanged> exchanged;       // between nodes
+  std::vector<std::string> talkative;     // nodes of which not all of that is known
 };
 
 // Without the steps that are the fault itself.
@@ -94,6 +101,9 @@ struct Run {
 
 // The faults that fired, the first one first.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
+
+// What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before merge_nodes().
+void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
 // Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
 // True: they were made so, in all runs. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes

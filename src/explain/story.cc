@@ -13,6 +13,9 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
+constexpr std::size_t kMostSends = 3;          // of a node that a fault hits: what it tells others next, told whether or not sound runs do so, too
+constexpr std::size_t kMostReactions = 2;      // what the thread that took a message does then
+constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
 constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
@@ -60,6 +63,7 @@ class Teller {
     faults();
     for (const Difference& d : comparison_.differences) keys_.insert({{d.kind, d.next}, &d});
     next_steps();
+    sends();
     differences();
     messages();
     ends();
@@ -80,6 +84,7 @@ class Teller {
   [[nodiscard]] std::string evidence_of(const Step& step) const {
     if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
     if (input_.kinds[step.kind].what == StepKind::value) return fmt::format("thread {}", step.tid);
+    if (is_exchange(input_.kinds[step.kind].what)) return fmt::format("thread {}, {} bytes", step.tid, run_.exchanged[step.source].bytes);
     return fmt::format("event {}", step.source + 1);
   }
 
@@ -87,6 +92,7 @@ class Teller {
   [[nodiscard]] std::string words_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));
+    if (is_exchange(kind.what)) return exchange_of(step);
     if (kind.what != StepKind::call && kind.what != StepKind::failed_call) return kind.words;
     const trace::Event& e = input_.story.trace.events[step.source];
     const std::string_view path = input_.story.trace.str(e.path);
@@ -95,11 +101,42 @@ class Teller {
     return kind.words;
   }
 
+  // "sends n2 "put <*>" (port 7000); n2 has it 0.2 ms later: its thread 41 enters store, then logs ..."
+  [[nodiscard]] std::string exchange_of(const Step& step) const {
+    const Exchanged& one = run_.exchanged[step.source];
+    const std::string later = fmt::format("{:.1f} ms", static_cast<double>(one.taken_ns - one.ts_ns) / 1e6);
+    const std::string then = one.taken_ns != 0 ? reaction(one) : std::string();
+    if (input_.kinds[step.kind].what == StepKind::taken)
+      return fmt::format("takes {}'s {} (port {}), sent {} before{}", one.from, one.words, one.port, later, then.empty() ? "" : "; then its thread " + then);
+    std::string words = fmt::format("{} {} {} (port {})", one.answer ? "answers" : "sends", one.to, one.words, one.port);
+    if (one.taken_ns == 0 || one.taken_ns > run_.end_ns) return words + fmt::format("; {} does not take it", one.to);
+    return words + fmt::format("; {} has it {} later{}", one.to, later, then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
+  }
+
+  // What the thread that took it does then, up to the next that it takes.
+  [[nodiscard]] std::string reaction(const Exchanged& one) const {
+    std::string out;
+    std::size_t told = 0;
+    std::set<std::uint32_t> seen;
+    auto step = std::upper_bound(run_.steps.begin(), run_.steps.end(), one.taken_ns, [](std::int64_t at, const Step& other) { return at < other.ts_ns; });
+    for (; step != run_.steps.end() && step->ts_ns <= std::min(one.taken_ns + kReactionNs, run_.end_ns) && told < kMostReactions; ++step) {
+      if (step->tid != one.taken_tid || step->pid != one.taken_pid) continue;
+      const Kind& kind = input_.kinds[step->kind];
+      if (kind.what == StepKind::taken) break;
+      const bool thread = kind.what == StepKind::function || kind.what == StepKind::call || kind.what == StepKind::failed_call || kind.what == StepKind::sent;
+      if (!thread || !seen.insert(step->kind).second) continue;
+      out += (told++ == 0 ? "" : ", then ") + kind.words;
+    }
+    return out;
+  }
+
   [[nodiscard]] std::string node_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (!kind.node.empty()) return kind.node;
     if (kind.what == StepKind::message) return input_.lines[step.source].node;
     if (kind.what == StepKind::value) return run_.values[step.source].node;
+    if (kind.what == StepKind::sent) return run_.exchanged[step.source].from;
+    if (kind.what == StepKind::taken) return run_.exchanged[step.source].to;
     return std::string(input_.story.trace.str(input_.story.trace.events[step.source].node));
   }
 
@@ -137,12 +174,34 @@ class Teller {
       std::size_t count = 0;
       std::set<std::uint32_t> seen;
       for (const Step& step : run_.steps) {
-        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what == StepKind::value) continue;
+        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what == StepKind::value || is_exchange(input_.kinds[step.kind].what)) continue;
         if (!seen.insert(step.kind).second) continue;
         if (++count > kNextSteps) break;
         if (difference(step) != nullptr) continue;  // told as such
         add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step), fmt::format("the same thread: {}", words_of(step)),
             evidence_of(step));
+      }
+    }
+  }
+
+  // What a node that a fault hits tells each of the others first, the faulted thread before others.
+  void sends() {
+    std::set<std::string> nodes;
+    for (const schedule::FaultOutcome* outcome : fired(run_)) {
+      if (outcome->node.empty() || !nodes.insert(outcome->node).second) continue;
+      const std::int64_t at = run_.zero_ns + outcome->fired_ns;
+      std::map<std::string, const Step*> first;  // by the other node
+      for (const bool faulted : {true, false})
+        for (const Step& step : run_.steps) {
+          if (step.ts_ns <= at || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what != StepKind::sent || node_of(step) != outcome->node) continue;
+          if (faulted && (outcome->tid == 0 || step.tid != outcome->tid)) continue;
+          first.emplace(run_.exchanged[step.source].to, &step);
+        }
+      std::size_t count = 0;
+      for (const auto& [to, step] : first) {
+        if (++count > kMostSends) break;
+        if (difference(*step) != nullptr) continue;  // told as such
+        add(405 - static_cast<double>(count), StoryLine::Kind::thread, step->ts_ns, node_of(*step), words_of(*step), evidence_of(*step));
       }
     }
   }

@@ -25,6 +25,7 @@
 #include "observe/network_watch.h"
 #include "observe/traced_cgroups.h"
 #include "observe/ring.h"
+#include "observe/spoken_watch.h"
 #include "observe/storms.h"
 #include "observe/targets.h"
 #include "observe/tracer.h"
@@ -61,6 +62,7 @@ class KernelTracer final : public Tracer {
   kernel::Capabilities still_needed() override;
   void leave_out(pid_t pid) override;
   SeenValues take_values() override;
+  SeenMessages take_messages() override;
   std::vector<ProcessEnd> take_ends() override;
   int ends_fd() const override { return ends_fd_.get(); }
 
@@ -133,6 +135,7 @@ class KernelTracer final : public Tracer {
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
   ValueWatch values_;  // guarded by mutex_ once the reader runs
+  SpokenWatch spoken_;  // the same
   std::vector<kernel::FunctionLink> method_links_;
   std::set<std::string> hot_methods_;  // that were told
   FunctionWatch functions_;  // last: its thread tells us of what it let go of

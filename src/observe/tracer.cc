@@ -25,7 +25,7 @@
 namespace rose::observe {
 namespace {
 
-constexpr const char* kMethodStub = "rose_jvm_enter";  // jvm/agent_file.h
+constexpr const char *kMethodStub = "rose_jvm_enter", *kValueStub = "rose_jvm_value";  // jvm/agent_file.h
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 
 // What tracepoints pass changed with kernel versions.
@@ -163,6 +163,8 @@ Result<void> KernelTracer::load() {
   bpf_map__set_max_entries(maps.rose_entries, entries);
   bpf_map__set_max_entries(maps.rose_fetches, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.fetches())));
   bpf_map__set_max_entries(maps.rose_comings, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.counters())));
+  bpf_map__set_max_entries(maps.rose_gates, nodes);
+  bpf_map__set_max_entries(maps.rose_hearers, options_.messages ? 1024 : 1);
   // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
@@ -176,6 +178,9 @@ Result<void> KernelTracer::load() {
   if (!options_.method_agents.empty()) kernel::prepare_uprobe(progs.rose_method);
   bpf_program__set_autoload(progs.rose_value, !values_.empty());
   if (!values_.empty()) kernel::prepare_uprobe(progs.rose_value);
+  bpf_program__set_autoload(progs.rose_java_value, !options_.value_agents.empty());
+  if (!options_.value_agents.empty()) kernel::prepare_uprobe(progs.rose_java_value);
+  bpf_program__set_autoload(progs.rose_spoken, options_.messages);
   bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
   bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
   if (functions_.size() != 0) {
@@ -192,6 +197,7 @@ Result<void> KernelTracer::load() {
     const std::uint32_t value = node;
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
   }
+  if (options_.messages) ROSE_CHECK(SpokenWatch::fill(bpf_map__fd(maps.rose_hearers), targets_));
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
   const std::uint64_t texts = options_.memory / 64;  // of storms
   ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));
@@ -217,7 +223,7 @@ Result<void> KernelTracer::attach() {
                                     {progs.rose_emptied, true},
                                     {progs.rose_victim, true}, {progs.rose_waits, true},
                                     {progs.rose_closed, true}, {progs.rose_resent, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
-                                    {progs.rose_sys_count, false}};
+                                    {progs.rose_sys_count, false}, {progs.rose_spoken, false}};
   for (const auto& [program, optional] : tracepoints) {
     if (!bpf_program__autoload(program)) continue;
     bpf_link* link = bpf_program__attach(program);
@@ -241,6 +247,11 @@ Result<void> KernelTracer::attach() {
   for (const auto& agent : options_.method_agents) {
     ROSE_TRY(const auto stub, symbols::find_functions(agent, {kMethodStub}, {}));
     ROSE_TRY(auto link, kernel::attach_functions(progs.rose_method, agent, {{.offset = stub.front().offset, .cookie = 0}}));
+    method_links_.push_back(std::move(link));
+  }
+  for (const auto& agent : options_.value_agents) {
+    ROSE_TRY(const auto stub, symbols::find_functions(agent, {kValueStub}, {}));
+    ROSE_TRY(auto link, kernel::attach_functions(progs.rose_java_value, agent, {{.offset = stub.front().offset, .cookie = 0}}));
     method_links_.push_back(std::move(link));
   }
   {
@@ -292,6 +303,7 @@ Result<void> KernelTracer::begin() {
                                          {CAP_NET_ADMIN, "to see packets arrive"}}));
   ROSE_CHECK(functions_.find(targets_, options_));
   ROSE_CHECK(values_.prepare(options_.values, targets_.size(), options_.values_share));
+  spoken_.prepare(targets_.size());
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -50,6 +50,7 @@ struct ValuePlace {
   std::filesystem::path binary;
   std::uint64_t offset = 0;  // in the file
   std::vector<symbols::Fetch> fetches;
+  bool told = false;  // no place of a file: the agent in a JVM reads it (room jvm), its one fetch stands for it
 };
 
 struct TracerOptions {
@@ -65,6 +66,8 @@ struct TracerOptions {
   std::vector<std::filesystem::path> method_agents; // files of the agent for JVMs (room jvm): the entries that they tell are recorded
   std::vector<ValuePlace> values;                  // recorded beside the window: see take_values()
   double values_share = 0.05;                      // of one CPU, that all of their places together may cost
+  std::vector<std::filesystem::path> value_agents; // files of the agent that tells values of JVMs
+  bool messages = false;                           // what nodes say to each other is recorded beside the window: see take_messages()
   std::string host_node;                           // Meta.node
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
@@ -76,6 +79,7 @@ struct SeenValue {
   std::int64_t ts_ns = 0;              // monotonic; all that is read at one place at one time has the same
   bool unreadable = false;             // a pointer on the way led to what is not in memory
   bool null = false;                   // of a text: there is none
+  std::uint8_t form = 0;               // rose_value_form: what a JVM's agent says it is
   std::uint64_t bits = 0;
   std::string text;
 };
@@ -89,6 +93,25 @@ struct SeenValues {
   std::uint64_t left_out = 0;          // more than are kept: of each place and node the first and the last are
 };
 inline constexpr std::size_t kMostValues = 4000;  // of one fetch on one node: the first half, and the last
+
+// Bytes that a thread of a node handed to a connection with an address of a node, or took from one.
+struct SeenMessage {
+  std::uint32_t node = 0;              // of the targets
+  std::int32_t pid = 0, tid = 0;
+  std::int64_t ts_ns = 0;              // monotonic: when the call returned
+  bool taken = false;                  // from the connection
+  bool tcp = true;                     // else UDP
+  std::string own, peer;               // addresses; of a datagram's socket the own may be "0.0.0.0"
+  std::uint16_t own_port = 0, peer_port = 0;  // peer 0: a datagram that was taken without asking who sent it
+  std::uint32_t end = 0;               // TCP: the number of the byte behind the last one, which both sides count alike
+  std::uint32_t bytes = 0;
+  std::string data;                    // the first of them
+};
+struct SeenMessages {
+  std::vector<SeenMessage> messages;   // by time
+  std::vector<bool> left_out;          // by node: there were more than are told
+};
+inline constexpr std::size_t kMostMessages = 60'000;
 
 // What a dump that was written holds.
 struct DumpTotals {
@@ -137,6 +160,8 @@ class Tracer {
 
   // The values so far, all that were seen before the call included.
   [[nodiscard]] virtual SeenValues take_values() = 0;
+  // The same of TracerOptions::messages.
+  [[nodiscard]] virtual SeenMessages take_messages() = 0;
 
   // Such ends since last asked, told within a fraction of a second; of a flood, the first few hundred.
   [[nodiscard]] virtual std::vector<ProcessEnd> take_ends() = 0;

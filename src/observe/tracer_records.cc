@@ -76,6 +76,13 @@ void KernelTracer::take(std::span<const std::byte> record) {
       return;
     }
   }
+  if (rose_spoken spoken; record.size() >= sizeof spoken) {
+    std::memcpy(&spoken, record.data(), sizeof spoken);
+    if (spoken.head.kind == ROSE_SPOKEN) {
+      if (!spoken_.take(spoken)) ++unreadable_;
+      return;
+    }
+  }
   if (!decode(record, decoded_) || decoded_.node >= targets_.size()) {
     ++unreadable_;
     return;
@@ -226,6 +233,12 @@ SeenValues KernelTracer::take_values() {
   const std::lock_guard lock(mutex_);
   drain(ring_.produced());
   return values_.seen();
+}
+
+SeenMessages KernelTracer::take_messages() {
+  const std::lock_guard lock(mutex_);
+  drain(ring_.produced());
+  return spoken_.seen(bpf_map__fd(skeleton_->maps.rose_gates));
 }
 
 // The dump says where its entries of a function end.

@@ -58,7 +58,7 @@ Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::siz
   const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostAlone;
   if (places.size() > most) return fail(ErrorKind::input, fmt::format("values at {} places of the code are more than the {} that can be watched here", places.size(), most));
   for (const ValuePlace& place : places) {
-    Place added{.what = place, .binary = binaries_.add(place.binary), .first = static_cast<std::uint32_t>(owners_.size()), .link = {}, .let_go = false};
+    Place added{.what = place, .binary = place.told ? 0 : binaries_.add(place.binary), .first = static_cast<std::uint32_t>(owners_.size()), .link = {}, .let_go = false};
     if (added.binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", place.binary.string()), errno);
     const bool good = std::all_of(place.fetches.begin(), place.fetches.end(), [](const symbols::Fetch& fetch) { return fits(fetch.at) && fits(fetch.length); });
     if (!good || place.fetches.size() > ROSE_FETCHES_AT_ONCE || owners_.size() + place.fetches.size() > ROSE_MOST_FETCHES)
@@ -95,6 +95,7 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
 
 Result<void> ValueWatch::attach_place(std::uint32_t index) {
   Place& place = places_[index];
+  if (place.what.told) return {};
   const std::uint64_t cookie = index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32;
   auto attached = kernel::attach_functions(program_, binaries_.path(place.binary), {{place.what.offset, cookie}});
   if (!attached) {
@@ -114,7 +115,10 @@ std::vector<std::uint64_t> ValueWatch::read_counts() const {
 
 void ValueWatch::look(std::int64_t now_ns) {
   if (!rates_) return;
-  const auto counts = read_counts();
+  auto counts = read_counts();
+  // The agent in a JVM sees to it by itself.
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    if (places_[i].what.told) std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
   for (const std::uint32_t index : rates_->let_go(now_ns, counts)) {
     places_[index].let_go = true;
     closer_.close(std::move(places_[index].link));
@@ -131,6 +135,10 @@ bool ValueWatch::take(const rose_value& value) {
   if (value.fetch >= owners_.size() || value.head.node >= nodes_ || value.length > ROSE_TEXT_BYTES) return false;
   SeenValue seen;
   seen.place = owners_[value.fetch];
+  if (value.failed == ROSE_TOO_MANY) {
+    places_[seen.place].let_go = true;
+    return true;
+  }
   seen.fetch = value.fetch - places_[seen.place].first;
   seen.node = value.head.node;
   seen.pid = static_cast<std::int32_t>(value.head.tgid);
@@ -138,6 +146,7 @@ bool ValueWatch::take(const rose_value& value) {
   seen.ts_ns = static_cast<std::int64_t>(value.head.ts_ns);
   seen.unreadable = value.failed == ROSE_UNREADABLE;
   seen.null = value.failed == ROSE_NULL;
+  seen.form = value.form;
   seen.bits = value.word;
   seen.text.assign(reinterpret_cast<const char*>(value.text), value.length);
   Kept& kept = kept_[{value.fetch, seen.node}];

@@ -375,10 +375,23 @@ class OneRun {
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
     read_methods();
+    if (options_.tracer.messages) take_messages();
     if (options_.asked == nullptr) return;
     run_.seen = tracer_->take_values();
     run_.result.values = told(*options_.asked, run_.seen, traced_, wall_offset_);
     run_.seen.values.clear();
+  }
+
+  void take_messages() {
+    const observe::SeenMessages seen = tracer_->take_messages();
+    for (const observe::SeenMessage& one : seen.messages) {
+      if (one.node >= traced_.size()) continue;
+      run_.result.messages.push_back({.ts_ns = one.ts_ns + wall_offset_, .node = traced_[one.node], .pid = one.pid, .tid = one.tid, .taken = one.taken, .tcp = one.tcp,
+                                      .own = one.own, .peer = one.peer, .own_port = one.own_port, .peer_port = one.peer_port, .end = one.end, .bytes = one.bytes,
+                                      .data = one.data});
+    }
+    for (std::size_t node = 0; node < seen.left_out.size() && node < traced_.size(); ++node)
+      if (seen.left_out[node]) run_.result.talkative.push_back(traced_[node]);
   }
 
   void finish() {

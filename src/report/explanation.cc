@@ -45,6 +45,10 @@ Json value_json(const explain::ValueTable& table) {
   return out;
 }
 
+Json amount_json(const explain::ExchangeCount& count) {
+  return {{"messages", {count.least, count.most}}, {"bytes", {count.least_bytes, count.most_bytes}}, {"never_taken", count.untaken}};
+}
+
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   return fmt::format("{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} with the fault but "
@@ -109,6 +113,10 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
   return out;
 }
 
+std::string exchange_ends(const explain::ExchangeTable& table) {
+  return fmt::format("{} {} {} (port {})", table.from, table.answer ? "answers" : "sends", table.to, table.port);
+}
+
 std::string round_words(const explain::Round& round) {
   std::string of;
   for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i) of += (i == 0 ? "" : ", ") + round.functions[i];
@@ -162,6 +170,10 @@ std::string explanation_json(const ExplanationReport& r) {
     rounds.push_back({{"functions", round.functions}, {"asked", round.asked}, {"differing", round.differing}, {"runs", round.runs}, {"seconds", round.seconds},
                       {"share", round.share}});
   for (const explain::ValueTable& table : e.values) values.push_back(value_json(table));
+  Json exchanges = Json::array();
+  for (const explain::ExchangeTable& t : e.exchanges)
+    exchanges.push_back({{"from", t.from}, {"to", t.to}, {"port", t.port}, {"answers", t.answer}, {"failing", amount_json(t.failing)}, {"sound", amount_json(t.sound)},
+                         {"near", e.near > 0 ? amount_json(t.near) : Json()}, {"differs", t.differs}});
   const Json json = {{"verdict", explain::verdict_name(e.verdict)},
                      {"fault", e.fault},
                      {"stacks", std::move(stacks)},
@@ -179,6 +191,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"values", std::move(values)},
                      {"rounds", std::move(rounds)},
                      {"recorded", std::move(recorded)},
+                     {"exchanges", std::move(exchanges)},
                      {"explanation", r.written}};
   return json_text(json, 2) + "\n";
 }
@@ -216,6 +229,11 @@ std::string explanation_text(const ExplanationReport& r) {
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
     for (const StoryLine& line : e.story) out += "  " + line_text(line) + "\n";
+  }
+  if (std::any_of(e.exchanges.begin(), e.exchanges.end(), [](const auto& table) { return !table.differs.empty(); })) {
+    out += "\nhow much goes between nodes, where that differs\n";
+    for (const explain::ExchangeTable& t : e.exchanges)
+      if (!t.differs.empty()) out += fmt::format("  {}: {}\n", printable(exchange_ends(t)), printable(t.differs));
   }
   if (!e.limits.empty()) {
     out += "\nwhat could not be told\n";
@@ -277,6 +295,14 @@ std::string explanation_markdown(const ExplanationReport& r) {
                          e.near > 0 ? percent(d.near) : "-", d.weight);
     }
     if (e.differences.size() > kMarkdownDifferences) out += fmt::format("\nand {} more.\n", e.differences.size() - kMarkdownDifferences);
+    out += "\n";
+  }
+  if (!e.exchanges.empty()) {
+    out += "## Messages between nodes\n\nIn as long a time from the fault on in all runs; what one call sends is a message. The least and the most of any run.\n\n"
+           "| | failing | sound | fault without bug | differs |\n|---|---|---|---|---|\n";
+    for (const explain::ExchangeTable& t : e.exchanges)
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", md(exchange_ends(t)), md(explain::amount_words(t.failing)), md(explain::amount_words(t.sound)),
+                         e.near > 0 ? md(explain::amount_words(t.near)) : "-", t.differs.empty() ? "no" : "yes");
     out += "\n";
   }
   if (!e.limits.empty()) {

@@ -33,6 +33,8 @@ struct ShortLine {
 [[nodiscard]] std::vector<ShortLine> short_lines(const explain::Explanation& explanation);
 // What a round asked, what it found, what it cost.
 [[nodiscard]] std::string round_words(const explain::Round& round);
+// "n1 sends n2 (port 7000)"
+[[nodiscard]] std::string exchange_ends(const explain::ExchangeTable& table);
 
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);

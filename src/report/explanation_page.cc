@@ -95,6 +95,17 @@ std::string rounds_section(const Explanation& e) {
   return out + "</ol>\n</section>\n";
 }
 
+std::string exchanges_section(const Explanation& e) {
+  if (e.exchanges.empty()) return {};
+  std::string out = "<section>\n<h2>Messages between nodes</h2>\n<p class=\"note small\">In as long a time from the fault on in all runs; what one call sends is a message. "
+                    "The least and the most of any run.</p>\n<div class=\"scroll\"><table><thead><tr><th>who</th><th>failing</th><th>sound</th><th>fault without bug</th>"
+                    "<th>differs</th></tr></thead><tbody>\n";
+  for (const explain::ExchangeTable& t : e.exchanges)
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", cell(exchange_ends(t)), cell(explain::amount_words(t.failing)),
+                       cell(explain::amount_words(t.sound)), e.near > 0 ? cell(explain::amount_words(t.near)) : "-", t.differs.empty() ? "no" : "yes");
+  return out + "</tbody></table></div>\n</section>\n";
+}
+
 std::string recorded_section(const Explanation& e) {
   if (e.recorded.empty()) return {};
   std::string out = "<section>\n<h2>Where the nodes' recordings part</h2>\n<ul>\n";
@@ -137,7 +148,7 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") + "</div>\n</section>\n";
   body += short_section(e) + suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
-  body += differences_section(e) + recorded_section(e) + rounds_section(e);
+  body += differences_section(e) + exchanges_section(e) + recorded_section(e) + rounds_section(e);
   if (!e.limits.empty()) {
     body += "<section>\n<h2>What could not be told</h2>\n<ul>\n";
     for (const std::string& limit : e.limits) body += fmt::format("<li>{}</li>\n", cell(limit));

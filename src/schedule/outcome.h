@@ -96,6 +96,20 @@ struct Value {
   double number = 0;           // with is_number
 };
 
+// Bytes that a thread of a node handed to a connection to another one, or took from one.
+struct Message {
+  std::int64_t ts_ns = 0;      // wall clock, by the trace's: when the call returned
+  std::string node;
+  int pid = 0, tid = 0;
+  bool taken = false;          // from the connection
+  bool tcp = true;             // else UDP
+  std::string own, peer;       // addresses
+  std::uint16_t own_port = 0, peer_port = 0;  // peer 0: a datagram that was taken without asking who sent it
+  std::uint32_t end = 0;       // TCP: the number of the byte behind the last one, which both sides count alike
+  std::uint32_t bytes = 0;
+  std::string data;            // the first of them
+};
+
 // The oracle's word, before faults are considered.
 enum class OracleAnswer { hit, miss, unknown };
 
@@ -108,6 +122,8 @@ struct RunResult {
   std::string order_broken;          // a sentence: what came too early; "": nothing did
   trace::Trace trace;
   std::vector<Value> values;         // that were asked for, by time
+  std::vector<Message> messages;     // that nodes sent and took, by time, where they were watched
+  std::vector<std::string> talkative;  // nodes of which not all messages are told
   std::optional<std::int64_t> workload_end_ns;  // since the workload began; nothing: not known
   std::optional<std::int64_t> oracle_ns;        // when the oracle found the bug, since the workload began; nothing: it did not
   double seconds = 0;

@@ -1,6 +1,7 @@
 // Runs as a tracer would have seen them, written by hand.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,16 @@ class Run {
     result_.faults.back().stacks.push_back(stack);
     return *this;
   }
+  // Over one connection a pair; the numbers of bytes begin anywhere, near the end of their range.
+  Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1, bool answer = false) {
+    return speaks(ms, from, to, text, tid, answer, false);
+  }
+  // All of it in one call, whatever was sent before it and not yet taken included.
+  Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) { return speaks(ms, from, to, {}, tid, answer, true); }
+  Run& talkative(const std::string& node) {
+    result_.talkative.push_back(node);
+    return *this;
+  }
   Run& let_go(const std::string& function) {
     event(1, trace::EventType::af, 1, "n1").function = result_.trace.strings.intern(function);
     result_.trace.events.back().flags = trace::kTruncated;
@@ -125,6 +136,30 @@ class Run {
     result_.trace.events.push_back(e);
     return result_.trace.events.back();
   }
+  Run& speaks(int ms, const std::string& from, const std::string& to, const std::string& text, int tid, bool answer, bool taken) {
+    result_.trace.meta.addresses = {"n1=10.0.0.1", "n2=10.0.0.2", "n3=10.0.0.3"};
+    const auto address = [](const std::string& node) { return "10.0.0." + node.substr(1); };
+    std::uint32_t& end = ends_[from + ">" + to + (answer ? "!" : "")];
+    if (!taken) end = (end == 0 ? 0xfffffff0U : end) + static_cast<std::uint32_t>(text.size());
+    schedule::Message one;
+    one.ts_ns = kZero + ms * kMs;
+    one.node = taken ? to : from;
+    one.pid = 1;
+    one.tid = tid;
+    one.taken = taken;
+    const std::uint16_t sender = answer ? 7000 : 40000, receiver = answer ? 40000 : 7000;
+    one.own = address(taken ? to : from);
+    one.peer = address(taken ? from : to);
+    one.own_port = taken ? receiver : sender;
+    one.peer_port = taken ? sender : receiver;
+    one.end = end;
+    one.bytes = static_cast<std::uint32_t>(text.size());
+    one.data = text.substr(0, 64);
+    result_.messages.push_back(one);
+    return *this;
+  }
+
+  std::map<std::string, std::uint32_t> ends_;
   schedule::RunResult result_;
   std::vector<explain::LogLine> lines_;
 };

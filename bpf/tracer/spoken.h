@@ -1,0 +1,283 @@
+/* What nodes say to each other: each call by which a thread of a node hands bytes to a TCP or UDP socket whose other end is a node's
+ * address, or takes some from one. Loaded only where somebody asks for it. What io_uring, splice and the like move is not seen.
+ *
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef ROSE_TRACER_SPOKEN_H
+#define ROSE_TRACER_SPOKEN_H
+
+#include "tracer/records.h"
+
+enum {
+	NR_READ = 0,
+	NR_WRITE = 1,
+	NR_READV = 19,
+	NR_WRITEV = 20,
+	NR_SENDFILE = 40,
+	NR_SENDTO = 44,
+	NR_RECVFROM = 45,
+	NR_SENDMSG = 46,
+	NR_RECVMSG = 47,
+	NR_RECVMMSG = 299,
+	NR_SENDMMSG = 307,
+	MSG_PEEK_ = 2,
+	ROSE_MMSGHDR = 64, /* struct mmsghdr: the message's header, and how long it was */
+	ROSE_MMSG_LENGTH = 56,
+};
+
+struct rose_user_iovec {
+	__u64 base, length;
+};
+
+struct speaking {
+	struct pt_regs *regs;
+	struct sock *sk;
+	__u64 headers; /* of several messages */
+	struct rose_connection conn; /* as the socket has it */
+	__u32 count;
+	__s32 node;
+	__u16 nr;
+	__u8 protocol;
+	__u8 taken;
+};
+
+static __always_inline bool speaks(unsigned long nr)
+{
+	switch (nr) {
+	case NR_READ: case NR_WRITE: case NR_READV: case NR_WRITEV: case NR_SENDFILE: case NR_SENDTO: case NR_RECVFROM:
+	case NR_SENDMSG: case NR_RECVMSG: case NR_RECVMMSG: case NR_SENDMMSG:
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool takes(unsigned long nr)
+{
+	return nr == NR_READ || nr == NR_READV || nr == NR_RECVFROM || nr == NR_RECVMSG || nr == NR_RECVMMSG;
+}
+
+static __always_inline void put_ipv4(__u8 *to, __be32 address)
+{
+	to[10] = to[11] = 0xff;
+	__builtin_memcpy(to + 12, &address, 4);
+}
+
+/* False: it is no socket of the internet. */
+static __always_inline bool socket_connection(struct sock *sk, struct rose_connection *conn)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	conn->remote_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	conn->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	if (family == AF_INET) {
+		put_ipv4(conn->remote, BPF_CORE_READ(sk, __sk_common.skc_daddr));
+		put_ipv4(conn->local, BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
+	} else if (family == AF_INET6) {
+		BPF_CORE_READ_INTO(&conn->remote, sk, __sk_common.skc_v6_daddr);
+		BPF_CORE_READ_INTO(&conn->local, sk, __sk_common.skc_v6_rcv_saddr);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Of a datagram: the address that the program gave, or was given. */
+static __always_inline void other_end(struct rose_connection *conn, __u64 at)
+{
+	struct rose_sockaddr_in6 address = {};
+
+	if (!at || bpf_probe_read_user(&address, 16, (void *)at))
+		return;
+	if (address.family == AF_INET) {
+		struct rose_sockaddr_in in;
+
+		__builtin_memcpy(&in, &address, sizeof(in));
+		__builtin_memset(conn->remote, 0, 10);
+		put_ipv4(conn->remote, in.addr);
+	} else if (address.family == AF_INET6 && !bpf_probe_read_user(&address, sizeof(address), (void *)at)) {
+		__builtin_memcpy(conn->remote, address.addr, 16);
+	} else {
+		return;
+	}
+	conn->remote_port = bpf_ntohs(address.port);
+}
+
+/* As many of the first bytes as there is room for, behind those that are there. */
+static __always_inline void put_said(struct scratch *s, __u64 from, __u64 length)
+{
+	struct rose_spoken *record = (void *)s->record;
+	__u32 have = record->length;
+
+	if (have >= ROSE_SPOKEN_BYTES || !from)
+		return;
+	if (length > ROSE_SPOKEN_BYTES - have)
+		length = ROSE_SPOKEN_BYTES - have;
+	length = rose_unknown(length);
+	if (length == 0 || length > ROSE_SPOKEN_BYTES)
+		return;
+	have = rose_unknown(have) & (ROSE_SPOKEN_BYTES - 1);
+	if (bpf_probe_read_user(&s->record[__builtin_offsetof(struct rose_spoken, data) + have], length, (void *)from))
+		return;
+	record->length = have + length;
+}
+
+static __always_inline void put_parts(struct scratch *s, __u64 parts, __u64 count, __u32 bytes)
+{
+	struct rose_user_iovec part;
+
+	for (__u32 i = 0; i < 4; i++) {
+		if (i >= count || bpf_probe_read_user(&part, sizeof(part), (void *)(parts + i * sizeof(part))))
+			return;
+		if (part.length > bytes)
+			part.length = bytes;
+		put_said(s, part.base, part.length);
+		bytes -= part.length;
+	}
+}
+
+/* Whether one more of this node is told. */
+static __always_inline bool may_be_told(__u32 node, __u64 now)
+{
+	struct rose_spoken_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
+
+	if (!gate)
+		return false;
+	if (now - gate->begin_ns > 1000000000ull) {
+		gate->begin_ns = now;
+		gate->count = 0;
+	}
+	/* The ring is for others, too. */
+	__sync_fetch_and_add(&gate->count, 1);
+	if (gate->count <= ROSE_SPOKEN_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
+		return true;
+	__sync_fetch_and_add(&gate->left_out, 1);
+	return false;
+}
+
+static __always_inline void left_out(__u32 node)
+{
+	struct rose_spoken_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
+
+	if (gate)
+		__sync_fetch_and_add(&gate->left_out, 1);
+}
+
+/* One message of a call: `bytes` of it, as arguments or the header at `header` say. */
+static __noinline int tell_spoken(struct speaking *speaking, __u64 header, __u32 bytes)
+{
+	struct rose_user_msghdr message = {};
+	struct rose_connection conn = speaking->conn;
+	struct rose_spoken *record;
+	__u64 now = bpf_ktime_get_ns();
+	struct scratch *s;
+
+	if (header && bpf_probe_read_user(&message, sizeof(message), (void *)header))
+		return 0;
+	if (speaking->protocol == IPPROTO_UDP) {
+		if (header)
+			other_end(&conn, message.name);
+		else if (speaking->nr == NR_SENDTO || speaking->nr == NR_RECVFROM)
+			other_end(&conn, rose_argument(speaking->regs, 4));
+	}
+	/* Who takes a datagram need not ask who sent it: then any node may have. */
+	if (!(speaking->taken && speaking->protocol == IPPROTO_UDP && conn.remote_port == 0) && !bpf_map_lookup_elem(&rose_hearers, conn.remote))
+		return 0;
+	if (!may_be_told(speaking->node, now))
+		return 0;
+	s = take_scratch(speaking->node);
+	if (!s) {
+		left_out(speaking->node);
+		return 0;
+	}
+	record = (void *)s->record;
+	fill_head(&record->head, ROSE_SPOKEN, sizeof(*record), speaking->node);
+	record->conn = conn;
+	record->end = 0;
+	record->bytes = bytes;
+	record->protocol = speaking->protocol;
+	record->taken = speaking->taken;
+	record->length = 0;
+	record->pad = 0;
+	record->pad2 = 0;
+	__builtin_memset(record->data, 0, sizeof(record->data));
+	if (speaking->protocol == IPPROTO_TCP) {
+		struct tcp_sock *tcp = (void *)speaking->sk;
+
+		record->end = speaking->taken ? BPF_CORE_READ(tcp, copied_seq) : BPF_CORE_READ(tcp, write_seq);
+	}
+	if (header)
+		put_parts(s, message.iov, message.iovlen, bytes);
+	else if (speaking->nr == NR_READV || speaking->nr == NR_WRITEV)
+		put_parts(s, rose_argument(speaking->regs, 1), rose_argument(speaking->regs, 2), bytes);
+	else if (speaking->nr != NR_SENDFILE)
+		put_said(s, rose_argument(speaking->regs, 1), bytes);
+	if (bpf_ringbuf_output(&rose_ring, record, sizeof(*record), BPF_RB_NO_WAKEUP))
+		left_out(speaking->node);
+	give_back(s);
+	return 0;
+}
+
+static long tell_one_of(__u32 i, struct speaking *speaking)
+{
+	__u64 header = speaking->headers + i * ROSE_MMSGHDR;
+	__u32 bytes = 0;
+
+	if (i >= speaking->count || bpf_probe_read_user(&bytes, sizeof(bytes), (void *)(header + ROSE_MMSG_LENGTH)))
+		return 1;
+	if (bytes)
+		tell_spoken(speaking, header, bytes);
+	return 0;
+}
+
+static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count)
+{
+	struct speaking speaking = {.regs = regs, .nr = nr, .count = count};
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct socket *socket;
+	struct file *file;
+	struct sock *sk;
+	__u16 mode;
+
+	speaking.node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (speaking.node < 0 || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
+		return 0;
+	file = rose_file_of(task, (__s32)rose_argument(regs, 0));
+	if (!file)
+		return 0;
+	mode = BPF_CORE_READ(file, f_inode, i_mode);
+	if ((mode & S_IFMT) != S_IFSOCK)
+		return 0;
+	socket = BPF_CORE_READ(file, private_data);
+	sk = BPF_CORE_READ(socket, sk);
+	if (!sk || !socket_connection(sk, &speaking.conn))
+		return 0;
+	speaking.sk = sk;
+	speaking.protocol = BPF_CORE_READ(sk, sk_protocol);
+	if (speaking.protocol != IPPROTO_TCP && speaking.protocol != IPPROTO_UDP)
+		return 0;
+	speaking.taken = takes(nr);
+	/* What is only looked at is taken later. */
+	if ((nr == NR_RECVFROM && (rose_argument(regs, 3) & MSG_PEEK_)) || (nr == NR_RECVMSG && (rose_argument(regs, 2) & MSG_PEEK_)) ||
+	    (nr == NR_RECVMMSG && (rose_argument(regs, 3) & MSG_PEEK_)))
+		return 0;
+	if (nr == NR_SENDMMSG || nr == NR_RECVMMSG) {
+		speaking.headers = rose_argument(regs, 1);
+		if (speaking.count > ROSE_SPOKEN_AT_ONCE)
+			left_out(speaking.node);
+		bpf_loop(ROSE_SPOKEN_AT_ONCE, tell_one_of, &speaking, 0);
+	} else {
+		tell_spoken(&speaking, nr == NR_SENDMSG || nr == NR_RECVMSG ? rose_argument(regs, 1) : 0, count);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rose_spoken, struct pt_regs *regs, long ret)
+{
+	unsigned long nr = regs->orig_ax;
+
+	if (ret <= 0 || !speaks(nr))
+		return 0;
+	return look_at_spoken(regs, nr, ret);
+}
+
+#endif

@@ -1,0 +1,106 @@
+// What nodes say to each other: every call that sends or takes is told, once, with its beginning, and both ends count alike.
+#include <algorithm>
+
+#include "observe_network.h"
+
+using namespace rose;
+using namespace rose::observe;
+using namespace rose::observe::test;
+
+namespace {
+
+TracerOptions watched() {
+  TracerOptions options;
+  options.messages = true;
+  return options;
+}
+
+std::vector<SeenMessage> of(const SeenMessages& seen, std::uint32_t node, bool taken) {
+  std::vector<SeenMessage> out;
+  for (const SeenMessage& one : seen.messages)
+    if (one.node == node && one.taken == taken) out.push_back(one);
+  return out;
+}
+
+std::vector<std::string> data(const std::vector<SeenMessage>& messages) {
+  std::vector<std::string> out;
+  for (const SeenMessage& one : messages) out.push_back(one.data);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every call that sends or takes is told with what it moved, and both ends count alike") {
+  const OwnNetwork network;
+  const TestCgroup first("says"), second("hears");
+  Victim hearer(&second, {"hear"}, "trace_speaker");
+  const int tcp = hearer.number("tcp"), udp = hearer.number("udp");
+  REQUIRE(udp > 0);
+  Victim speaker(&first, {"say", std::to_string(tcp), std::to_string(udp)}, "trace_speaker");
+  auto tracer = start({target("n1", first), target("n2", second)}, watched());
+  speaker.go();
+  REQUIRE(speaker.number("done") == 1);
+  const SeenMessages seen = tracer->take_messages();
+  const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false), answered = of(seen, 0, true);
+  // What only looks at data (MSG_PEEK) takes none; what comes from a file has no beginning in memory.
+  CHECK(data(sent) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
+  CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!", "datagram-1", "datagram-2"});
+  CHECK(data(answers) == std::vector<std::string>{"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"});
+  CHECK(data(answered) == data(answers));
+  REQUIRE(sent.size() == 8);
+  REQUIRE(heard.size() == 8);
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    CAPTURE(i);
+    const bool is_tcp = i < 6;
+    CHECK(sent[i].tcp == is_tcp);
+    CHECK(sent[i].bytes == heard[i].bytes);
+    CHECK(sent[i].peer == "127.0.0.1");
+    CHECK(sent[i].peer_port == (is_tcp ? tcp : udp));
+    CHECK(heard[i].own_port == sent[i].peer_port);
+    CHECK(sent[i].pid == speaker.pid());
+    CHECK(heard[i].tid == hearer.pid());
+    if (!is_tcp) continue;
+    CHECK(heard[i].peer_port == sent[i].own_port);
+    CHECK(heard[i].end == sent[i].end);
+    if (i > 0) CHECK(sent[i].end - sent[i - 1].end == sent[i].bytes);
+  }
+  CHECK(sent[5].bytes == 9);
+  CHECK(std::none_of(seen.left_out.begin(), seen.left_out.end(), [](bool left_out) { return left_out; }));
+  // None of it is an event.
+  for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
+}
+
+TEST_CASE("who talks too much is told to, and what goes to others than nodes is not") {
+  const OwnNetwork network;
+  const TestCgroup first("floods"), second("quiet");
+  Victim hearer(&second, {"hear"}, "trace_speaker");
+  const int udp = hearer.number("udp");
+  Target one = target("n1", first), other = target("n2", second);
+  SECTION("to a node") {
+    Victim speaker(&first, {"flood", std::to_string(udp), "30000"}, "trace_speaker");
+    auto tracer = start({one, other}, watched());
+    speaker.go();
+    REQUIRE(speaker.number("done") == 1);
+    const SeenMessages seen = tracer->take_messages();
+    // However long it took: in a second so many are told at most.
+    CHECK((seen.messages.size() == 30000 || seen.left_out[0]));
+    CHECK(seen.messages.size() >= 2000);
+    CHECK_FALSE(seen.left_out[1]);
+  }
+  SECTION("to an address that is no node's") {
+    one.addresses = {"10.99.0.1"};
+    other.addresses = {"10.99.0.2"};
+    Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
+    auto tracer = start({one, other}, watched());
+    speaker.go();
+    REQUIRE(speaker.number("done") == 1);
+    CHECK(tracer->take_messages().messages.empty());
+  }
+  SECTION("where nobody asks") {
+    Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
+    auto tracer = start({one, other});
+    speaker.go();
+    REQUIRE(speaker.number("done") == 1);
+    CHECK(tracer->take_messages().messages.empty());
+  }
+}
