@@ -106,7 +106,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
         if (questions.size() < kept + kRoundQuestions && std::find(questions.begin(), questions.end(), question) == questions.end()) questions.push_back(question);
     }
     if (round.functions.empty()) {
-      note(rounds.empty() ? "--deepen asked nothing: no native program has the functions on the way from the fault to the symptom" : "");
+      note(rounds.empty() ? "--deepen asked nothing: no native program and no JVM has the functions on the way from the fault to the symptom" : "");
       break;
     }
     Result<replay::Asked> asked = replay::ask(config, questions);

@@ -39,6 +39,16 @@ void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Inpu
     input.limits.push_back(fmt::format("of values that came very often, those of each node's first and last {} are compared", observe::kMostValues / 2));
 }
 
+// What the JVMs said of the questions: where each is read, and of what type it is.
+void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said, explain::Input& input) {
+  for (const replay::JavaAnswer& answer : run.java) {
+    if (answer.question >= input.questions.size()) continue;
+    explain::Question& question = input.questions[answer.question];
+    if (answer.why.empty() && question.type.empty()) question.function = answer.function, question.type = answer.type;
+    else if (!answer.why.empty()) said.push_back(answer);
+  }
+}
+
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
   for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
   if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
@@ -221,6 +231,7 @@ Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::Contras
     out.run_seconds += run.result.seconds;
     for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
     tell_busy(run, asked, out.input);
+    take_answers(run, out.said, out.input);
     take_run(std::move(run), what, *logs_, out.input, told);
   };
   ROSE_TRY(const replay::Contrast made, replay::contrast(watchable_.config, schedule_, options, store_, each));
@@ -253,6 +264,8 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
     options.run.number = made_ + 1;
     ROSE_CHECK(add(asked, options, told, out));
   }
+  for (const replay::Asked::OfJava& one : asked.java)
+    if (out.input.questions[one.question].type.empty()) out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.said);
   out.comparable = comparable();
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {

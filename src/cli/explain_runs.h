@@ -14,6 +14,7 @@ namespace rose::cli {
 struct Compared {
   replay::Contrast made;
   explain::Input input;
+  std::vector<replay::JavaAnswer> said;  // by JVMs: why they don't answer a question
   bool comparable = false;   // there are failing and sound runs
   double seconds = 0;        // in all
   double run_seconds = 0;    // of the runs, added up

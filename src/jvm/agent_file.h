@@ -12,5 +12,7 @@ namespace rose::jvm {
 inline constexpr const char* kVisitStub = "rose_jvm_visit";
 // The one by which entries of watched methods are told: (name, whether it is let go of).
 inline constexpr const char* kEnterStub = "rose_jvm_enter";
+// The one by which values are told: (value, number of its place).
+inline constexpr const char* kValueStub = "rose_jvm_value";
 
 }  // namespace rose::jvm

@@ -39,7 +39,7 @@ std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At
 }  // namespace
 
 std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch,
-                         bool stacks) {
+                         bool stacks, const std::vector<AskRequest>& asks) {
   std::string text = fmt::format("rose-jvm\t2\nstate\t{}\n", state.string());
   for (const PlaceRequest& place : places) {
     text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
@@ -49,6 +49,12 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
   if (stacks) text += "stacks\t1\n";
   for (const PlaceRequest& place : places)
     if (place.noted) text += fmt::format("noted\t{}\n", place.entry);
+  for (const AskRequest& ask : asks) {
+    const std::string_view where = ask.where == AskRequest::Where::argument ? "argument" : ask.where == AskRequest::Where::returned ? "return" : "line";
+    text += fmt::format("ask\t{}\t{}\t{}\t{}\t{}\t{}", ask.fetch, ask.place, where, ask.number, field(ask.what), field(ask.name));
+    for (const std::string& member : ask.members) text += "\t" + field(member);
+    text += '\n';
+  }
   if (!watch) return text;
   text += fmt::format("watch\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000));
   if (watch->code) text += "code\t1\n";
@@ -88,7 +94,7 @@ Result<void> Session::write() {
     ROSE_CHECK(make_folder(state_folder, 0700));
     if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()), errno);
-    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch, asked.stacks), 0644));
+    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
   }
   return {};
 }

@@ -41,9 +41,21 @@ struct WatchRequest {
   std::vector<std::string> methods;             // by the names that a profile has
 };
 
+// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, a variable at a line.
+struct AskRequest {
+  enum class Where { argument, returned, line };
+  std::uint32_t fetch = 0, place = 0;  // as the tracer knows it
+  Where where = Where::argument;
+  std::uint64_t number = 0;            // of the argument, or the line
+  std::string what;                    // the method, or the end of a source file's path
+  std::string name;
+  std::vector<std::string> members;    // fields to go down
+};
+
 // The text of an agent's instructions (jvm/agent/spec.h). `state`: the folder for what it tells.
 [[nodiscard]] std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places,
-                                       const std::optional<WatchRequest>& watch, bool stacks = false);
+                                       const std::optional<WatchRequest>& watch, bool stacks = false,
+                                       const std::vector<AskRequest>& asks = {});
 
 class Session {
  public:
@@ -55,6 +67,7 @@ class Session {
   // Its JVMs tell where their threads are.
   void tell_stacks(const std::string& node) { asked_[node].stacks = true; }
   void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
+  void ask(const std::string& node, const AskRequest& request) { asked_[node].asks.push_back(request); }
   // Once all is asked for, and before the nodes start. Their folders exist, and belong to their users.
   [[nodiscard]] Result<void> write();
 
@@ -68,6 +81,7 @@ class Session {
     std::vector<PlaceRequest> places;
     std::optional<WatchRequest> watch;
     bool stacks = false;
+    std::vector<AskRequest> asks;
   };
   std::filesystem::path run_dir_, folder_, agent_;
   std::map<std::string, Asked> asked_;

@@ -43,6 +43,7 @@ bool parse_state(std::string_view bytes, JvmState& into) {
         into.methods.push_back({std::move(text), static_cast<double>(record.count) + static_cast<double>(record.unseen) / 1000,
                                 (record.flags & kMethodUnknown) == 0, (record.flags & kMethodWatched) != 0});
         break;
+      case RecordKind::asked: into.asked.push_back({record.entry, (record.flags & kAskedPlaced) != 0, std::move(text)}); break;
     }
   }
   return true;

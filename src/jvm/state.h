@@ -25,6 +25,13 @@ struct WatchedMethod {
   bool watched = true; // now
 };
 
+// A value that was asked for.
+struct AskedNote {
+  std::uint32_t fetch = 0;
+  bool placed = false;  // `text`: the method that it is read in, '|', its type; else why it is not read
+  std::string text;
+};
+
 // One JVM.
 struct JvmState {
   int pid = 0;               // as it saw it
@@ -33,6 +40,7 @@ struct JvmState {
   std::vector<Note> notes;
   std::vector<Note> places;  // the methods that places were found in
   std::vector<WatchedMethod> methods;
+  std::vector<AskedNote> asked;
 };
 
 // Every JVM that left a file in the folder; files that make no sense are left out.

@@ -27,12 +27,15 @@ enum class RecordKind : std::uint32_t {
   note = 1,      // something that people should hear
   place = 2,     // where a schedule's condition or fault stands: `entry` says which, the text where it was found
   method = 3,    // one whose entries are watched, by name
+  asked = 4,     // a value that is asked for: `entry` is its fetch; with kAskedPlaced the method that it is read in, '|' and its type, else why it isn't
 };
 
 enum MethodState : std::uint32_t {
   kMethodWatched = 1,  // now
   kMethodUnknown = 2,  // not watched for long enough to say how often it is entered
 };
+
+enum AskedState : std::uint32_t { kAskedPlaced = 1 };
 
 struct StateRecord {
   std::uint32_t kind = 0;

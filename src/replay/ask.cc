@@ -7,9 +7,14 @@
 
 #include "base/text.h"
 #include "bpf/tracer.h"
+#include "jvm/names.h"
+#include "jvm/node.h"
+#include "jvm/state.h"
 
 namespace rose::replay {
 namespace {
+
+constexpr int kJavaArguments = 3;  // asked about unasked; of those that a method has not, nothing is told
 
 // The programs of the deployment, each once, with the first node that runs it.
 std::map<std::string, std::string> programs_of(const config::Config& config) {
@@ -59,6 +64,60 @@ class Asking {
   bool any_ = false;
 };
 
+// Nodes of whose JVMs it is asked.
+std::vector<std::string> java_nodes(const config::Config& config, const symbols::Query& query) {
+  std::vector<std::string> nodes;
+  for (const config::Node& node : config.nodes) {
+    const bool variable = query.kind == symbols::Query::Kind::variable;
+    if (variable ? jvm::is_jvm_source(query.file) && jvm::may_run_java(node) : jvm::is_method(node, query.function)) nodes.push_back(node.name);
+  }
+  return nodes;
+}
+
+void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string> nodes) {
+  using Kind = symbols::Query::Kind;
+  const auto question = static_cast<std::uint32_t>(asked.questions.size());
+  asked.questions.push_back({.text = query.text, .function = query.function, .type = {}, .refused = {}, .remarks = {}});
+  std::string& refused = asked.questions.back().refused;
+  if (query.kind == Kind::calls) refused = "which calls a method of Java makes is not told: ask for its arguments, for what it returns, or for variables at its lines";
+  if (query.contents) refused = "nothing of Java is a pointer: ask for a field, as in f(name.field)";
+  if (!refused.empty()) return;
+  jvm::AskRequest request;
+  request.where = query.kind == Kind::argument ? jvm::AskRequest::Where::argument : query.kind == Kind::result ? jvm::AskRequest::Where::returned : jvm::AskRequest::Where::line;
+  request.number = static_cast<std::uint64_t>(query.kind == Kind::variable ? query.line : query.number);
+  request.what = query.kind == Kind::variable ? query.file : query.function;
+  request.name = query.name;
+  request.members = query.members;
+  request.place = static_cast<std::uint32_t>(asked.places.size());
+  asked.places.push_back({.binary = {}, .offset = 0, .fetches = {symbols::Fetch{}}, .told = true});
+  asked.meanings.push_back({{question, symbols::Form{}}});
+  asked.java.push_back({question, std::move(request), std::move(nodes)});
+}
+
+// What the JVM's agent says that it is.
+void tell_java(const observe::SeenValue& value, schedule::Value& one) {
+  using Kind = symbols::Form::Kind;
+  const auto as = [&](Kind kind, std::uint8_t size) {
+    symbols::Form form;
+    form.kind = kind;
+    form.size = size;
+    symbols::ToldValue words = symbols::tell_value(form, value.bits, value.text);
+    one.text = std::move(words.text);
+    one.is_number = words.is_number;
+    one.number = words.number;
+  };
+  switch (value.form) {
+    case ROSE_FORM_BOOLEAN: as(Kind::boolean, 1), one.is_named = true; break;
+    case ROSE_FORM_CHARACTER: as(value.bits < 0x80 ? Kind::character : Kind::natural, value.bits < 0x80 ? 1 : 2); break;
+    case ROSE_FORM_FLOAT: as(Kind::real, 4); break;
+    case ROSE_FORM_DOUBLE: as(Kind::real, 8); break;
+    case ROSE_FORM_TEXT: as(Kind::text, 8); break;
+    case ROSE_FORM_OBJECT: one.text = "(" + printable(value.text) + ")"; break;
+    case ROSE_FORM_CONSTANT: one.text = printable(value.text), one.is_named = true; break;
+    default: as(Kind::integer, 8); break;
+  }
+}
+
 }  // namespace
 
 Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries) {
@@ -77,11 +136,15 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   for (const std::string& text : queries) {
     ROSE_TRY(const symbols::Query query, symbols::parse_query(text));
     if (!known.insert(query.text).second) continue;
+    if (std::vector<std::string> nodes = java_nodes(config, query); !nodes.empty()) {
+      ask_java(asked, query, std::move(nodes));
+      continue;
+    }
     if (files.empty()) {
       Error error = unread ? *unread : Error{ErrorKind::input, "no node has a native program that can be read", {}};
       error.kind = ErrorKind::input;
       error.message = fmt::format("'{}' cannot be asked for: {}", text, error.message);
-      error.hint = "values are read in native programs (C, C++, Rust, Go), which `binary` of a node names; not in Java, Python or scripts";
+      error.hint = "values are read in native programs (C, C++, Rust, Go), which `binary` of a node names, and in JVMs that rose starts; not in Python or scripts";
       return Unexpected(std::move(error));
     }
     asked.questions.push_back({.text = query.text, .function = {}, .type = {}, .refused = {}, .remarks = {}});
@@ -100,10 +163,44 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
     }
     asking.done();
   }
+  std::vector<std::uint32_t> first;  // of each place's fetches
+  std::uint32_t fetches = 0;
+  for (const observe::ValuePlace& place : asked.places) first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
+  for (Asked::OfJava& one : asked.java) one.request.fetch = first[one.request.place];
   return asked;
 }
 
-Askable::Askable(const config::Config& config) {
+std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::path& state) {
+  std::vector<JavaAnswer> out;
+  for (const jvm::JvmState& jvm : jvm::read_states(state)) {
+    for (const jvm::AskedNote& note : jvm.asked) {
+      const auto one = std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& java) { return java.request.fetch == note.fetch; });
+      if (one == asked.java.end()) continue;
+      const std::size_t bar = note.text.rfind('|');
+      if (note.placed && bar != std::string::npos) out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
+      else if (!note.placed) out.push_back({one->question, {}, {}, note.text});
+    }
+    // Why it can set no breakpoint at all.
+    if (jvm.breakpoints) continue;
+    for (const jvm::Note& note : jvm.notes)
+      for (const Asked::OfJava& one : asked.java)
+        if (note.entry == jvm::kNoEntry) out.push_back({one.question, {}, {}, note.text});
+  }
+  return out;
+}
+
+std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said) {
+  for (const JavaAnswer& one : said)
+    if (one.question == question && !one.why.empty()) return one.why;
+  const auto java = std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& one) { return one.question == question; });
+  if (java == asked.java.end()) return {};
+  const jvm::AskRequest& request = java->request;
+  if (request.where == jvm::AskRequest::Where::line)
+    return fmt::format("no class that was loaded has code of line {} of {} (JVMs are reached by JAVA_TOOL_OPTIONS)", request.number, request.what);
+  return fmt::format("no class that was loaded has a method '{}' (JVMs are reached by JAVA_TOOL_OPTIONS)", request.what);
+}
+
+Askable::Askable(const config::Config& config) : config_(&config) {
   for (const auto& [binary, node] : programs_of(config))
     if (Result<symbols::ValueFile> file = symbols::ValueFile::open(binary); file) files_.push_back(*std::move(file));
 }
@@ -113,7 +210,13 @@ Askable::~Askable() = default;
 std::vector<std::string> Askable::about(const std::string& function) {
   for (symbols::ValueFile& file : files_)
     if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
-  return {};
+  const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(), [&](const config::Node& node) { return jvm::is_method(node, function); });
+  std::vector<std::string> questions;
+  if (!java) return questions;
+  questions.push_back(function + ":return");
+  for (int i = 1; i <= kJavaArguments; ++i) questions.push_back(fmt::format("{}(arg{})", function, i));
+  std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
+  return questions;
 }
 
 std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen, const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
@@ -132,6 +235,8 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
       one.text = "(not readable)";
     } else if (value.null) {
       one.text = "null";
+    } else if (value.form != 0) {
+      tell_java(value, one);
     } else {
       symbols::ToldValue words = symbols::tell_value(meaning.form, value.bits, value.text);
       one.text = std::move(words.text);

@@ -75,17 +75,17 @@ class Observers final : public deploy::NodeObserver {
   std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
 };
 
-struct Asked {
+struct OracleSaid {
   schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
   std::string note;
 };
 
 // The oracle speaks like grep: 0 is a hit, 1 a miss, everything else means it could not tell.
-Result<Asked> ask_oracle(const config::Config& config, deploy::Deployment& deployment, const std::filesystem::path& run_dir) {
+Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment, const std::filesystem::path& run_dir) {
   ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
-  Asked asked;
+  OracleSaid asked;
   asked.note = fmt::format("the oracle {}", ended.note);
   if (!ended.started || ended.timed_out || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
@@ -212,7 +212,10 @@ class OneRun {
     if (options_.trace) {
       observe::TracerOptions tracer = options_.tracer;
       ROSE_CHECK(watch_methods(tracer));
-      if (options_.asked != nullptr) tracer.values = options_.asked->places;
+      if (options_.asked != nullptr) {
+        tracer.values = options_.asked->places;
+        if (!options_.asked->java.empty()) ROSE_CHECK(ask_jvms(tracer));
+      }
       const std::vector<observe::Target> targets = targets_of(config_, *deployment_, options_.profile);
       for (const observe::Target& target : targets) traced_.push_back(target.node);
       ROSE_TRY(tracer_, observe::Tracer::start(tracer, targets));
@@ -251,6 +254,14 @@ class OneRun {
       watched_.push_back(node.name);
     }
     if (!watched_.empty() && !count) tracer.method_agents = {jvms_->agent()};
+    return {};
+  }
+
+  Result<void> ask_jvms(observe::TracerOptions& tracer) {
+    ROSE_CHECK(open_jvms());
+    for (const Asked::OfJava& one : options_.asked->java)
+      for (const std::string& node : one.nodes) jvms_->ask(node, one.request);
+    tracer.value_agents = {jvms_->agent()};
     return {};
   }
 
@@ -314,7 +325,7 @@ class OneRun {
       oracle_note_ = "there is no [oracle] to ask";
       return {};
     }
-    ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_, options_.run_dir));
+    ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
     run_.result.oracle = asked.answer;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
@@ -329,7 +340,7 @@ class OneRun {
       ROSE_CHECK(cancel::check());
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
       if (!wait_readable(workload.fd(), next - monotonic_ns()) && monotonic_ns() >= next) {
-        ROSE_TRY(const Asked asked, ask_oracle(config_, *deployment_, options_.run_dir));
+        ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
         if (asked.answer == schedule::OracleAnswer::hit) return true;
         next = monotonic_ns() + config_.oracle->every_ns;
       }
@@ -380,6 +391,9 @@ class OneRun {
     run_.seen = tracer_->take_values();
     run_.result.values = told(*options_.asked, run_.seen, traced_, wall_offset_);
     run_.seen.values.clear();
+    if (!jvms_ || options_.asked->java.empty()) return;
+    for (const config::Node& node : config_.nodes)
+      for (JavaAnswer& answer : java_answers(*options_.asked, jvms_->state(node.name))) run_.java.push_back(std::move(answer));
   }
 
   void take_messages() {

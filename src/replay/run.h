@@ -46,6 +46,7 @@ struct Run {
   schedule::RunResult result;
   profile::RunCounts counts;            // with tracer.count_syscalls
   observe::SeenValues seen;             // with options.asked: how often, and what was left out; the values are the result's
+  std::vector<JavaAnswer> java;         // what JVMs said of what was asked
   bool completed = false;               // it came as far as the oracle; if not, result.reason says why
   deploy::CommandResult workload;       // reported, never judged
   std::optional<deploy::CommandResult> incident;

@@ -30,7 +30,7 @@ struct Query {
 };
 
 // The forms that are accepted, for messages and help.
-inline constexpr std::string_view kQueryForms = "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'f:calls', 'file.c:123:name'";
+inline constexpr std::string_view kQueryForms = "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'f:calls', 'file.c:123:name'; of Java, too: 'org.x.C.m(name.field)', 'C.m(this.field)', 'C.m:return', 'C.java:123:name'";
 
 inline constexpr std::size_t kMostQueryBytes = 1024, kMostMembers = 6, kMostArguments = 32;
 

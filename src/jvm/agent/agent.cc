@@ -74,6 +74,9 @@ Ordered* take_slot() {
   return nullptr;
 }
 
+// Where this thread stands at a `return` whose value is asked for.
+__thread const Place* t_returning = nullptr;
+
 // The entry of a method that this thread is about to come by through a jump, not by a call.
 __thread const Place* t_jumping = nullptr;
 
@@ -89,7 +92,10 @@ void thread_start(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni)
 void thread_end(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni), thread, false); }
 void vm_death(void*, void*) { g_agent->on_end(); }
 void class_prepare(void*, void* jni, Object, Object klass) { g_agent->on_class(Jni(jni), klass); }
-void breakpoint(void*, void* jni, Object, MethodId method, Location location) { g_agent->on_breakpoint(Jni(jni), method, location); }
+void breakpoint(void*, void* jni, Object thread, MethodId method, Location location) { g_agent->on_breakpoint(Jni(jni), thread, method, location); }
+void method_exit(void*, void* jni, Object thread, MethodId method, std::uint8_t by_exception, Value value) {
+  g_agent->on_method_exit(Jni(jni), thread, method, by_exception != 0, value);
+}
 void class_file(void*, void* jni, Object redefined, Object, const char*, Object, std::int32_t, const unsigned char*, std::int32_t*,
                 unsigned char**) {
   if (redefined != nullptr) g_agent->on_class_file(Jni(jni), redefined);
@@ -129,7 +135,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
   jvmti_ = Jvmti(environment);
   // Who only wants to know where threads are leaves breakpoints to others, a debugger for one.
-  const bool places = !spec_.places.empty() || spec_.watch.on;
+  const bool places = !spec_.places.empty() || spec_.watch.on || !spec_.asks.empty();
   breakpoints_ = places && may_set_breakpoints();
   state_.head().breakpoints = breakpoints_ ? 1 : 0;
   if (spec_.stacks && !state_.path().empty()) {
@@ -154,6 +160,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   callbacks.set(Event::class_prepare, class_prepare);
   callbacks.set(Event::breakpoint, breakpoint);
   callbacks.set(Event::class_file_load_hook, class_file);
+  callbacks.set(Event::method_exit, method_exit);
   callbacks.set(Event::thread_start, thread_start);
   callbacks.set(Event::thread_end, thread_end);
   if (jvmti_.set_callbacks(&callbacks) != kNone) return state_.note("this JVM's tool interface refuses callbacks");
@@ -195,6 +202,13 @@ bool Agent::may_set_breakpoints() {
       if (possible.has(one)) wanted.add(one);
     }
     (void)jvmti_.add_capabilities(&wanted);
+  }
+  for (const AskSpec* ask : spec_.asks) {
+    bool& able = ask->where == AskWhere::returned ? exits_ : variables_;
+    if (able) continue;
+    wanted = {};
+    wanted.add(ask->where == AskWhere::returned ? kCanGenerateMethodExitEvents : kCanAccessLocalVariables);
+    able = jvmti_.add_capabilities(&wanted) == kNone;
   }
   for (const PlaceSpec* place : spec_.places) {
     if (place->thrown == nullptr || signal_ != 0) continue;
@@ -278,16 +292,44 @@ void Agent::on_end() { __atomic_store_n(&ending_, true, __ATOMIC_RELEASE); }
 
 // ---- hits ----
 
-void Agent::on_breakpoint(Jni jni, MethodId method, Location location) {
+void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location location) {
   const Place* place = places_.find(method, location);
   if (place == nullptr) return;
   const bool entered = t_jumping != place || location != 0;
   t_jumping = nullptr;
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
+  if (location == 0 && entered) tell(jni, place->at_entry);
+  tell(jni, place->at_pass);
+  // The next that this thread leaves is this method, with what it returns: for as long as that takes it is asked to tell.
+  if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
   const Visit& told = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !told.entries.empty() && visit(jni, told);
   // Last: what visit() runs in this thread comes by other places.
   t_jumping = thrown ? nullptr : place->jumps_to;
+}
+
+void Agent::tell(Jni jni, const std::vector<const Asking*>& all) {
+  for (const Asking* asking : all) {
+    std::string missing;
+    tell_variable(jvmti_, jni, *asking, missing);
+    if (missing.empty()) continue;
+    const Lock lock(mutex_);
+    complain(*asking->spec, missing);
+  }
+}
+
+void Agent::on_method_exit(Jni jni, Object thread, MethodId method, bool by_exception, Value value) {
+  const Place* place = t_returning;
+  t_returning = nullptr;
+  (void)jvmti_.set_event(false, Event::method_exit, thread);
+  if (place == nullptr || place->method != method || by_exception) return;
+  for (const Asking* asking : place->at_return) {
+    std::string missing;
+    tell_returned(jvmti_, jni, *asking, value, missing);
+    if (missing.empty()) continue;
+    const Lock lock(mutex_);
+    complain(*asking->spec, missing);
+  }
 }
 
 // True: an exception is on its way.

@@ -15,7 +15,9 @@
 #include "jvm/agent/spec.h"
 #include "jvm/agent/stacks.h"
 #include "jvm/agent/state.h"
+#include "jvm/agent/values.h"
 #include "jvm/agent/watched.h"
+#include "jvm/bytecode.h"
 
 namespace rose::jvm {
 
@@ -29,7 +31,8 @@ class Agent {
   void on_thread(Jni jni, Object thread, bool begins);
   void on_class(Jni jni, Object klass);
   void on_class_file(Jni jni, Object redefined);
-  void on_breakpoint(Jni jni, MethodId method, Location location);
+  void on_breakpoint(Jni jni, Object thread, MethodId method, Location location);
+  void on_method_exit(Jni jni, Object thread, MethodId method, bool by_exception, Value value);
   void on_end();
   // The agent's own thread.
   void watch(Jni jni);
@@ -42,6 +45,12 @@ class Agent {
   void prepare(Jni jni, Object klass);
   void prepare_method(Class& klass, std::size_t index);
   void places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted);
+  [[nodiscard]] std::vector<Location> stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const;
+  void asks_of(const Class& klass, std::size_t index, Wanted& wanted);
+  bool variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking);
+  void placed(const Class& klass, std::size_t index, AskSpec& ask, std::string_view type);
+  void complain(AskSpec& ask, std::string_view text);
+  void tell(Jni jni, const std::vector<const Asking*>& all);
   void guard(const Class& klass, std::size_t index, Wanted& wanted);
   void publish(Class& klass, std::size_t index, Wanted& wanted);
   void tell_code(const Class& klass);
@@ -66,6 +75,7 @@ class Agent {
   CodeFile code_;
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;
+  bool variables_ = false, exits_ = false;  // they can be read; what methods return, too
   bool live_ = false;    // atomic: breakpoints can be set
   bool ending_ = false;  // atomic
   struct Redefined {

@@ -10,9 +10,13 @@ using Object = void*;    // jobject, jclass, jstring, jthrowable, jthread
 using MethodId = void*;  // jmethodID
 using Location = std::int64_t;
 
+using FieldId = void*;   // jfieldID
+
 union Value {  // jvalue
   std::int32_t i;
   std::int64_t j;
+  float f;
+  double d;
   Object l;
 };
 
@@ -30,6 +34,7 @@ enum class Event : std::int32_t {
   class_file_load_hook = 54,
   class_prepare = 56,
   breakpoint = 62,
+  method_exit = 66,
 };
 
 // Callbacks by event, from 50 on.
@@ -49,7 +54,9 @@ struct Capabilities {
 inline constexpr int kCanGetBytecodes = 3;
 inline constexpr int kCanGetSourceFileName = 11;
 inline constexpr int kCanGetLineNumbers = 12;
+inline constexpr int kCanAccessLocalVariables = 14;
 inline constexpr int kCanGenerateBreakpointEvents = 19;
+inline constexpr int kCanGenerateMethodExitEvents = 25;
 inline constexpr int kCanGetConstantPool = 35;
 inline constexpr int kCanRetransformClasses = 37;
 inline constexpr int kCanSupportVirtualThreads = 44;
@@ -62,6 +69,15 @@ struct FrameInfo {
 struct LineEntry {
   Location start;
   std::int32_t line;
+};
+
+struct VariableEntry {
+  Location start;
+  std::int32_t length;
+  char* name;
+  char* signature;
+  char* generic;
+  std::int32_t slot;
 };
 
 class Table {
@@ -108,6 +124,18 @@ class Jvmti : public Table {
   }
   std::int32_t class_status(Object klass, std::int32_t* status) const { return at<49>(klass, status); }
   std::int32_t source_file(Object klass, char** name) const { return at<50>(klass, name); }
+  // Of the calling thread's topmost frame.
+  std::int32_t local_object(std::int32_t slot, Object* value) const { return at<21>(Object(nullptr), std::int32_t{0}, slot, value); }
+  std::int32_t local_int(std::int32_t slot, std::int32_t* value) const { return at<22>(Object(nullptr), std::int32_t{0}, slot, value); }
+  std::int32_t local_long(std::int32_t slot, std::int64_t* value) const { return at<23>(Object(nullptr), std::int32_t{0}, slot, value); }
+  std::int32_t local_float(std::int32_t slot, float* value) const { return at<24>(Object(nullptr), std::int32_t{0}, slot, value); }
+  std::int32_t local_double(std::int32_t slot, double* value) const { return at<25>(Object(nullptr), std::int32_t{0}, slot, value); }
+  std::int32_t variable_table(MethodId method, std::int32_t* count, VariableEntry** table) const { return at<72>(method, count, table); }
+  std::int32_t class_fields(Object klass, std::int32_t* count, FieldId** fields) const { return at<53>(klass, count, fields); }
+  std::int32_t field_name(Object klass, FieldId field, char** name, char** signature) const {
+    return at<60>(klass, field, name, signature, static_cast<char**>(nullptr));
+  }
+  std::int32_t field_modifiers(Object klass, FieldId field, std::int32_t* flags) const { return at<62>(klass, field, flags); }
   std::int32_t class_methods(Object klass, std::int32_t* count, MethodId** methods) const { return at<52>(klass, count, methods); }
   std::int32_t method_name(MethodId method, char** name, char** descriptor) const {
     return at<64>(method, name, descriptor, static_cast<char**>(nullptr));
@@ -135,6 +163,8 @@ class Jni : public Table {
   std::int32_t throw_new(Object klass, const char* message) const { return call<std::int32_t, 14>(klass, message); }
   [[nodiscard]] Object exception() const { return call<Object, 15>(); }
   void clear_exception() const { call<void, 17>(); }
+  std::int32_t push_frame(std::int32_t most) const { return call<std::int32_t, 19>(most); }
+  Object pop_frame() const { return call<Object, 20>(Object(nullptr)); }
   void delete_local(Object object) const { call<void, 23>(object); }
   [[nodiscard]] bool same(Object a, Object b) const { return call<std::uint8_t, 24>(a, b) != 0; }
   [[nodiscard]] Object new_local(Object object) const { return call<Object, 25>(object); }
@@ -147,6 +177,28 @@ class Jni : public Table {
   }
   [[nodiscard]] bool is_assignable(Object from, Object to) const { return call<std::uint8_t, 11>(from, to) != 0; }
   [[nodiscard]] Object new_string(const char* text) const { return call<Object, 167>(text); }
+  [[nodiscard]] Object superclass(Object klass) const { return call<Object, 10>(klass); }
+  [[nodiscard]] Object class_of(Object object) const { return call<Object, 31>(object); }
+  // What stands in a field, by its signature's first letter. `fixed`: it is static, and `holder` its class.
+  [[nodiscard]] Value field(Object holder, FieldId field, char type, bool fixed) const {
+    Value value;
+    value.j = 0;
+    switch (type) {
+      case 'Z': value.j = fixed ? call<std::uint8_t, 146>(holder, field) : call<std::uint8_t, 96>(holder, field); break;
+      case 'B': value.j = fixed ? call<std::int8_t, 147>(holder, field) : call<std::int8_t, 97>(holder, field); break;
+      case 'C': value.j = fixed ? call<std::uint16_t, 148>(holder, field) : call<std::uint16_t, 98>(holder, field); break;
+      case 'S': value.j = fixed ? call<std::int16_t, 149>(holder, field) : call<std::int16_t, 99>(holder, field); break;
+      case 'I': value.j = fixed ? call<std::int32_t, 150>(holder, field) : call<std::int32_t, 100>(holder, field); break;
+      case 'J': value.j = fixed ? call<std::int64_t, 151>(holder, field) : call<std::int64_t, 101>(holder, field); break;
+      case 'F': value.f = fixed ? call<float, 152>(holder, field) : call<float, 102>(holder, field); break;
+      case 'D': value.d = fixed ? call<double, 153>(holder, field) : call<double, 103>(holder, field); break;
+      default: value.l = fixed ? call<Object, 145>(holder, field) : call<Object, 95>(holder, field); break;
+    }
+    return value;
+  }
+  [[nodiscard]] std::int32_t string_length(Object string) const { return call<std::int32_t, 164>(string); }
+  [[nodiscard]] std::int32_t array_length(Object array) const { return call<std::int32_t, 171>(array); }
+  void string_region(Object string, std::int32_t from, std::int32_t count, std::uint16_t* into) const { call<void, 220>(string, from, count, into); }
   [[nodiscard]] Object new_weak(Object object) const { return call<Object, 226>(object); }
   void delete_weak(Object object) const { call<void, 227>(object); }
 };

@@ -11,6 +11,7 @@
 
 namespace rose::jvm {
 
+struct Asking;
 struct Watched;
 
 // What a visit tells the kernel's program; made once, never changed.
@@ -27,6 +28,8 @@ struct Place {
   Visit entered;                // at the entry of a method: when it is one
   Visit passed;                 // whenever a thread comes by
   const Watched* watched = nullptr;  // at the entry of a watched method
+  // Values that are read: as the method is entered; whenever a thread comes by; that it is about to return.
+  std::vector<const Asking*> at_entry, at_pass, at_return;
   // Its method has jumps that lead back to its entry, where a breakpoint is hit by calls and jumps alike. Breakpoints on those jumps,
   // and on where each goes on otherwise, tell which it was.
   Place* jumps_to = nullptr;

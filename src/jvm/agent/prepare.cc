@@ -17,6 +17,24 @@ std::string decimal(std::int64_t number) {
   return text;
 }
 
+// Does a source file's name, or the end of its path, mean the one that a class is from? "x/Store.java" of org.x.Store.
+bool is_file(std::string_view class_name, std::string_view source, std::string_view wanted) {
+  if (source.empty()) return false;
+  const auto slash = wanted.rfind('/');
+  if (wanted.substr(slash == std::string_view::npos ? 0 : slash + 1) != source) return false;
+  if (slash == std::string_view::npos) return true;
+  std::string folder(class_name.substr(0, class_name.rfind('.') == std::string_view::npos ? 0 : class_name.rfind('.')));
+  for (char& c : folder) c = c == '.' ? '/' : c;
+  // Either may be longer: "/src/main/java/org/x/Store.java".
+  std::string_view own = folder, asked = wanted.substr(0, slash);
+  if (own.size() > asked.size()) {
+    const std::string_view longer = own;
+    own = asked;
+    asked = longer;
+  }
+  return asked.substr(asked.size() - own.size()) == own && (asked.size() == own.size() || own.empty() || asked[asked.size() - own.size() - 1] == '/');
+}
+
 // "lambda$run$0" is code that stands in "run"; "" when it is no lambda's.
 std::string_view method_of_lambda(std::string_view name) {
   constexpr std::string_view kBegin = "lambda$";
@@ -42,6 +60,7 @@ struct Agent::Class {
   std::string name, source;
   std::vector<Own> methods;
   std::vector<PlaceSpec*> places;  // that may be in it
+  std::vector<AskSpec*> asks;      // so
   bool watched = false;            // methods to watch may be in it
 
   [[nodiscard]] Method method(std::size_t index) const {
@@ -63,6 +82,7 @@ struct Agent::Wanted {
   struct One {
     Location location = 0;
     std::vector<const PlaceSpec*> entered, passed;
+    std::vector<const Asking*> at_entry, at_pass, at_return;
     bool guard = false, jumps = false, watched = false;
   };
   std::vector<One> places;
@@ -71,7 +91,7 @@ struct Agent::Wanted {
     for (One& one : places) {
       if (one.location == location) return one;
     }
-    places.push_back({.location = location, .entered = {}, .passed = {}});
+    places.push_back({.location = location, .entered = {}, .passed = {}, .at_entry = {}, .at_pass = {}, .at_return = {}});
     return places.back();
   }
 };
@@ -80,7 +100,7 @@ struct Agent::Wanted {
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
-  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}, .watched = false};
+  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}, .asks = {}, .watched = false};
   jvmti_.deallocate(signature);
   // Made for a lambda or a method handle: its code is elsewhere.
   if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
@@ -88,14 +108,21 @@ void Agent::prepare(Jni jni, Object klass) {
     if (place->pattern.may_be_in(one.name)) one.places.push_back(place);
   }
   one.watched = watched_.may_be_in(one.name, {});
-  if (one.places.empty() && !one.watched) return;
+  bool lines = false;
+  for (AskSpec* ask : spec_.asks) {
+    lines = lines || ask->where == AskWhere::line;
+    if (ask->where != AskWhere::line && ask->pattern.may_be_in(one.name)) one.asks.push_back(ask);
+  }
+  if (one.places.empty() && !one.watched && one.asks.empty() && !lines) return;
   char* source = nullptr;
   if (jvmti_.source_file(klass, &source) == kNone) {
     one.source = source;
     jvmti_.deallocate(source);
   }
   one.watched = one.watched && watched_.may_be_in(one.name, one.source.empty() ? "?" : one.source);
-  if (one.places.empty() && !one.watched) return;
+  for (AskSpec* ask : spec_.asks)
+    if (ask->where == AskWhere::line && is_file(one.name, one.source, ask->file)) one.asks.push_back(ask);
+  if (one.places.empty() && !one.watched && one.asks.empty()) return;
 
   std::int32_t count = 0;
   MethodId* methods = nullptr;
@@ -171,6 +198,11 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
     place->method_seen = true;
     places_of(klass, index, *place, wanted);
   }
+  if (!klass.asks.empty()) {
+    for (const AskSpec* ask : klass.asks)
+      if (ask->where == AskWhere::line || ask->pattern.matches(method)) code();
+    asks_of(klass, index, wanted);
+  }
   if (klass.watched && watched_.wants(method, klass.display(index))) {
     code();
     if (!own.code.empty()) wanted.at(0).watched = own.watched = true;
@@ -178,6 +210,40 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   if (wanted.places.empty()) return;
   guard(klass, index, wanted);
   publish(klass, index, wanted);
+}
+
+// Each stretch of code that a line has (a compiler copies `finally`): its beginning, or (`calls`) its first call where there is one.
+std::vector<Location> Agent::stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const {
+  std::vector<Location> found;
+  std::int32_t count = 0;
+  LineEntry* table = nullptr;
+  if (jvmti_.line_table(method, &count, &table) != kNone) return found;
+  std::size_t at = 0;
+  bool inside = false, called = false;
+  Location first = -1;
+  const auto line_at = [&](std::size_t place) {
+    std::int32_t line = -1;
+    Location best = -1;
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (table[i].start > static_cast<Location>(place) || table[i].start < best) continue;
+      best = table[i].start;
+      line = table[i].line;
+    }
+    return line;
+  };
+  while (at < code.size()) {
+    const std::size_t size = instruction_size(code, at);
+    if (size == 0) break;
+    const bool mine = line_at(at) == wanted;
+    if (mine && !inside) first = static_cast<Location>(at), called = false;
+    if (mine && calls && !called && is_call(code[at])) first = static_cast<Location>(at), called = true;
+    if (!mine && inside) found.push_back(first);
+    inside = mine;
+    at += size;
+  }
+  if (inside) found.push_back(first);
+  jvmti_.deallocate(table);
+  return found;
 }
 
 void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted) {
@@ -190,38 +256,7 @@ void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wa
     case Where::offset:
       if (begins_at(code, static_cast<std::size_t>(spec.number))) found.push_back(spec.number);
       break;
-    case Where::line: {
-      std::int32_t count = 0;
-      LineEntry* table = nullptr;
-      if (jvmti_.line_table(own.id, &count, &table) != kNone) break;
-      // Each stretch of code that the line has (a compiler copies `finally`): its first call, else its beginning.
-      std::size_t at = 0;
-      bool inside = false, called = false;
-      Location first = -1;
-      const auto line_at = [&](std::size_t place) {
-        std::int32_t line = -1;
-        Location best = -1;
-        for (std::int32_t i = 0; i < count; ++i) {
-          if (table[i].start > static_cast<Location>(place) || table[i].start < best) continue;
-          best = table[i].start;
-          line = table[i].line;
-        }
-        return line;
-      };
-      while (at < code.size()) {
-        const std::size_t size = instruction_size(code, at);
-        if (size == 0) break;
-        const bool mine = line_at(at) == spec.number;
-        if (mine && !inside) first = static_cast<Location>(at), called = false;
-        if (mine && !called && is_call(code[at])) first = static_cast<Location>(at), called = true;
-        if (!mine && inside) found.push_back(first);
-        inside = mine;
-        at += size;
-      }
-      if (inside) found.push_back(first);
-      jvmti_.deallocate(table);
-      break;
-    }
+    case Where::line: found = stretches_of(own.id, code, spec.number, true); break;
   }
   for (const Location location : found) {
     auto& one = wanted.at(location);
@@ -231,6 +266,119 @@ void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wa
   }
   if (found.empty() || std::exchange(spec.told, true)) return;
   if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = spec.entry;
+}
+
+// ---- values ----
+
+// Under the lock. Once a question.
+void Agent::complain(AskSpec& ask, std::string_view text) {
+  if (std::exchange(ask.complained, true)) return;
+  if (StateRecord* record = state_.add(RecordKind::asked, text)) record->entry = ask.fetch;
+}
+
+void Agent::placed(const Class& klass, std::size_t index, AskSpec& ask, std::string_view type) {
+  if (std::exchange(ask.told, true)) return;
+  if (StateRecord* record = state_.add(RecordKind::asked, klass.display(index) + '|' + std::string(type))) {
+    record->entry = ask.fetch;
+    record->flags = kAskedPlaced;
+  }
+}
+
+// "I" -> "int"
+static std::string type_name(std::string_view signature) {
+  const std::string list = parameters_of("(" + std::string(signature) + ")V");
+  return list.size() > 2 ? list.substr(1, list.size() - 2) : std::string(signature);
+}
+
+// Where a variable stands at a place of the code. False: it isn't known there, and rose was told so.
+bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking) {
+  const auto& own = klass.methods[index];
+  const bool is_static = (own.flags & static_cast<std::uint32_t>(kStatic)) != 0;
+  if (ask.name == "this") {
+    if (is_static) {
+      complain(ask, klass.display(index) + " is static: it has no 'this'");
+      return false;
+    }
+    asking.slot = 0;
+    asking.type = 'L';
+    placed(klass, index, ask, klass.name);
+    return true;
+  }
+  std::int32_t count = 0;
+  VariableEntry* table = nullptr;
+  const bool names = jvmti_.variable_table(own.id, &count, &table) == kNone;
+  bool found = false;
+  std::string known;
+  for (std::int32_t i = 0; names && i < count; ++i) {
+    const bool in_scope = table[i].start <= location && location < table[i].start + table[i].length;
+    if (in_scope && !found && ask.name == table[i].name) {
+      found = true;
+      asking.slot = table[i].slot;
+      asking.type = table[i].signature[0];
+      placed(klass, index, ask, type_name(table[i].signature));
+    }
+    if (in_scope && known.size() < 120) known += (known.empty() ? "" : ", ") + std::string(table[i].name);
+    jvmti_.deallocate(table[i].name);
+    jvmti_.deallocate(table[i].signature);
+    if (table[i].generic != nullptr) jvmti_.deallocate(table[i].generic);
+  }
+  if (names) jvmti_.deallocate(table);
+  if (found) return true;
+  // A parameter's number needs no names.
+  if (ask.where == AskWhere::argument && ask.number > 0) {
+    if (parameter(own.descriptor, is_static, ask.number, asking.slot, asking.type)) {
+      std::string list = parameters_of(own.descriptor);
+      placed(klass, index, ask, asking.type == 'L' || asking.type == '[' ? "an object" : type_name(std::string(1, asking.type)));
+      return true;
+    }
+    complain(ask, klass.display(index) + " has no argument " + decimal(ask.number));
+    return false;
+  }
+  if (!names) complain(ask, klass.name + " was compiled without names of variables (javac -g): arguments can be asked for by number, fields by this.NAME");
+  else complain(ask, klass.display(index) + " has no '" + ask.name + "' in scope there" + (known.empty() ? "" : ": " + known + " are"));
+  return false;
+}
+
+void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
+  const auto& own = klass.methods[index];
+  const Code code(own.code);
+  const Method method = klass.method(index);
+  for (AskSpec* ask : klass.asks) {
+    const bool line = ask->where == AskWhere::line;
+    if (!line && !ask->pattern.matches(method)) continue;
+    if (code.empty()) {
+      if (!line) complain(*ask, klass.display(index) + " has no code to stop in: it is native or abstract");
+      continue;
+    }
+    if (!(ask->where == AskWhere::returned ? exits_ : variables_)) {
+      complain(*ask, ask->where == AskWhere::returned ? "this JVM does not tell what methods return" : "this JVM does not tell variables");
+      continue;
+    }
+    if (ask->where == AskWhere::argument) {
+      Asking asking{ask};
+      if (variable(klass, index, *ask, 0, asking)) wanted.at(0).at_entry.push_back(new Asking(asking));
+      continue;
+    }
+    if (ask->where == AskWhere::returned) {
+      const std::string_view type = returned(own.descriptor);
+      if (type == "V") {
+        complain(*ask, klass.display(index) + " returns nothing");
+        continue;
+      }
+      placed(klass, index, *ask, type_name(type));
+      for (std::size_t at = 0; at < code.size();) {
+        const std::size_t size = instruction_size(code, at);
+        if (size == 0) break;
+        if (is_return(code[at])) wanted.at(static_cast<Location>(at)).at_return.push_back(new Asking{ask, 0, type[0]});
+        at += size;
+      }
+      continue;
+    }
+    for (const Location location : stretches_of(own.id, code, ask->number, false)) {
+      Asking asking{ask};
+      if (variable(klass, index, *ask, location, asking)) wanted.at(location).at_pass.push_back(new Asking(asking));
+    }
+  }
 }
 
 // See Place::jumps_to.
@@ -286,6 +434,9 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
     place->klass = klass.weak;
     fill(place->entered, one.entered);
     fill(place->passed, one.passed);
+    place->at_entry = one.at_entry;
+    place->at_pass = one.at_pass;
+    place->at_return = one.at_return;
     if (one.location == 0) entry = place;
     if (one.watched) watched = watched_.of(method, klass.display(index), state_);
     made.push_back(place);
@@ -300,7 +451,8 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
   }
   for (Place* place : made) places_.publish(place);
   for (Place* place : made) {
-    if (!place->entered.entries.empty() || !place->passed.entries.empty()) hold(klass.jni, *place);
+    const bool asked = !place->at_entry.empty() || !place->at_pass.empty() || !place->at_return.empty();
+    if (!place->entered.entries.empty() || !place->passed.entries.empty() || asked) hold(klass.jni, *place);
   }
   // One that was let go of stays so in a class that another tool changes.
   if (watched == nullptr || (watched->gaps && !watched_.is_held(*watched))) return;

@@ -61,6 +61,23 @@ bool take_watch(std::string_view line, WatchSpec& watch) {
   return true;
 }
 
+bool take_ask(std::string_view line, Spec& spec) {
+  std::int64_t fetch = 0, place = 0, number = 0;
+  if (!number_of(take_field(line), fetch) || !number_of(take_field(line), place)) return false;
+  const std::string_view where = take_field(line);
+  if (!number_of(take_field(line), number)) return false;
+  const std::string_view what = take_field(line);
+  if (what.empty() || (where != "argument" && where != "return" && where != "line")) return false;
+  auto* ask = new AskSpec{.fetch = static_cast<std::uint32_t>(fetch), .place = static_cast<std::uint32_t>(place), .number = number,
+                          .pattern = NamePattern(where == "line" ? std::string_view("*") : what), .file = {}, .name = {}, .members = {}};
+  ask->where = where == "argument" ? AskWhere::argument : where == "return" ? AskWhere::returned : AskWhere::line;
+  if (ask->where == AskWhere::line) ask->file = std::string(what);
+  ask->name = std::string(take_field(line));
+  while (!line.empty()) ask->members.emplace_back(take_field(line));
+  spec.asks.push_back(ask);
+  return true;
+}
+
 void take_method(std::string_view name, WatchSpec& watch) {
   watch.methods.emplace_back(name);
   const std::string_view before = name.substr(0, name.find('('));
@@ -101,6 +118,7 @@ bool take_line(std::string_view line, Spec& spec) {
     for (PlaceSpec* place : spec.places) place->noted = place->noted || place->entry == static_cast<std::uint32_t>(entry);
     return true;
   }
+  if (what == "ask") return take_ask(line, spec);
   return what == "place" && take_place(line, spec);
 }
 

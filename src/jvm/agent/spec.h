@@ -43,10 +43,28 @@ struct WatchSpec {
   std::vector<std::string> methods, classes;  // exactly these, by the names that records have; the classes that they are in
 };
 
+// A value that is asked for.
+enum class AskWhere { argument, returned, line };
+struct AskSpec {
+  std::uint32_t fetch = 0, place = 0;  // what rose is told
+  AskWhere where = AskWhere::argument;
+  std::int64_t number = 0;             // of the argument, 0: by name; or the line
+  NamePattern pattern;                 // of the methods; of a line: any
+  std::string file;                    // line: the end of a source file's path
+  std::string name;                    // of the variable
+  std::vector<std::string> members;    // fields to go down
+  bool told = false;                   // where it is read, rose was told
+  // Atomic:
+  std::int64_t second_ns = 0;
+  std::uint64_t in_second = 0;
+  bool complained = false;
+};
+
 struct Spec {
   std::string state;  // folder
   WatchSpec watch;
   std::vector<PlaceSpec*> places;
+  std::vector<AskSpec*> asks;
   bool stacks = false;  // where threads are is told
   bool damaged = false;
 };

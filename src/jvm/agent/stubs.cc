@@ -5,4 +5,5 @@
 extern "C" {
 __attribute__((noinline)) void rose_jvm_visit(const std::uint32_t*, std::uint32_t, std::uint32_t) { __asm__ volatile("nop" ::: "memory"); }
 __attribute__((noinline)) void rose_jvm_enter(const char*, std::uint32_t) { __asm__ volatile("nop" ::: "memory"); }
+__attribute__((noinline)) void rose_jvm_value(const void*, std::uint32_t) { __asm__ volatile("nop" ::: "memory"); }
 }

@@ -10,4 +10,6 @@ extern "C" {
 __attribute__((visibility("default"))) void rose_jvm_visit(const std::uint32_t* entries, std::uint32_t count, std::uint32_t signal);
 // A thread enters a watched method; or, by the agent's own thread: from here on its entries are not told.
 __attribute__((visibility("default"))) void rose_jvm_enter(const char* name, std::uint32_t let_go);
+// A value that was asked for (agent/values.cc: Told), and the number of its place.
+__attribute__((visibility("default"))) void rose_jvm_value(const void* value, std::uint32_t place);
 }

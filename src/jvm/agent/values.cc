@@ -1,0 +1,322 @@
+#include "jvm/agent/values.h"
+
+#include <time.h>
+
+#include <cstring>
+
+#include "jvm/agent/stubs.h"
+
+namespace rose::jvm {
+namespace {
+
+constexpr std::uint64_t kMostASecond = 300;  // of one question: reading a variable may stop the JVM's threads for a moment
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int32_t kMostCharacters = 64;
+// As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other half.
+enum Form : std::uint8_t { kInteger = 1, kBoolean = 2, kCharacter = 3, kFloat = 4, kDouble = 5, kText = 6, kObject = 7, kConstant = 8 };
+enum Failure : std::uint8_t { kUnreadable = 1, kNull = 2, kTooMany = 3 };
+
+struct Told {
+  std::uint32_t fetch = 0;
+  std::uint8_t failed = 0, length = 0, form = 0, pad = 0;
+  std::uint64_t word = 0;
+  unsigned char text[64] = {};
+};
+static_assert(sizeof(Told) == 80);
+
+std::int64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kSecondNs + now.tv_nsec;
+}
+
+void tell(const AskSpec& spec, Told& told) {
+  told.fetch = spec.fetch;
+  rose_jvm_value(&told, spec.place);
+}
+
+// Whether one more is told; the first that isn't is said.
+bool may_tell(AskSpec& spec) {
+  const std::int64_t now = now_ns(), begin = __atomic_load_n(&spec.second_ns, __ATOMIC_RELAXED);
+  if (now - begin > kSecondNs) {
+    __atomic_store_n(&spec.second_ns, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&spec.in_second, 0, __ATOMIC_RELAXED);
+  }
+  const std::uint64_t before = __atomic_fetch_add(&spec.in_second, 1, __ATOMIC_RELAXED);
+  if (before < kMostASecond) return true;
+  if (before == kMostASecond) {
+    Told told;
+    told.failed = kTooMany;
+    tell(spec, told);
+  }
+  return false;
+}
+
+void put_text(Told& told, std::string_view text) {
+  told.length = static_cast<std::uint8_t>(text.size() < sizeof told.text ? text.size() : sizeof told.text);
+  std::memcpy(told.text, text.data(), told.length);
+  told.word = text.size();
+}
+
+// UTF-16 to UTF-8, whole characters only.
+void put_string(Jni jni, Object string, Told& told) {
+  const std::int32_t length = jni.string_length(string);
+  const std::int32_t part = length < kMostCharacters ? length : kMostCharacters;
+  std::uint16_t units[kMostCharacters];
+  jni.string_region(string, 0, part, units);
+  std::string text;
+  for (std::int32_t i = 0; i < part; ++i) {
+    std::uint32_t c = units[i];
+    if (c >= 0xd800 && c < 0xdc00 && i + 1 < part) c = 0x10000 + ((c - 0xd800) << 10) + (units[++i] - 0xdc00U);
+    char bytes[4];
+    std::size_t n = 0;
+    if (c < 0x80) {
+      bytes[n++] = static_cast<char>(c);
+    } else if (c < 0x800) {
+      bytes[n++] = static_cast<char>(0xc0 | c >> 6);
+    } else if (c < 0x10000) {
+      bytes[n++] = static_cast<char>(0xe0 | c >> 12);
+      bytes[n++] = static_cast<char>(0x80 | (c >> 6 & 0x3f));
+    } else {
+      bytes[n++] = static_cast<char>(0xf0 | c >> 18);
+      bytes[n++] = static_cast<char>(0x80 | (c >> 12 & 0x3f));
+      bytes[n++] = static_cast<char>(0x80 | (c >> 6 & 0x3f));
+    }
+    if (c >= 0x80) bytes[n++] = static_cast<char>(0x80 | (c & 0x3f));
+    if (text.size() + n > sizeof told.text) break;
+    text.append(bytes, n);
+  }
+  put_text(told, text);
+  told.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length) : text.size();
+  told.form = kText;
+}
+
+void put_number(Told& told, Value value, char type) {
+  switch (type) {
+    case 'Z': told.form = kBoolean; break;
+    case 'C': told.form = kCharacter; break;
+    case 'F': told.form = kFloat; break;
+    case 'D': told.form = kDouble; break;
+    default: told.form = kInteger; break;
+  }
+  if (type == 'F') std::memcpy(&told.word, &value.f, sizeof value.f);
+  else if (type == 'D') std::memcpy(&told.word, &value.d, sizeof value.d);
+  else told.word = static_cast<std::uint64_t>(value.j);
+}
+
+bool is_object(char type) { return type == 'L' || type == '['; }
+
+std::string signature_of(Jvmti jvmti, Object klass) {
+  char* text = nullptr;
+  if (klass == nullptr || jvmti.class_signature(klass, &text) != kNone) return {};
+  std::string out(text);
+  jvmti.deallocate(text);
+  return out;
+}
+
+struct Field {
+  FieldId id = nullptr;
+  Object klass = nullptr;  // that declares it
+  char type = 0;
+  bool fixed = false;      // static
+};
+
+// In the class or one above it.
+Field find_field(Jvmti jvmti, Jni jni, Object klass, std::string_view wanted) {
+  Field found;
+  for (int up = 0; klass != nullptr && found.id == nullptr && up < 64; ++up, klass = found.id == nullptr ? jni.superclass(klass) : klass) {
+    std::int32_t count = 0;
+    FieldId* fields = nullptr;
+    if (jvmti.class_fields(klass, &count, &fields) != kNone) continue;
+    for (std::int32_t i = 0; i < count && found.id == nullptr; ++i) {
+      char *name = nullptr, *signature = nullptr;
+      if (jvmti.field_name(klass, fields[i], &name, &signature) != kNone) continue;
+      if (wanted == name) {
+        std::int32_t flags = 0;
+        (void)jvmti.field_modifiers(klass, fields[i], &flags);
+        found = {fields[i], klass, signature[0], (flags & static_cast<std::int32_t>(MethodFlags::kStatic)) != 0};
+      }
+      jvmti.deallocate(name);
+      jvmti.deallocate(signature);
+    }
+    jvmti.deallocate(fields);
+  }
+  return found;
+}
+
+bool is_boxed(std::string_view signature) {
+  for (const std::string_view one : {"Ljava/lang/Integer;", "Ljava/lang/Long;", "Ljava/lang/Short;", "Ljava/lang/Byte;", "Ljava/lang/Boolean;", "Ljava/lang/Character;",
+                                     "Ljava/lang/Float;", "Ljava/lang/Double;", "Ljava/util/concurrent/atomic/AtomicInteger;", "Ljava/util/concurrent/atomic/AtomicLong;"})
+    if (signature == one) return true;
+  return false;
+}
+
+std::string number_text(std::int64_t number) {
+  std::string text;
+  do {
+    text.insert(text.begin(), static_cast<char>('0' + number % 10));
+    number /= 10;
+  } while (number > 0);
+  return text;
+}
+
+// "[[I" -> "int[][]"
+std::string array_name(std::string_view signature) {
+  std::string brackets;
+  while (!signature.empty() && signature.front() == '[') brackets += "[]", signature.remove_prefix(1);
+  std::string name = parameters_of("(" + std::string(signature) + ")V");
+  if (name.size() > 2) name = name.substr(1, name.size() - 2);
+  return name + brackets;
+}
+
+void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
+  if (object == nullptr) {
+    told.failed = kNull;
+    return;
+  }
+  const Object klass = jni.class_of(object);
+  const std::string signature = signature_of(jvmti, klass);
+  if (signature == "Ljava/lang/String;") return put_string(jni, object, told);
+  if (!signature.empty() && signature.front() == '[') {
+    std::string name = array_name(signature);
+    const auto end = name.find("[]");
+    name.insert(end == std::string::npos ? name.size() : end + 1, number_text(jni.array_length(object)));
+    put_text(told, name);
+    told.form = kObject;
+    return;
+  }
+  if (is_boxed(signature)) {
+    const Field field = find_field(jvmti, jni, klass, "value");
+    if (field.id != nullptr && !is_object(field.type)) return put_number(told, jni.field(object, field.id, field.type, false), field.type);
+  }
+  // A constant of an enumeration may have a class of its own.
+  Object above = jni.superclass(klass);
+  for (int up = 0; up < 2 && above != nullptr; ++up, above = jni.superclass(above)) {
+    if (signature_of(jvmti, above) != "Ljava/lang/Enum;") continue;
+    const Field field = find_field(jvmti, jni, above, "name");
+    const Object name = field.id != nullptr && field.type == 'L' ? jni.field(object, field.id, 'L', false).l : nullptr;
+    if (name == nullptr) break;
+    put_string(jni, name, told);
+    told.form = kConstant;
+    return;
+  }
+  put_text(told, class_of_signature(signature));
+  told.form = kObject;
+}
+
+// Down the members, and what stands there.
+void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char type, std::string& missing) {
+  Told told;
+  for (const std::string& member : asking.spec->members) {
+    if (!is_object(type)) {
+      missing = "what '" + member + "' is to be a field of is no object";
+      return;
+    }
+    if (value.l == nullptr) {
+      told.failed = kUnreadable;
+      return tell(*asking.spec, told);
+    }
+    const Object klass = jni.class_of(value.l);
+    if (type == '[' || signature_of(jvmti, klass).substr(0, 1) == "[") {
+      if (member != "length") {
+        missing = "an array has no field '" + member + "'";
+        return;
+      }
+      Value length;
+      length.j = jni.array_length(value.l);
+      value = length;
+      type = 'I';
+      continue;
+    }
+    const Field field = find_field(jvmti, jni, klass, member);
+    if (field.id == nullptr) {
+      missing = class_of_signature(signature_of(jvmti, klass)) + " has no field '" + member + "'";
+      return;
+    }
+    value = jni.field(field.fixed ? field.klass : value.l, field.id, field.type, field.fixed);
+    type = field.type;
+  }
+  if (is_object(type)) put_object(jvmti, jni, value.l, told);
+  else put_number(told, value, type);
+  tell(*asking.spec, told);
+}
+
+// What a callback leaves behind it must not stand in the application's frame for as long as that runs.
+class LocalFrame {
+ public:
+  explicit LocalFrame(Jni jni) : jni_(jni), pushed_(jni.push_frame(64) == 0) {}
+  ~LocalFrame() {
+    if (jni_.exception() != nullptr) jni_.clear_exception();
+    if (pushed_) (void)jni_.pop_frame();
+  }
+  LocalFrame(const LocalFrame&) = delete;
+  LocalFrame& operator=(const LocalFrame&) = delete;
+
+ private:
+  Jni jni_;
+  bool pushed_;
+};
+
+}  // namespace
+
+bool parameter(std::string_view descriptor, bool is_static, std::int64_t number, std::int32_t& slot, char& type) {
+  slot = is_static ? 0 : 1;
+  std::size_t at = 1;
+  while (at < descriptor.size() && descriptor[at] != ')') {
+    type = descriptor[at];
+    while (at < descriptor.size() && descriptor[at] == '[') ++at;
+    if (at < descriptor.size() && descriptor[at] == 'L') at = descriptor.find(';', at);
+    if (at >= descriptor.size()) return false;
+    ++at;
+    if (--number == 0) return true;
+    slot += type == 'J' || type == 'D' ? 2 : 1;
+  }
+  return false;
+}
+
+std::string_view returned(std::string_view descriptor) {
+  const auto end = descriptor.rfind(')');
+  return end == std::string_view::npos ? std::string_view("V") : descriptor.substr(end + 1);
+}
+
+void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing) {
+  if (!may_tell(*asking.spec)) return;
+  const LocalFrame frame(jni);
+  Value value;
+  value.j = 0;
+  std::int32_t error = kNone, number = 0;
+  switch (asking.type) {
+    case 'J': error = jvmti.local_long(asking.slot, &value.j); break;
+    case 'F': error = jvmti.local_float(asking.slot, &value.f); break;
+    case 'D': error = jvmti.local_double(asking.slot, &value.d); break;
+    case 'L':
+    case '[': error = jvmti.local_object(asking.slot, &value.l); break;
+    default:
+      error = jvmti.local_int(asking.slot, &number);
+      value.j = number;
+      break;
+  }
+  if (error != kNone) {
+    Told told;
+    told.failed = kUnreadable;
+    return tell(*asking.spec, told);
+  }
+  tell_value(jvmti, jni, asking, value, asking.type, missing);
+}
+
+void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {
+  if (!may_tell(*asking.spec)) return;
+  const LocalFrame frame(jni);
+  // A narrow one stands in the first bytes only.
+  switch (asking.type) {
+    case 'Z': value.j = value.j & 0xff; break;
+    case 'B': value.j = static_cast<std::int8_t>(value.j); break;
+    case 'C': value.j = value.j & 0xffff; break;
+    case 'S': value.j = static_cast<std::int16_t>(value.j); break;
+    case 'I': value.j = static_cast<std::int32_t>(value.j); break;
+    default: break;
+  }
+  tell_value(jvmti, jni, asking, value, asking.type, missing);
+}
+
+}  // namespace rose::jvm

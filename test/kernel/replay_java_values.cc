@@ -1,0 +1,194 @@
+// Arguments, results, variables and fields of Java, asked for in real JVMs: all of them right, from several threads.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "inject_rig.h"
+#include "replay/run.h"
+#include "skip.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
+constexpr int kTimes = 8, kThreads = 3;
+
+// Every JVM of this machine, by the program itself.
+std::vector<std::string> javas() {
+  if (const char* chosen = std::getenv("ROSE_TEST_JAVA")) return {chosen};
+  std::set<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/jvm", error)) {
+    const auto java = std::filesystem::canonical(entry.path() / "bin/java", error);
+    if (!error) found.insert(java.string());
+  }
+  if (!std::filesystem::exists(kClasses + "/compiled"))
+    skip_case("no Java compiler when this was built: apt-get install default-jdk-headless, then build again");
+  if (found.empty()) skip_case("no `java`: apt-get install default-jdk-headless");
+  return {found.begin(), found.end()};
+}
+
+config::Config deployment(const std::string& java, const std::vector<std::string>& more = {}) {
+  config::Config config;
+  config.file = "rose.toml";
+  config.directory = "/";
+  config.name = "values";
+  config.deployment.network = config::Network::host;
+  config::Node node;
+  node.name = "n1";
+  node.command = {java, "-XX:+UseSerialGC", "-cp", kClasses, "org.rose.test.Values", std::to_string(kTimes), std::to_string(kThreads)};
+  node.command.insert(node.command.end(), more.begin(), more.end());
+  node.binaries = {java};
+  config.nodes = {node};
+  config.workload = config::Workload{{"/bin/sh", "-c", "until grep -qs done n1/stdout.log; do sleep 0.02; done"}, 120 * kSecond};
+  config.oracle = config::Oracle{};
+  config.oracle->command = {"/bin/true"};
+  config.oracle->timeout_ns = 30 * kSecond;
+  return config;
+}
+
+struct Answers {
+  replay::Asked asked;
+  replay::Run run;
+  std::map<std::string, std::vector<schedule::Value>> values;
+  std::map<std::string, std::string> type, why;
+
+  Answers(const config::Config& config, const std::vector<std::string>& queries) {
+    auto questions = replay::ask(config, queries);
+    if (!questions) FAIL(questions.error().message);
+    asked = std::move(*questions);
+    const Folder folder;
+    replay::RunOptions options;
+    options.run_dir = folder.path;
+    options.tracer = replay::tracer_options(config);
+    options.asked = &asked;
+    auto made = replay::run_once(config, {}, options);
+    if (!made) FAIL(made.error().message);
+    run = std::move(*made);
+    REQUIRE(run.completed);
+    for (const schedule::Value& value : run.result.values) values[asked.questions[value.question].text].push_back(value);
+    for (const replay::JavaAnswer& answer : run.java)
+      if (answer.why.empty()) type[asked.questions[answer.question].text] = answer.type;
+    for (std::uint32_t i = 0; i < asked.questions.size(); ++i)
+      if (!type.contains(asked.questions[i].text)) why[asked.questions[i].text] = asked.questions[i].refused.empty() ? replay::unanswered(asked, i, run.java) : asked.questions[i].refused;
+  }
+  // Of all calls, in no particular order: threads run side by side.
+  void all(const std::string& query, const std::function<std::string(int)>& value, const std::string& wanted_type = {}) {
+    CAPTURE(query, why[query]);
+    std::vector<std::string> wanted, had;
+    for (int i = 0; i < kTimes * kThreads; ++i)
+      if (std::string text = value(i); text != "-") wanted.push_back(text);
+    for (const schedule::Value& one : values[query]) had.push_back(one.text);
+    std::sort(wanted.begin(), wanted.end());
+    std::sort(had.begin(), had.end());
+    CHECK(had == wanted);
+    if (!wanted_type.empty()) CHECK(type[query] == wanted_type);
+  }
+};
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+std::string number(double value) { return fmt::format("{}", value); }
+
+int line_of(const std::string& mark) {
+  std::ifstream file(ROSE_TEST_DIR "/programs/java/org/rose/test/Values.java");
+  std::string line;
+  for (int n = 1; std::getline(file, line); ++n)
+    if (line.find(mark) != std::string::npos) return n;
+  FAIL("no line has " << mark);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("arguments, variables and fields of Java are right, of all types and from several threads", "[java]") {
+  for (const std::string& java : javas()) {
+    INFO(java);
+    const std::string line = "Values.java:" + std::to_string(line_of("// behind `twice`")) + ":";
+    const std::string plain = "org.rose.test.Values.plain", weigh = "org.rose.test.Values.Box.weigh";
+    Answers said(deployment(java), {plain + "(number)", plain + "(arg2)", plain + "(text)", plain + "(share)", plain + "(flag)", plain + "(shade)", plain + "(letter)",
+                                    plain + "(small)", plain + "(arg9)", line + "twice", "org/rose/test/" + line + "number", weigh + "(by)", weigh + "(this)",
+                                    weigh + "(this.label)", weigh + "(this.epoch)", weigh + "(this.made)", weigh + "(this.boxed)", weigh + "(this.counter)",
+                                    weigh + "(this.next.label)", weigh + "(this.next.next)", weigh + "(this.next.next.label)", weigh + "(this.parts)",
+                                    weigh + "(this.parts.length)", "Bare.plain(arg1)", "Bare.plain(arg2)", "Values.loop(left)"});
+    said.all(plain + "(number)", [](int i) { return std::to_string(i); }, "int");
+    said.all(plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
+    said.all(plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
+    said.all(plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
+    said.all(plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
+    said.all(plain + "(shade)", [](int i) { return i % 2 == 1 ? "DEEP" : "LIGHT"; });
+    said.all(plain + "(letter)", [](int i) { return "'" + std::string(1, static_cast<char>('a' + i % 26)) + "'"; }, "char");
+    said.all(plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
+    said.all(plain + "(arg9)", [](int) { return "null"; });
+    said.all(line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
+    said.all("org/rose/test/" + line + "number", [](int i) { return std::to_string(i); });
+    said.all(weigh + "(by)", [](int i) { return std::to_string(i); }, "int");
+    said.all(weigh + "(this)", [](int) { return "(org.rose.test.Values$Box)"; });
+    said.all(weigh + "(this.label)", [](int i) { return quoted("box-" + std::to_string(i)); });
+    said.all(weigh + "(this.epoch)", [](int i) { return std::to_string(1000 + i); });
+    said.all(weigh + "(this.made)", [](int) { return "7"; });
+    said.all(weigh + "(this.boxed)", [](int i) { return std::to_string(2 * i); });
+    said.all(weigh + "(this.counter)", [](int i) { return std::to_string(-i); });
+    said.all(weigh + "(this.next.label)", [](int i) { return quoted("box-" + std::to_string(i + 1)); });
+    said.all(weigh + "(this.next.next)", [](int) { return "null"; });
+    said.all(weigh + "(this.next.next.label)", [](int) { return "(not readable)"; });
+    said.all(weigh + "(this.parts)", [](int) { return "(int[3])"; });
+    said.all(weigh + "(this.parts.length)", [](int) { return "3"; });
+    said.all("Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
+    said.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
+    // Once a call, not once each time that its loop comes back to its first instruction.
+    said.all("Values.loop(left)", [](int) { return "(int[1])"; });
+    std::set<int> tids;
+    for (const schedule::Value& value : said.values[plain + "(number)"]) {
+      CHECK(value.node == "n1");
+      CHECK(value.is_number);
+      tids.insert(value.tid);
+    }
+    CHECK(tids.size() == kThreads);
+  }
+}
+
+TEST_CASE("what methods of Java return is right, and an exception is no result", "[java]") {
+  for (const std::string& java : javas()) {
+    INFO(java);
+    const std::string values = "org.rose.test.Values.";
+    Answers said(deployment(java), {values + "plain:return", values + "longs:return", values + "texts:return", values + "shares:return", values + "odd:return", values + "shades:return",
+                                    values + "lists:return", values + "failing:return", values + "inner:return", values + "narrow:return", values + "Box.weigh:return"});
+    said.all(values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
+    said.all(values + "longs:return", [](int i) { return std::to_string(i % 2 == 0 ? -1L * i : 1'000'000'000'000L + i); }, "long");
+    said.all(values + "texts:return", [](int i) { return i % 3 == 0 ? "null" : quoted("text-" + std::to_string(i)); }, "String");
+    said.all(values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
+    said.all(values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
+    said.all(values + "lists:return", [](int) { return "(java.util.ArrayList)"; });
+    said.all(values + "failing:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
+    said.all(values + "inner:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
+    said.all(values + "Box.weigh:return", [](int i) { return std::to_string(i + 3); });
+    CHECK(said.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // once() calls it twice
+    CHECK(said.values[values + "narrow:return"].size() == kTimes * kThreads + kTimes * kThreads / 2);
+    CHECK(std::count_if(said.values[values + "narrow:return"].begin(), said.values[values + "narrow:return"].end(), [](const auto& value) { return value.text == "1"; }) == kTimes * kThreads / 2);
+  }
+}
+
+TEST_CASE("what cannot be told of Java has a word, and too much of it is left out", "[java]") {
+  const std::string java = javas().front(), values = "org.rose.test.Values.";
+  Answers said(deployment(java, {"busy"}), {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)", values + "loop:return", "Bare.plain(number)", values + "gone(arg1)",
+                                            "Values.java:1:number", values + "plain:calls", values + "busy(i)", values + "inner(this)"});
+  CHECK(said.why[values + "plain(nothing)"].find("has no 'nothing' in scope there: number, large, text") != std::string::npos);
+  CHECK(said.why[values + "plain(arg12)"].find("has no argument 12") != std::string::npos);
+  CHECK(said.values[values + "Box.weigh(this.nothing)"].empty());
+  CHECK(std::any_of(said.run.java.begin(), said.run.java.end(), [](const auto& answer) { return answer.why == "org.rose.test.Values$Box has no field 'nothing'"; }));
+  CHECK(said.why[values + "loop:return"].find("returns nothing") != std::string::npos);
+  CHECK(said.why["Bare.plain(number)"].find("compiled without names of variables") != std::string::npos);
+  CHECK(said.why[values + "gone(arg1)"].find("no class that was loaded has a method") != std::string::npos);
+  CHECK(said.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
+  CHECK(said.why[values + "plain:calls"].find("is not told") != std::string::npos);
+  CHECK(said.why[values + "inner(this)"].find("is static") != std::string::npos);
+  // 100,000 calls: some are told, and that not all are.
+  const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(), [&](const auto& one) { return one.text == values + "busy(i)"; }) - said.asked.questions.begin();
+  CHECK(said.values[values + "busy(i)"].size() >= 300);
+  CHECK(said.values[values + "busy(i)"].size() < 50'000);
+  for (std::size_t i = 0; i < said.asked.meanings.size(); ++i)
+    if (said.asked.meanings[i].front().question == busy) CHECK(said.run.seen.places[i].let_go);
+}
