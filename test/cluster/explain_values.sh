@@ -46,3 +46,12 @@ expect 2 "$rose" explain schedule.toml -c rose.toml --ask "store.c:$line:good"
 says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
+
+# Without symbols it tells what needs none, and what to keep or install for more.
+strip --strip-all build/store
+"$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a program without symbols is not explained"
+json_is 'any("build/store has no symbols" in one and "cc -g" in one and "/usr/lib/debug" in one for one in j["not_told"])' True
+json_is 'any("frames have no name: install their debug symbols" in one for one in j["not_told"])' True
+json_is 'any("EPOCH.new" in line["text"] for line in j["story"])' True
+expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'request(line)'
+says err "stripped?"

@@ -1,0 +1,73 @@
+// Seats that are sold at two places: the office, which knows how many are left, and a desk, which is told so every 50 ms.
+#include "serve.h"
+
+#define SEATS 60
+#define RESERVE 3  // what may be under way between the two
+#define BEAT_MS 50
+
+static const char *other;
+static int is_office;
+static int sold_here;   // at this place
+static int sold_there;  // office: at the desk, as it says
+static int left = 0;    // desk: as the office said last
+
+#define APART __attribute__((noinline))  // as functions of a larger program are
+
+APART int seats_left(void) { return SEATS - sold_here - sold_there; }
+
+// The desk hears from the office.
+APART void heard_left(int count) { left = count; }
+
+// The bug: it does not ask how long ago the office said so.
+APART int may_sell(int count) { return count > RESERVE; }
+
+static void sell(int client) {
+  sold_here++;
+  answer(client, "sold");
+}
+
+static void refuse(int client) { answer(client, "none"); }
+
+APART void at_office(int client) {
+  if (seats_left() > 0) sell(client);
+  else refuse(client);
+}
+
+APART void at_desk(int client) {
+  if (!may_sell(left)) {
+    refuse(client);
+    return;
+  }
+  left--;
+  sell(client);
+}
+
+static void request(int client, char *line) {
+  if (strcmp(line, "buy") == 0) (is_office ? at_office : at_desk)(client);
+  else if (strcmp(line, "sold") == 0) answer(client, "%d", sold_here);
+  else answer(client, "what?");
+}
+
+static void datagram(char *text, const char *from) {
+  int count;
+  (void)from;
+  if (is_office && sscanf(text, "sold %d", &count) == 1) sold_there = count;
+  if (!is_office && sscanf(text, "left %d", &count) == 1) heard_left(count);
+}
+
+static void tick(void) {
+  if (is_office) tell(other, "left %d", seats_left());
+  else tell(other, "sold %d", sold_here);
+}
+
+int main(int argc, char **argv) {
+  struct server s = {.ip = NULL, .port = 7000, .udp_port = 7001, .tick_ms = BEAT_MS, .request = request, .datagram = datagram, .tick = tick};
+  if (argc != 4) {
+    fprintf(stderr, "usage: seats office|desk IP OTHER-IP\n");
+    return 2;
+  }
+  is_office = strcmp(argv[1], "office") == 0;
+  s.ip = argv[2];
+  other = argv[3];
+  serve(&s);
+}
