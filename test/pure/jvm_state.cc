@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -41,6 +42,21 @@ TEST_CASE("what a JVM told is read back") {
   REQUIRE(state.places.size() == 1);
   CHECK(state.places[0].entry == 3);
   CHECK(state.places[0].text == "x.A.m");
+}
+
+TEST_CASE("what a JVM says of values that are asked for is read back") {
+  std::string placed = record(RecordKind::asked, "x.A.m|int", 5);
+  const std::uint32_t flags = kAskedPlaced;
+  std::memcpy(placed.data() + offsetof(StateRecord, flags), &flags, sizeof flags);
+  JvmState state;
+  REQUIRE(parse_state(head(2) + placed + record(RecordKind::asked, "x.A was compiled without names", 6), state));
+  REQUIRE(state.asked.size() == 2);
+  CHECK(state.asked[0].placed);
+  CHECK(state.asked[0].fetch == 5);
+  CHECK(state.asked[0].text == "x.A.m|int");
+  CHECK_FALSE(state.asked[1].placed);
+  CHECK(state.asked[1].fetch == 6);
+  CHECK(state.notes.empty());
 }
 
 TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a foreign one not at all") {

@@ -622,13 +622,19 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     round.seconds = 60;
     round.share = 0.021;
     e.rounds = {round};
+    explain::ExchangeTable exchange;
+    exchange.from = exchange.to = exchange.differs = evil;
+    exchange.port = 7000;
+    exchange.failing = {30, 34, 300, 340, 2};
+    exchange.sound = {4, 4, 40, 40, 0};
+    e.exchanges = {exchange};
     report.name = report.schedule_path = report.config_path = report.written = evil;
     report.schedule = *story.diagnosis.found;
     report.story = story.run;
     const std::string page = explanation_html(report, story.context);
     check_page(page);
     for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision", "Symptom", "Rounds of questions", "7 questions about",
-                             "2.1 % of their time"})
+                             "2.1 % of their time", "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never taken"})
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);
@@ -636,6 +642,8 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     for (const char* key : {"verdict", "fault", "stacks", "suspects", "story", "seconds"}) CHECK(json.contains(key));
     CHECK(json["suspects"][1]["rank"] == 2);
     CHECK(json["story"].size() == 3);
+    CHECK(json["exchanges"][0]["failing"]["messages"] == nlohmann::json({30, 34}));
+    CHECK(json["exchanges"][0]["sound"]["never_taken"] == 0);
     CHECK(json["stacks"][0]["frames"].size() == 2);
     const std::string markdown = explanation_markdown(report), text = explanation_text(report);
     CHECK(markdown.find("<script>") == std::string::npos);
