@@ -103,7 +103,8 @@ using Moves = std::vector<std::unique_ptr<Move>>;
 // Levels 1 and 2: shapes that the evidence only hints at.
 [[nodiscard]] std::vector<Try> rare_tries(const World& world);
 // Level 1: the real limits behind calls that fail for want of something, ends for want of memory, and waits for disks.
-[[nodiscard]] std::vector<Try> limit_tries(const World& world);
+// `lead`: a schedule that showed the bug, but too rarely; with it only those behind its faults, in their place.
+[[nodiscard]] std::vector<Try> limit_tries(const World& world, const schedule::Schedule* lead = nullptr);
 // Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too rarely;
 // with it only its faults are gone on from.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);

@@ -8,13 +8,16 @@
 #include "base/units.h"
 #include "diagnose/extract.h"
 #include "diagnose/move.h"
+#include "diagnose/simplify.h"
 
 namespace rose::diagnose {
 namespace {
 
 constexpr double kShareLimit = 0.20;                  // beside the failed call (0.42) and its next shape (0.12)
 constexpr double kShareLimitOneCause = 0.45;          // several calls that fail so at one time: beside all of them together (0.70)
+constexpr double kShareLimitBehind = 0.42;            // what one call shows too rarely, the whole limit may show whichever call comes next
 constexpr std::int64_t kFewDescriptors = 16;          // a node that runs has them open: from then on none is to be had, and yet it can begin anew
+constexpr std::int64_t kNoDescriptors = 3;            // a small node has fewer than those open: not one more, though what it starts then can't begin either
 constexpr std::int64_t kLittleMemory = 1 << 20;       // any node uses more: the next page is one too many
 constexpr std::int64_t kHelperLimit = 300'000'000;    // a busy process wants its next page by then
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
@@ -35,7 +38,7 @@ FaultKind limit_behind(int error) {
 
 class LimitTries {
  public:
-  explicit LimitTries(const World& world) : world_(world) {
+  LimitTries(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
     limit_ns_ = world.config->workload ? world.config->workload->timeout_ns : 60 * kSecond;
   }
 
@@ -43,7 +46,7 @@ class LimitTries {
     // The calls of one node that want for the same are one.
     std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
     for (const Candidate& c : world_.plan.candidates) {
-      if (c.symptom || c.profiled) continue;
+      if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
       if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall) wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
@@ -63,14 +66,22 @@ class LimitTries {
     return kind == FaultKind::memory || !node->container;
   }
 
-  void propose(Fault fault, double yield, std::string why) {
+  // In the place of `instead`, where a schedule is gone on from.
+  void propose(Fault fault, double yield, std::string why, const std::vector<const Candidate*>& instead) {
     Try t;
+    if (lead_ != nullptr) {
+      t.schedule = *lead_;
+      for (const Candidate* c : instead) t.schedule = without(t.schedule, c->fault.id);
+    }
     t.schedule.name = world_.config->name;
-    t.schedule.faults = {std::move(fault)};
+    t.schedule.faults.insert(t.schedule.faults.begin(), std::move(fault));
     t.yield = yield;
     t.why = std::move(why);
     tries_.push_back(std::move(t));
   }
+
+  // Of what was seen: so much for the limit behind it.
+  [[nodiscard]] double belief(double share, double weight) const { return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight; }
 
   Fault limit(FaultKind kind, const Candidate& c) const {
     Fault fault;
@@ -100,33 +111,39 @@ class LimitTries {
     }
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
-    const double share = calls.size() > 1 ? kShareLimitOneCause : kShareLimit;
+    const double yield = belief(calls.size() > 1 ? kShareLimitOneCause : kShareLimit, weight);
     const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
     const std::string seen = calls.size() > 1 ? fmt::format("{} of its calls fail with {}", calls.size(), first.error) : first.why;
-    propose(fault, share * weight, fmt::format("{}, to the end of the run: {}", what, seen));
+    propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
+    if (kind == FaultKind::descriptors) {
+      Fault none = fault;
+      none.resource.limit = kNoDescriptors;
+      propose(std::move(none), kNextStep * yield, fmt::format("{}, however few it has open: {}", what, seen), calls);
+    }
     // It was over before the dump's end, perhaps.
     fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), share * kNextStep * weight, fmt::format("{}, as long as was seen: {}", what, seen));
+    propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as was seen: {}", what, seen), calls);
   }
 
   // The kernel chooses one process, where a crash takes the whole node, and at a page that it wants.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
+    const double yield = belief(kShareLimit, c.weight);
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
       // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs room.
       fault.duration_ns = kHelperLimit;
-      propose(fault, kShareLimit * c.weight, fmt::format("the kernel ends a helper for its memory: {}", c.why));
+      propose(fault, yield, fmt::format("the kernel ends a helper for its memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
-      propose(std::move(fault), kShareLimit * kNextStep * c.weight, fmt::format("the kernel ends a helper for its memory, however late: {}", c.why));
+      propose(std::move(fault), kNextStep * yield, fmt::format("the kernel ends a helper for its memory, however late: {}", c.why), {&c});
       return;
     }
     Condition crashed;
     crashed.kind = ConditionKind::process_state;
     crashed.state = "crashed";
     fault.until = {crashed};
-    propose(std::move(fault), kShareLimit * c.weight, fmt::format("the kernel ends it for its memory: {}", c.why));
+    propose(std::move(fault), yield, fmt::format("the kernel ends it for its memory: {}", c.why), {&c});
   }
 
   // Others of the node wait for it, too, and those that need no disk go on.
@@ -135,16 +152,17 @@ class LimitTries {
     Fault fault = limit(FaultKind::disk_slow, c);
     fault.resource.delay_ns = std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
     fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), kShareLimit * c.weight, fmt::format("its disk is slow: {}", c.why));
+    propose(std::move(fault), belief(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
   }
 
   const World& world_;
+  const Schedule* lead_;  // nullptr: none is gone on from
   std::int64_t limit_ns_ = 0;
   std::vector<Try> tries_;
 };
 
 }  // namespace
 
-std::vector<Try> limit_tries(const World& world) { return LimitTries(world).build(); }
+std::vector<Try> limit_tries(const World& world, const Schedule* lead) { return LimitTries(world, lead).build(); }
 
 }  // namespace rose::diagnose

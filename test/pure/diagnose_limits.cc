@@ -55,6 +55,46 @@ TEST_CASE("calls that fail for want of descriptors or room: the real limit is tr
   }
 }
 
+TEST_CASE("one call that fails for want of descriptors shows the bug too rarely: the limit is next") {
+  Dump dump;
+  dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
+  dump.ends(30);
+  std::vector<Act> acts;
+  for (int i = 0; i < 12; ++i) acts.push_back(makes(1 + i, "n1", "openat", "/data/n1/log.1"));
+  config::Config config = deployment(3);
+  int times = 0;
+  // Of calls that fail, each third one does harm, whichever it is.
+  Play play(std::move(acts), [&](const std::vector<Hit>& hits, int) {
+    if (only(hits, FaultKind::descriptors)) return true;
+    return !hits.empty() && times++ % 3 == 0;
+  });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  CHECK(fault_of(*d->found, FaultKind::descriptors, "n1") != nullptr);
+  CHECK(d->schedules == 2);
+}
+
+TEST_CASE("a node that has few descriptors open is not hurt by a limit above them: a narrower one is tried") {
+  Dump dump;
+  dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
+  dump.ends(30);
+  config::Config config = deployment(3);
+  Play play({makes(3, "n1", "openat", "/data/n1/log.1")}, [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::descriptors) && hits[0].fault->resource.limit < 8; });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  CHECK(fault_of(*d->found, FaultKind::descriptors, "n1") != nullptr);
+}
+
 TEST_CASE("an end for want of memory: the node has too little of it, until it has crashed") {
   Dump dump;
   dump.crashed(4, "n1", SIGKILL, trace::kMain | trace::kOutOfMemory);

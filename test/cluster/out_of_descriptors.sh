@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# A node that runs out of descriptors, by a limit lowered by hand while it runs: which call is the first that fails hangs by chance, so
+# failing the one that the dump shows brings the failure back now and then only, and diagnose finds the limit.
+. "$(dirname "$0")/common.bash"
+for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
+cd "$work"
+
+# Each batch is acknowledged, put together in a scratch buffer, and written to the table, which is open. The buffer is a file, memory, a
+# pipe or a socket, whichever was the quickest when the node started; the others are looked at again, should they be quicker now. The bug: a
+# batch for which there is no buffer is lost.
+cat > store.c <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BATCHES 8
+
+static unsigned chance(unsigned below) {
+  unsigned number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) exit(1);
+  return number % below;
+}
+
+// One descriptor that can be written to and read from.
+static int buffer(unsigned kind, int number) {
+  char path[32];
+  int both[2];
+  switch (kind) {
+    case 0:
+      sprintf(path, "scratch-%d", number);
+      return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    case 1: return memfd_create("scratch", MFD_CLOEXEC);
+    case 2:
+      if (pipe2(both, O_CLOEXEC) != 0) return -1;
+      break;
+    default:
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) != 0) return -1;
+  }
+  close(both[0]);
+  return both[1];
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2 || chdir(argv[1]) != 0) return 2;
+  int table = open("table", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const unsigned quickest = chance(4);
+  for (int number = 1; number <= BATCHES; ++number) {
+    dprintf(1, "acknowledged %d\n", number);
+    const int scratch = buffer(quickest, number);
+    if (scratch < 0) {
+      perror("no batches any more");
+      break;
+    }
+    close(scratch);
+    dprintf(table, "%d\n", number);
+    for (unsigned kind = 0; kind < 4; ++kind) {
+      const int other = kind == quickest ? -1 : buffer(kind, number);
+      if (other >= 0) close(other);
+    }
+    dprintf(1, "%d is there\n", number);
+    usleep(30000 + chance(80000));
+  }
+  dprintf(1, "that is all\n");
+  for (;;) pause();
+}
+C
+gcc -g -O1 -o store store.c
+cat > workload.sh <<'SH'
+#!/bin/sh
+for i in $(seq 200); do grep -q "that is all" n1/stdout.log && break; sleep 0.1; done
+SH
+cat > oracle.sh <<'SH'
+#!/bin/sh
+grep -q "that is all" n1/stdout.log || exit 2
+status=1
+for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do grep -qx $number n1/table || { echo "lost $number"; status=0; }; done
+exit $status
+SH
+# As somebody sets it for all that runs, who did not ask how many it needs.
+cat > incident.sh <<'SH'
+#!/bin/sh
+until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done
+prlimit --pid "$(cat "$ROSE_PIDFILE_n1")" --nofile=3:3
+SH
+chmod +x workload.sh oracle.sh incident.sh
+cat > rose.toml <<TOML
+name = "store"
+[[node]]
+name    = "n1"
+command = ["$work/store", "\${dir}"]
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["./oracle.sh"]
+[diagnose]
+jobs = 2
+confirm_runs = 5
+simplify = false
+TOML
+expect 0 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
+"$rose" dump show dump.bin --type scf > events
+grep -q EMFILE events || { fail "the dump does not say that descriptors were wanting:"; cat events >&2; }
+expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
+expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml --json
+grep -qE '^kind += "descriptors"' found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
+expect 0 "$rose" replay found.toml -c rose.toml --runs 10 --json
+json_is 'j["reproduced"]' 10
