@@ -74,6 +74,10 @@ class Search {
     const std::size_t index = lab_.enter(none, 0, "control run without faults").index;
     RunResult result;
     for (int attempt = 0; attempt < 2 && lab_.left() > 0; ++attempt) {
+      if (const std::size_t room = lab_.room(); room > 0) {
+        ROSE_TRY(std::vector<Schedule> next, after_controls(room));
+        lab_.expect(std::move(next));
+      }
       ROSE_TRY(std::vector<Lab::Made> made, lab_.run({index}, attempt == 0 ? "control run without faults" : "control run without faults, again"));
       result = std::move(made[0].result);
       if (result.verdict != Verdict::inconclusive) break;
@@ -102,34 +106,67 @@ class Search {
     return true;
   }
 
+  // What comes after the runs without faults, as far as it can be told ahead of them.
+  Result<std::vector<Schedule>> after_controls(std::size_t room) const {
+    World guess = world_;
+    ROSE_CHECK(look_at_production(guess, d_.plan));
+    std::vector<Schedule> next;
+    if (world_.uses("survey") && (world_.level(1) || world_.level(2)))
+      if (std::optional<Schedule> survey = survey_schedule(guess)) next.push_back(*std::move(survey));
+    for (Schedule& one : first_tries(guess, room - std::min(room, next.size()))) next.push_back(std::move(one));
+    return next;
+  }
+  std::vector<Schedule> first_tries(World& world, std::size_t room) const {
+    const Moves moves = moves_of(world);
+    return forecast_misses(world, lab_, moves, {}, {}, 0, room);
+  }
+
+  Result<void> look_at_production(World& world, const Plan& plan) const {
+    ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs_));
+    for (int i = 0; i < nodes.count(); ++i) world.node_numbers.emplace(nodes.name(i), i);
+    world.contexts.emplace(inputs_, nodes);
+    world.plan = plan;
+    return {};
+  }
+
   // What the nodes did in production, and what the test deployment does; then all moves.
   Result<void> prepare() {
-    ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs_));
-    for (int i = 0; i < nodes.count(); ++i) world_.node_numbers.emplace(nodes.name(i), i);
-    world_.contexts.emplace(inputs_, nodes);
-    world_.plan = d_.plan;
+    ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
-    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) ROSE_CHECK(make_survey(world_, lab_));
-    std::vector<Try> plain = plain_tries(world_);
-    world_.plan.schedules.clear();
-    for (const Try& t : plain) world_.plan.schedules.push_back(t.schedule);
-    for (Try& t : rare_tries(world_))
-      if (t.level == 1) plain.push_back(std::move(t));
-    for (Try& t : limit_tries(world_)) plain.push_back(std::move(t));
-    if (world_.level(1)) {
-      moves_.push_back(plain_move(world_, std::move(plain)));
-      if (world_.uses("groups")) moves_.push_back(call_group_move(world_));
+    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) {
+      if (const std::size_t room = lab_.room(); room > 0) {
+        World guess = world_;
+        lab_.expect(first_tries(guess, room));
+      }
+      ROSE_CHECK(make_survey(world_, lab_));
     }
-    if (world_.level(2)) {
-      for (std::unique_ptr<Move>& move : nth_moves(world_)) moves_.push_back(std::move(move));
-      for (std::unique_ptr<Move>& move : context_moves(world_)) moves_.push_back(std::move(move));
-      std::vector<Try> further = call_context_tries(world_);
-      for (Try& t : rare_tries(world_))
-        if (t.level == 2) further.push_back(std::move(t));
-      moves_.push_back(plain_move(world_, std::move(further)));
-    }
-    order_equals(moves_, options_.seed, [](const auto&, const auto&) { return true; });  // their worth decides first
+    moves_ = moves_of(world_);
     return {};
+  }
+
+  // `world` outlives them; its plan gets the schedules that are tried as they are.
+  Moves moves_of(World& world) const {
+    Moves moves;
+    std::vector<Try> plain = plain_tries(world);
+    world.plan.schedules.clear();
+    for (const Try& t : plain) world.plan.schedules.push_back(t.schedule);
+    for (Try& t : rare_tries(world))
+      if (t.level == 1) plain.push_back(std::move(t));
+    for (Try& t : limit_tries(world)) plain.push_back(std::move(t));
+    if (world.level(1)) {
+      moves.push_back(plain_move(world, std::move(plain)));
+      if (world.uses("groups")) moves.push_back(call_group_move(world));
+    }
+    if (world.level(2)) {
+      for (std::unique_ptr<Move>& move : nth_moves(world)) moves.push_back(std::move(move));
+      for (std::unique_ptr<Move>& move : context_moves(world)) moves.push_back(std::move(move));
+      std::vector<Try> further = call_context_tries(world);
+      for (Try& t : rare_tries(world))
+        if (t.level == 2) further.push_back(std::move(t));
+      moves.push_back(plain_move(world, std::move(further)));
+    }
+    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });  // their worth decides first
+    return moves;
   }
 
   // --- the loop

@@ -20,19 +20,27 @@ bool too_busy(const World& world, const Fault& fault) {
   return call != node->second.end() && static_cast<double>(call->second) / world.inputs->profile->seconds > kTooBusy;
 }
 
+struct Counting {
+  Schedule schedule;
+  std::map<std::string, Question> asked;  // by the id of its counter
+};
+Counting counting(const World& world, std::vector<Question> questions) {
+  Counting made;
+  std::set<std::string> keys;
+  made.schedule.name = world.inputs->config->name;
+  for (Question& question : questions) {
+    if (made.schedule.faults.size() >= kMostQuestions) break;
+    if (!keys.insert(key_of(question)).second) continue;
+    const std::string id = fmt::format("count-{}", made.schedule.faults.size() + 1);
+    made.schedule.faults.push_back(counter_for(question, id));
+    made.asked.emplace(id, std::move(question));
+  }
+  return made;
+}
+
 // False: the deployment cannot count these.
 Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
-  std::map<std::string, Question> asked;  // by the id of its counter
-  std::set<std::string> keys;
-  Schedule schedule;
-  schedule.name = world.inputs->config->name;
-  for (Question& question : questions) {
-    if (schedule.faults.size() >= kMostQuestions) break;
-    if (!keys.insert(key_of(question)).second) continue;
-    const std::string id = fmt::format("count-{}", schedule.faults.size() + 1);
-    schedule.faults.push_back(counter_for(question, id));
-    asked.emplace(id, std::move(question));
-  }
+  const auto [schedule, asked] = counting(world, std::move(questions));
   const std::size_t index = lab.enter(schedule, 0, fmt::format("a survey: how often {} calls and places come by without faults", asked.size())).index;
   ROSE_TRY(std::vector<Lab::Made> made, lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
   if (!made[0].armed) return false;
@@ -46,9 +54,10 @@ Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
   return true;
 }
 
-}  // namespace
-
-Result<void> make_survey(World& world, Lab& lab) {
+struct Questions {
+  std::vector<Question> all, calls;
+};
+Questions questions(const World& world) {
   std::vector<Question> calls;
   for (const Candidate& c : world.plan.candidates) {
     if (!hits_by_count(c.kind) || (c.kind == schedule::FaultKind::syscall && too_busy(world, c.fault))) continue;
@@ -66,9 +75,22 @@ Result<void> make_survey(World& world, Lab& lab) {
   if (world.level(3))
     for (Question& question : place_questions_ahead(world))
       if (askable(world, question.node)) all.push_back(std::move(question));
-  for (std::vector<Question>& questions : std::vector<std::vector<Question>>{std::move(all), std::move(calls)}) {
-    if (questions.empty() || lab.left() <= 1) continue;
-    ROSE_TRY(const bool made, count(world, lab, std::move(questions)));
+  return {std::move(all), std::move(calls)};
+}
+
+}  // namespace
+
+std::optional<Schedule> survey_schedule(const World& world) {
+  std::vector<Question> all = questions(world).all;
+  if (all.empty()) return std::nullopt;
+  return counting(world, std::move(all)).schedule;
+}
+
+Result<void> make_survey(World& world, Lab& lab) {
+  auto [all, calls] = questions(world);
+  for (std::vector<Question>* some : {&all, &calls}) {
+    if (some->empty() || lab.left() <= 1) continue;
+    ROSE_TRY(const bool made, count(world, lab, std::move(*some)));
     if (made) return {};
   }
   return {};

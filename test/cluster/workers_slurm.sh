@@ -95,7 +95,10 @@ until_true 120 no_folders
 expect 0 "$rose" heal  # what the killed ones left, where nobody came after them
 nothing_left "by workers of Slurm"
 
-sed -i 's/confirm_runs = 1/confirm_runs = 40/; s/"0.4"/"4"/' rose.toml
+# Runs that mostly wait.
+sed -i 's/confirm_runs = 1/confirm_runs = 40/' rose.toml
+sed -i 's/^sleep 0.4$/sleep 4/' rounds.sh
+grep -qx 'sleep 4' rounds.sh || fail "runs do not wait"
 for count in 1 4; do
   began=$(date +%s%N)
   diagnose measure$count --engine slurm --workers $count

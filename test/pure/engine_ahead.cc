@@ -20,6 +20,7 @@ class PlayedCrew final : public engine::Crew {
   double now = 0;                // seconds of the played clock
   std::function<double(int id)> takes = [](int id) { return 20 + id * 7 % 11; };  // some are quick
   std::vector<std::string> order;  // in which schedules were begun
+  std::vector<double> began;       // when each of them was
 
   [[nodiscard]] int workers() const override { return workers_; }
   std::set<int> plan(const std::vector<engine::Job>& jobs) override {
@@ -47,6 +48,7 @@ class PlayedCrew final : public engine::Crew {
       queue_.pop_front();
       begun_.insert(job.id);
       order.push_back(*job.schedule);
+      began.push_back(now);
       running_.emplace(now + takes(job.id), job.id);
     }
   }
@@ -88,6 +90,8 @@ class AheadRunner final : public Runner {
 
 struct Told {
   std::string search;  // all that was tried, in its order
+  std::vector<std::string> asked, begun;  // schedules, as the search asked for them, and as workers began them
+  std::vector<double> began;
   double seconds = 0;
   int made = 0, used = 0;
   double own_ms = 0;   // of this machine's time, a run
@@ -127,6 +131,9 @@ Told search_with(int workers) {
   CHECK(runner.in_order);
   CHECK(runner.ahead.used() == made->runs);
   for (const schedule::Schedule& one : play.made) told.search += schedule::fingerprint(one) + "\n";
+  for (const schedule::Schedule& one : play.made) told.asked.push_back(schedule::to_toml(one));
+  told.begun = crew.order;
+  told.began = crew.began;
   told.search += fmt::format("{} of {}\n{}", made->tally.reproduced, made->tally.conclusive(), schedule::to_toml(*made->found));
   told.seconds = crew.now;
   told.made = runner.ahead.made();
@@ -156,6 +163,18 @@ TEST_CASE("runs made ahead: the search is the same with any number of workers, a
     CHECK(many.search == alone.search);
     CHECK(many.used == alone.used);
     CHECK(many.seconds < alone.seconds * (workers == 2 ? 0.75 : workers == 4 ? 0.5 : 0.4));
+  }
+}
+
+TEST_CASE("runs made ahead: while the run without faults is made, the others make what comes after it") {
+  const Told told = search_with(4);
+  REQUIRE(told.begun.size() > 4);
+  REQUIRE(told.asked.size() > 4);
+  // The run without faults, the survey, and the first tries.
+  for (std::size_t i = 0; i < 4; ++i) {
+    INFO(i);
+    CHECK(told.begun[i] == told.asked[i]);
+    CHECK(told.began[i] == 0);
   }
 }
 
