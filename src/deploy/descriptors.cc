@@ -30,7 +30,11 @@ bool DescriptorLimits::may_be_raised() {
 Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::optional<std::uint64_t> limit, const Note& note) {
   const auto stat = kernel::process_stat(pid);
   rlimit now{};
-  if (!stat || stat->state == 'Z' || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) return Change::none;  // it has ended
+  if (!stat || stat->state == 'Z') return Change::none;
+  if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) {
+    if (errno == ESRCH) return Change::none;  // it has ended
+    return fail_errno(ErrorKind::environment, fmt::format("cannot see how many descriptors process {} may have", pid), errno);  // of another user
+  }
   const bool soft_only = may_be_raised();
   const auto key = [soft_only](const rlimit& one) { return soft_only ? one.rlim_cur : one.rlim_max; };
   Change made = Change::again;
