@@ -115,7 +115,7 @@ class JumpFinder {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (used[i]) continue;
       if (!steps[i].forward) add(file, steps[i], file.end, -roundest(steps[i].lo, steps[i].hi), kOneWay);
-      else if (const double weight = ahead_of_others(file, steps[i]); weight > 0) add(file, steps[i], file.end, roundest(steps[i].lo, steps[i].hi), weight);
+      else if (const double weight = ahead_of_others(file, steps[i]); weight > 0) add(file, steps[i], file.end, roundest(beside_others(steps[i]), steps[i].hi), weight);
     }
   }
 
@@ -139,6 +139,10 @@ class JumpFinder {
     if (last == kNoTime || time(file, step.message) <= last || before > last + kEndTogether || std::abs(last - end) > kEndTogether) return 0;
     return meanwhile >= 2 ? kAmidOthers : kAloneLater;
   }
+
+  // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends with the others, which
+  // it does within this, leaves so much open.
+  static std::int64_t beside_others(const ClockStep& step) { return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10)); }
 
   void there_and_back(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
     Found& one = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);

@@ -62,6 +62,12 @@ TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock t
   for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
 }
 
+TEST_CASE("a log that is quieter than ever while its clock is set: what passed is not taken for a part of it") {
+  const Cluster c({right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
+  REQUIRE(c.logs.jumps.size() == 1);
+  CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
+}
+
 TEST_CASE("a clock that is set back, or there and back, is told by its log alone") {
   const Cluster back({ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; }), right(4600, 4660)});
   REQUIRE(back.logs.jumps.size() == 1);
