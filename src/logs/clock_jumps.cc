@@ -146,7 +146,7 @@ class JumpFinder {
 
   void there_and_back(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
     Found& one = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);
-    one.jump.until_ns = std::max(one.jump.at_ns + kSecond / 10, time(file, back.message - 1) - one.jump.change_ns);
+    one.jump.until_ns = std::max(one.jump.at_ns + kSecond / 10, time(file, back.message));
     one.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward", format_duration(one.jump.until_ns - one.jump.at_ns));
   }
 
@@ -156,7 +156,8 @@ class JumpFinder {
     one.file = file;
     one.from = step.message;
     one.to = to;
-    one.jump = {file.node, time(file, step.message - 1), kNoTime, change, weight,
+    // What a log says next is likelier what comes of it than what it said last is what it came with.
+    one.jump = {file.node, std::max(time(file, step.message - 1), time(file, step.message) - change), kNoTime, change, weight,
                 fmt::format("{}:{} of {}: its times jump {} by {}", logs_.sources[message.source].path.filename().string(), message.line,
                             logs_.nodes[file.node].name, change < 0 ? "back" : "forward", format_duration(std::abs(change)))};
     return one;

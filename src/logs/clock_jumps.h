@@ -14,7 +14,7 @@ class Logs;
 
 struct ClockJump {
   std::size_t log = 0;              // index into Logs::nodes
-  std::int64_t at_ns = 0;           // on the clock as it was before: of the last message that it gave a time
+  std::int64_t at_ns = 0;           // on the clock as it was before: of the first message that has a changed time
   std::int64_t until_ns = kNoTime;  // set right again, on that same clock; kNoTime: not seen
   std::int64_t change_ns = 0;       // negative: back
   double weight = 0;                // 0..1: how plainly the times say it

@@ -54,7 +54,7 @@ TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock t
   const ClockJump& jump = c.logs.jumps[0];
   CHECK(c.logs.nodes[jump.log].node == "n3");
   CHECK(jump.change_ns == kHour * kSecond);
-  CHECK(jump.at_ns == c.time(0, 15));
+  CHECK(jump.at_ns == c.time(0, 16));
   CHECK(jump.until_ns == kNoTime);
   CHECK(jump.weight >= 0.8);
   CHECK(jump.words == "n3.log:17 of n3: its times jump forward by 1h");
@@ -66,6 +66,7 @@ TEST_CASE("a log that is quieter than ever while its clock is set: what passed i
   const Cluster c({right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
+  CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // not what it said last before
 }
 
 TEST_CASE("a clock that is set back, or there and back, is told by its log alone") {
