@@ -8,6 +8,7 @@ read-only. Printed, for each case: how often the bug showed and the faults fired
 run, and what the runs left behind. Needs podman and runc or crun; without any it says so and ends with 3.
 """
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -170,7 +171,22 @@ def leftovers(engine):
     found = {f"container {one}" for one in engine.containers()}
     for folder in ("/run/netns", "/run/rose", "/sys/class/net", *mounts("cgroup2"), *mounts("cgroup")):
         found |= {str(path) for path in pathlib.Path(folder).glob("rose*") if path.exists()}
-    return found
+    others = under_way()
+    return {path for path in found if not any(f"rose-{one}" in path for one in others)}
+
+
+def under_way():
+    """Ids of runs of others: somebody holds their locks."""
+    ids = set()
+    for lock in pathlib.Path("/run/rose").glob("rose-*.lock"):
+        try:
+            with open(lock) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            ids.add(lock.name[len("rose-"):-len(".lock")])
+        except OSError:  # it has just gone
+            pass
+    return ids
 
 
 def mounts(kind):
