@@ -120,7 +120,7 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
     CHECK(clock->rank <= 2);
     CHECK(clock->node == "n3");
     CHECK(clock->fault.clock.shift_ns == kHour);
-    CHECK(clock->first_ts == at(6));
+    CHECK(clock->first_ts == at(7));
     CHECK(clock->why == "n3.log:8 of n3: its times jump forward by 1h");
     if (!with_dumps) continue;
     Play play({}, [](const std::vector<Hit>& hits, int) { return set_at(hits, 4, 8); });
@@ -130,4 +130,29 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
     CHECK(d->target_reached);
     CHECK(d->schedules <= 2);
   }
+}
+
+TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an hour") {
+  const auto config = deployment();
+  std::vector<logs::Input> files;
+  for (const std::string node : {"n1", "n2", "n3"})
+    files.push_back({std::filesystem::path(ROSE_TEST_DIR) / "../examples/clock/incident-logs" / node / "stdout.log", node});
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
+  REQUIRE(read);
+  evidence.failure = *std::move(read);
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  Inputs inputs;
+  inputs.config = &config;
+  add_logs(inputs, evidence, nullptr);
+  REQUIRE(inputs.clock_steps.size() == 1);
+  CHECK(inputs.clock_steps[0].node == "n3");
+  CHECK(inputs.clock_steps[0].change_ns == kHour);
+  Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+  REQUIRE(clock != plan->candidates.end());
+  CHECK(clock->rank <= 3);
 }
