@@ -52,6 +52,7 @@ struct ToldException {
   double weight = 0;            // 0..1: how plainly the logs say it
   std::string words;            // which message, and which frame of its stack
   std::vector<ThrowSite> sites; // where it can be thrown; not empty
+  std::uint64_t visits = 0;     // of the first site's method until then, by the run without faults; 0: not known
 };
 
 // A clock that was set, as a log's times tell.
@@ -162,6 +163,13 @@ struct Tried {
   std::string note;  // why it was tried and what it showed
 };
 
+// What a search whose runs were used up would have gone on with.
+struct NotTried {
+  schedule::Schedule schedule;
+  int level = 1;
+  std::string why;
+};
+
 // What there is to say of the schedule that was found, a sentence or more each.
 struct Remarks {
   std::vector<std::string> places;     // what stands at the offsets that it names
@@ -188,6 +196,7 @@ struct Diagnosis {
   std::string reason;     // one sentence, also when nothing was found
   Plan plan;
   std::vector<Tried> tried;
+  std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first
 };
 
 // What must happen, in which order, on which node, and the remarks, as lines; "" when nothing was found.

@@ -5,6 +5,7 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostExceptions = 40;  // of all nodes: the plainest
+constexpr std::uint64_t kMostVisits = 10'000; // counted; by then a time says as much
 constexpr std::size_t kLongestMessage = 300; // of an exception in a schedule
 
 // As a schedule may hold it.
@@ -46,7 +47,14 @@ void Extractor::add_exception(const ToldException& told, int node) {
     fault.at_line = site.line;
     shapes.push_back(std::move(fault));
   };
-  for (const ThrowSite& site : told.sites) shape(site);
+  for (const ThrowSite& site : told.sites) {
+    shape(site);
+    // The first visit would have been told of earlier: by the time line it was this one.
+    if (&site == &told.sites[0] && told.visits > 1 && told.visits <= kMostVisits) {
+      shape(site);
+      shapes.back().count = static_cast<int>(told.visits);
+    }
+  }
   // The first visit of a place that is visited all the time comes with the start.
   std::int64_t since = plan_.workload_ts != 0 ? told.first_ts - plan_.workload_ts : 0;
   if (since > longest_ns_) since = longest_ns_ / 2;

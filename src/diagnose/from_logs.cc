@@ -12,6 +12,7 @@
 #include "diagnose/log_guesses.h"
 #include "diagnose/log_trace.h"
 #include "diagnose/nodes.h"
+#include "diagnose/thresholds.h"
 #include "diagnose/throw_sites.h"
 #include "kernel/syscalls.h"
 
@@ -280,10 +281,20 @@ class FromLogs {
       if (told.sites.empty()) continue;
       placed = true;
       told.last_ts = std::max(told.last_ts, told.first_ts);
+      told.visits = visits(one.name, told.sites[0].function, told.first_ts);
       told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
       inputs_.exceptions.push_back(std::move(told));
     }
     if (!placed && inputs_.config->find(node) != nullptr) ++nowhere_;
+  }
+
+  // How often the run without faults had entered the method by that moment of the incident's time line.
+  [[nodiscard]] std::uint64_t visits(const std::string& node, const std::string& function, std::int64_t ts) const {
+    if (case_.control() == nullptr) return 0;
+    std::uint64_t visits = 0;
+    for (const Event& one : case_.control()->events)
+      if (one.type == EventType::af && case_.name_in_control(one) == node && case_.control()->str(one.function) == function && case_.there(node, one.ts_ns) <= ts) ++visits;
+    return visits;
   }
 
   // Dumps do not see what a process is told of the time: believed beside them, too.
@@ -305,6 +316,10 @@ class FromLogs {
     if (nowhere_ > 0)
       inputs_.log_notes.push_back(fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}", nowhere_,
                                               nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
+    const bool told_end = std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(),
+                                      [](const Hint& hint) { return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid; });
+    if (told_end && !beside_ && inputs_.config->nodes.size() > 1)
+      inputs_.log_notes.push_back("a cut or a pause that no message tells of may have come before what they tell: the search tries that, too, later than what is told");
     if (fileless_ > 0)
       inputs_.log_notes.push_back("some messages name an error but no file: a run without faults tells which files the node works on, and those are tried");
   }

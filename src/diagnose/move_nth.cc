@@ -203,6 +203,7 @@ Moves nth_moves(const World& world) {
       base.faults = {shape == 0 ? c.fault : c.alternatives[shape - 1]};
       Fault& fault = base.faults[0];
       fault.when.clear();
+      fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
       // What comes by as often as another of its places are likely the same visits.

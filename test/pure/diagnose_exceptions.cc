@@ -42,13 +42,13 @@ struct Told {
   logs::Evidence evidence;
   Inputs inputs;
 
-  Told(config::Config with, const std::string& failed, const std::string& usual) : config(std::move(with)) {
+  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr) : config(std::move(with)) {
     inputs.config = &config;
     if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
     evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
     evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
     evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
-    add_logs(inputs, evidence, nullptr);
+    add_logs(inputs, evidence, control);
   }
   Plan plan() {
     Result<Plan> made = make_plan(inputs);
@@ -219,4 +219,30 @@ TEST_CASE("the search finds the visit at which an exception counts") {
   REQUIRE(found->found);
   REQUIRE(found->found->faults.size() == 1);
   CHECK(found->found->faults[0].count == kRight);
+}
+
+TEST_CASE("the visit to which the run without faults had come by the exception's moment is tried after the first", "[logs]") {
+  const std::string usual = line(1, "opening") + line(3, "copying") + line(9, "done");
+  const std::string failed = line(11, "opening") + line(13, "copying") + line(15, "cannot copy\n" + kBadSum);
+  const Told without(java(), failed, usual);
+  REQUIRE(without.inputs.exceptions.size() == 1);
+  CHECK(without.inputs.exceptions[0].visits == 0);
+  const std::string function = without.inputs.exceptions[0].sites[0].function;
+  Dump dump;
+  for (const double t : {1.5, 2.5, 3.5, 4.5, 5.5, 7.5}) dump.event(t, trace::EventType::af, "n2").function = dump.intern(function);
+  dump.event(2.7, trace::EventType::af, "n1").function = dump.intern(function);
+  dump.ends(10);
+  trace::Trace control = dump.take();
+  const std::int64_t shift = without.evidence.normal.nodes[0].messages[0].ts_ns - at(1);
+  for (trace::Event& event : control.events) event.ts_ns += shift;
+  for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
+    if (*one != 0) *one += shift;
+  Told told(java(), failed, usual, &control);
+  REQUIRE(told.inputs.exceptions.size() == 1);
+  CHECK(told.inputs.exceptions[0].visits == 4);  // up to 5 s of that run
+  const Candidate c = told.exception();
+  CHECK(c.fault.count == 1);
+  REQUIRE(!c.alternatives.empty());
+  CHECK(c.alternatives[0].count == 4);
+  CHECK(c.alternatives[0].function == c.fault.function);
 }
