@@ -44,9 +44,12 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
   return result;
 }
 
-std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
-                                      const std::vector<Retry>& retries, int again, std::size_t room) {
-  std::vector<Schedule> next;
+namespace {
+
+// `take`: the next schedule, and the try that it is of (null: another run of what missed); false: enough.
+template <class Take>
+void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way, const std::vector<Retry>& retries, int again,
+             std::size_t rounds, Take take) {
   Moves played;
   std::vector<NextTry> peeks;
   const auto learn = [&](Move& move, const Try& tried) {
@@ -71,7 +74,7 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
   std::vector<Again> missed;
   for (const Retry& retry : retries) missed.push_back({*retry.schedule, retry.yield, retry.runs});
   std::set<std::string> seen;
-  for (std::size_t rounds = 8 * room + 64; rounds > 0 && next.size() < room; --rounds) {
+  for (; rounds > 0; --rounds) {
     std::size_t best = played.size();
     double most_worth = 0;
     for (std::size_t i = 0; i < played.size(); ++i) {
@@ -87,7 +90,7 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
       for (Again& one : missed)
         if (one.runs < kMostRunsOfOne && (retry == nullptr || one.yield > retry->yield)) retry = &one;
     if (retry != nullptr && (best == played.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
-      next.push_back(retry->schedule);
+      if (!take(retry->schedule, nullptr)) return;
       ++retry->runs;
       retry->yield *= 1 - kShows;
       --again;
@@ -98,7 +101,7 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
     const Try& tried = *next_try;
     played[best]->take();
     if (!lab.knows(tried.schedule) && seen.insert(schedule::fingerprint(tried.schedule)).second) {
-      next.push_back(tried.schedule);
+      if (!take(tried.schedule, &tried)) return;
       if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
     }
     // What a look will tell can't be known.
@@ -106,6 +109,28 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
     peeks[best] = played[best]->peek();
     for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));
   }
+}
+
+}  // namespace
+
+std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
+                                      const std::vector<Retry>& retries, int again, std::size_t room) {
+  std::vector<Schedule> next;
+  if (room == 0) return next;
+  play_on(world, lab, moves, under_way, retries, again, 8 * room + 64, [&](const Schedule& schedule, const Try*) {
+    next.push_back(schedule);
+    return next.size() < room;
+  });
+  return next;
+}
+
+std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves, std::size_t most) {
+  std::vector<NotTried> next;
+  if (most == 0) return next;
+  play_on(world, lab, moves, {}, {}, 0, 8 * most + 64, [&](const Schedule& schedule, const Try* of) {
+    if (of != nullptr && !of->look) next.push_back({schedule, of->level, of->why});
+    return next.size() < most;
+  });
   return next;
 }
 

@@ -26,6 +26,8 @@ struct UnderWay {
 // After misses: the next tries of the moves. `again`: so many may be run once more.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
                                                               const std::vector<Retry>& retries, int again, std::size_t room);
+// What the moves would try next that was not tried yet; of a search that has no more runs to make.
+[[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves, std::size_t most);
 // After either answer, and those after that.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
 // The same of simplification, where each idea takes `gate` runs; in the end come `confirm` runs of what is left.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "base/units.h"
@@ -19,6 +20,7 @@ using trace::ProcessState;
 
 constexpr double kGuessed = 0.15;                       // how much less is believed of a call that no message names, and of the nearest one
 constexpr std::size_t kMostGuesses = 40;                // of one node
+constexpr double kHalfAMessage = 8;                     // calls of one thread between are half as far as a message
 constexpr double kOpened = 0.9;                         // of a guess that a file can't be opened, beside one that it can't be written to
 constexpr double kPlainlySaid = 0.9;                    // so much less is believed of guesses where logs name a cause
 constexpr double kStoppedGuess = 0.08;                  // a kill or a stop that no message names
@@ -57,12 +59,19 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
                                                : " before the end of its log";
   struct Site {
     std::size_t messages = 0;  // between
+    std::size_t calls = 0;     // that its thread made between
     const Event* event = nullptr;
     std::int64_t ts = 0;
   };
+  std::map<std::int32_t, std::size_t> made;  // by thread, until the message
+  for (const Event& one : case_.control()->events)
+    if ((one.type == EventType::sys || one.type == EventType::af) && case_.name_in_control(one) == name && case_.there(name, one.ts_ns) <= ts) ++made[one.tid];
+  std::map<std::int32_t, std::size_t> until_here;
   std::map<std::pair<std::int16_t, std::string>, Site> sites;
   for (const Event& one : case_.control()->events) {
-    if (one.type != EventType::sys || case_.name_in_control(one) != name) continue;
+    if ((one.type != EventType::sys && one.type != EventType::af) || case_.name_in_control(one) != name) continue;
+    const std::size_t nth = ++until_here[one.tid];
+    if (one.type != EventType::sys) continue;
     if (logs::errors_of(kernel::syscall_name(one.syscall)).empty()) continue;
     const std::int64_t when = case_.there(name, one.ts_ns);
     if (when > ts) continue;
@@ -70,13 +79,16 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
                                         [](const logs::Message& message, std::int64_t at) { return message.ts_ns < at; });
     const auto between = static_cast<std::size_t>(node.messages.begin() + static_cast<std::ptrdiff_t>(index) - first);
     Site& site = sites[{one.syscall, profile::path_pattern(case_.control()->str(one.path))}];
-    if (site.event == nullptr || between <= site.messages) site = {between, &one, when};
+    // Its last time before the message is the nearest.
+    if (site.event == nullptr || between <= site.messages) site = {between, made[one.tid] - nth, &one, when};
   }
   std::vector<Site> nearest;
   for (const auto& [key, site] : sites) nearest.push_back(site);
-  std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) { return std::pair(a.messages, -a.ts) < std::pair(b.messages, -b.ts); });
+  // How far a site is from the message in the code no trace says. What its thread did in between does: a call after which it went on to others has hardly
+  // made it say that.
+  std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) { return std::tuple(a.messages, a.calls, -a.ts) < std::tuple(b.messages, b.calls, -b.ts); });
   if (nearest.size() > kMostGuesses) nearest.resize(kMostGuesses);
-  for (const Site& site : nearest) call(site.event, name, site.ts, site.messages, before);
+  for (const Site& site : nearest) call(site.event, name, site.ts, {site.messages, site.calls}, before);
 
   // A process that was killed explains what others miss; that is not said of one that tells of its trouble itself.
   if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(),
@@ -141,10 +153,13 @@ std::uint64_t Guesses::unusual_messages(std::size_t n) const {
   return sum;
 }
 
-void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, std::size_t messages, const std::string& before) {
+void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, const Distance& distance, const std::string& before) {
   const std::string call = kernel::syscall_name(done->syscall);
-  const std::string words = fmt::format("no message names a cause; it comes {} messages{}", messages, before);
-  const double weight = kGuessed / static_cast<double>(1 + messages) * (1 - kPlainlySaid * said_);
+  const std::string words = fmt::format("no message names a cause; it comes {} messages{}{}", distance.messages, before,
+                                        distance.calls > 0 ? fmt::format("; its thread did {} more thing{} in between", distance.calls, distance.calls == 1 ? "" : "s") : "");
+  // All that a thread does between two messages is less than one message.
+  const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kHalfAMessage);
+  const double weight = kGuessed / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * said_);
   const auto failed = [&](std::string_view what, double share) {
     const kernel::SyscallInfo* info = kernel::find_syscall(what);
     const std::vector<int> errors = logs::errors_of(what);

@@ -15,14 +15,18 @@ class Guesses {
   // Both must outlive it.
   Guesses(const LogCase& log_case, LogTrace& out);
 
-  // Sites of the run without faults, by how few messages stand between them and the first observable.
+  // Sites of the run without faults, by how few messages stand between them and the first observable, then by how little their threads
+  // did in between, as far as the trace shows.
   void calls();
   // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for a while.
   void stops();
 
  private:
   void near(std::size_t log, const logs::Observed* anchor);
-  void call(const trace::Event* done, const std::string& node, std::int64_t ts, std::size_t messages, const std::string& before);
+  struct Distance {
+    std::size_t messages = 0, calls = 0;
+  };
+  void call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance, const std::string& before);
   // How many messages of each kind the node says more, or fewer, than in the run without faults.
   [[nodiscard]] std::uint64_t unusual_messages(std::size_t log) const;
 

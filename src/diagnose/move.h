@@ -71,6 +71,18 @@ class Move {
   [[nodiscard]] virtual NextTry peek() = 0;
   // The one that peek() gave is made.
   virtual void take() = 0;
+  // The best tries that do not hang by one another, so that any of them may be taken next: as peek() gives them.
+  [[nodiscard]] virtual std::vector<NextTry> peek_all() {
+    NextTry next = peek();
+    return next == nullptr ? std::vector<NextTry>{} : std::vector<NextTry>{std::move(next)};
+  }
+  // That one of them is made; false: the move would not try it any more.
+  [[nodiscard]] virtual bool take_one(const Try& wanted) {
+    const NextTry next = peek();
+    if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule)) return false;
+    take();
+    return true;
+  }
   // Told of all that take() was called for, in that order.
   virtual void learn(const Try& tried, const Shown& shown) = 0;
   // Further moves that what was learnt gives rise to; each is given once.
@@ -82,6 +94,14 @@ class Move {
 };
 
 using Moves = std::vector<std::unique_ptr<Move>>;
+
+// What offspring() gives. Not of a copy: they are the original's to give.
+struct Offspring {
+  Moves moves;
+  Offspring() = default;
+  Offspring(const Offspring&) {}
+  Offspring& operator=(const Offspring&) = delete;
+};
 
 // --- where moves come from; each file has one kind
 
@@ -108,6 +128,8 @@ using Moves = std::vector<std::unique_ptr<Move>>;
 // Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too rarely;
 // with it only its faults are gone on from.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
+// Levels 1 and 2: what no log tells came before what one tells.
+[[nodiscard]] Moves before_moves(const World& world);
 [[nodiscard]] std::vector<Try> call_context_tries(const World& world);
 // Level 3. `fired`: the fault of `reached`, or the alternative of it, that came.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached, const std::string& fired,

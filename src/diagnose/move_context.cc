@@ -401,13 +401,7 @@ class ContextMove final : public Move {
   std::vector<Condition> hit_;              // of a schedule that showed the bug on this node
   std::set<std::string> moments_;           // that were tried, as the survey names them
   std::set<std::string> places_;            // moments from which level 3 goes on
-  // Not of a copy: they are the original's to give.
-  struct Offspring {
-    Moves moves;
-    Offspring() = default;
-    Offspring(const Offspring&) {}
-    Offspring& operator=(const Offspring&) = delete;
-  } offspring_;
+  Offspring offspring_;
   int offspring_made_ = 0;
   int tries_ = 0;
   int unseen_ = 0;

@@ -468,6 +468,26 @@ class PlainMove final : public Move {
 
   void take() override { tries_.erase(choose()); }
 
+  std::vector<NextTry> peek_all() override {
+    (void)choose();
+    std::vector<NextTry> all;
+    for (const Try& one : tries_) {
+      Try t = one;
+      t.yield = yield_of(t);
+      all.push_back(std::make_shared<const Try>(std::move(t)));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const NextTry& a, const NextTry& b) { return a->yield > b->yield; });
+    if (all.size() > kMostGroup) all.resize(kMostGroup);
+    return all;
+  }
+  bool take_one(const Try& wanted) override {
+    const std::string key = schedule::fingerprint(wanted.schedule);
+    const auto found = std::find_if(tries_.begin(), tries_.end(), [&](const Try& t) { return schedule::fingerprint(t.schedule) == key; });
+    if (found == tries_.end()) return false;
+    tries_.erase(found);
+    return true;
+  }
+
   std::unique_ptr<Move> clone() const override { return std::make_unique<PlainMove>(*this); }
 
   void learn(const Try& tried, const Shown& shown) override {

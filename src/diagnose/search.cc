@@ -17,6 +17,7 @@
 #include "diagnose/nodes.h"
 #include "diagnose/refine.h"
 #include "diagnose/surveyor.h"
+#include "diagnose/window.h"
 
 namespace rose::diagnose {
 namespace {
@@ -47,6 +48,7 @@ class Search {
     }
     ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
+    if (!reached) d_.next = next_ideas(world_, lab_, moves_, kMostNext);
     if (!reached)
       for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
     if (!leads_.empty()) {
@@ -157,6 +159,7 @@ class Search {
       moves.push_back(plain_move(world, std::move(plain)));
       if (world.uses("groups")) moves.push_back(call_group_move(world));
     }
+    for (std::unique_ptr<Move>& move : before_moves(world)) moves.push_back(std::move(move));
     if (world.level(2)) {
       for (std::unique_ptr<Move>& move : nth_moves(world)) moves.push_back(std::move(move));
       for (std::unique_ptr<Move>& move : context_moves(world)) moves.push_back(std::move(move));
@@ -179,6 +182,7 @@ class Search {
     int schedules = 0;      // tried until then
     bool armed = true;
     RunResult result;
+    std::vector<Alternative> alternatives;  // armed in one run: the first that comes is what was tried
   };
 
   [[nodiscard]] int left() const { return until_ > 0 ? std::min(lab_.left(), until_ - d_.runs) : lab_.left(); }
@@ -198,7 +202,10 @@ class Search {
       std::vector<Trial> batch = pick();
       if (batch.empty()) return false;
       ROSE_CHECK(make(batch));
-      for (Trial& trial : batch) learn(trial);
+      for (Trial& trial : batch) {
+        if (!trial.alternatives.empty()) take_first(trial);
+        learn(trial);
+      }
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
         ROSE_TRY(const bool reached, follow(trial));
@@ -224,13 +231,14 @@ class Search {
   // The best tries of all moves, as many as may run side by side, and what need not run again among them.
   std::vector<Trial> pick() {
     std::vector<Trial> batch;
+    std::set<const Move*> in_window;  // their tries are under way, and not taken yet
     const int most = std::min(lab_.jobs(), left());
     for (int runs = 0; runs < most;) {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
         const NextTry t = move->peek();
-        if (t == nullptr || !world_.level(t->level)) continue;
+        if (t == nullptr || !world_.level(t->level) || in_window.contains(move.get())) continue;
         const double worth = worth_of(world_, lab_, *t);
         if (best == nullptr || worth > most_worth) {
           best = move.get();
@@ -246,6 +254,11 @@ class Search {
         continue;
       }
       if (best == nullptr) break;
+      if (std::optional<Trial> several = window_of(*best, in_window)) {
+        batch.push_back(*std::move(several));
+        ++runs;
+        continue;
+      }
       Trial trial;
       trial.move = best;
       trial.what = *best->peek();
@@ -264,6 +277,63 @@ class Search {
       }
     }
     return batch;
+  }
+
+  // The best try and the next ones, where it is not known that they come by; nothing: it is made alone.
+  std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
+    if (window_.size() < 2 || until_ > 0 || !world_.uses("window")) return std::nullopt;
+    const NextTry first = best.peek();
+    if (!unsure(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
+    std::vector<std::pair<double, Alternative>> others;
+    for (const std::unique_ptr<Move>& move : moves_) {
+      if (in_window.contains(move.get())) continue;
+      for (const NextTry& t : move->peek_all())
+        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule)) others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
+    }
+    std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Alternative> all{{&best, *first}};
+    std::set<std::string> alike{schedule::fingerprint(first->schedule)};
+    for (auto& [worth, other] : others)
+      if (all.size() < window_.size() && alike.insert(schedule::fingerprint(other.what.schedule)).second) all.push_back(std::move(other));
+    if (all.size() < 2) return std::nullopt;
+    Trial trial;
+    trial.what = in_one(all, inputs_.config->name);
+    const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
+    if (!entry.fresh) return std::nullopt;
+    trial.tried = entry.index;
+    trial.schedules = ++d_.schedules;
+    for (const Alternative& one : all) in_window.insert(one.move);
+    trial.alternatives = std::move(all);
+    return trial;
+  }
+
+  // What came first is what was tried, as if it had been alone; what waited in vain would have, too; what was withdrawn is not tried yet.
+  void take_first(Trial& trial) {
+    const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
+    const std::size_t first = first_of(all, trial.result);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (first < all.size() ? i != first : trial.result.oracle == OracleAnswer::unknown) continue;
+      const Try& t = all[i].what;
+      const std::size_t entry = lab_.enter(t.schedule, t.level, t.why).index;
+      RunResult& known = shown_[entry] = as_if_alone(all, i, trial.result);
+      d_.tried[entry].note += first < all.size() ? fmt::format("; it came first of {} alternatives: {}", all.size(), known.reason)
+                                                 : fmt::format("; it did not come, as one of {} alternatives", all.size());
+      // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its turn comes.
+      const bool same = all[i].move->take_one(t);
+      if (i == first) {
+        known.trace = std::move(trial.result.trace);
+        trial.result = std::move(known);
+        trial.tried = entry;
+        trial.what = t;
+        trial.move = same ? all[i].move : nullptr;
+      } else if (same) {
+        Shown shown;
+        shown.fresh = false;
+        shown.result = &known;
+        all[i].move->learn(t, shown);
+        for (std::unique_ptr<Move>& move : all[i].move->offspring()) moves_.push_back(std::move(move));
+      }
+    }
   }
 
   Trial another_run(Misses::Missed& missed) {
@@ -340,6 +410,9 @@ class Search {
       for (std::unique_ptr<Move>& move : trial.move->offspring()) moves_.push_back(std::move(move));
     }
     if (!trial.runs) return;
+    const std::vector<schedule::FaultOutcome>& came = trial.result.faults;
+    if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss && std::none_of(came.begin(), came.end(), [](const schedule::FaultOutcome& one) { return one.fired; }))
+      window_.nothing_fired();
     trace::Trace trace = std::exchange(trial.result.trace, {});
     known = trial.result;
     trial.result.trace = std::move(trace);
@@ -493,6 +566,7 @@ class Search {
   Moves moves_;
   std::map<std::size_t, RunResult> shown_;       // what the last run of each showed, without its trace
   Misses misses_;
+  Window window_;
   int again_ = 0;
   std::vector<Lead> leads_;
   std::vector<Lead> waiting_;                    // whose test is not over

@@ -59,6 +59,9 @@ inline constexpr double kShareNeighbours = 0.35;    // with the one of them that
 inline constexpr double kShareMixedNth = 0.06;      // another call of the kind, after them
 inline constexpr double kShareOneCause = 0.70;      // calls that begin to fail with one resource error at one time, together
 inline constexpr double kShareTogether = 0.10;      // two calls that are needed both
+inline constexpr double kShareBefore = 0.03;        // a cut or pause that no log tells of, before what one tells,
+inline constexpr double kShareAfterGuess = 0.08;    // what is told, where the node then does what it never does without,
+inline constexpr double kShareTwoBefore = 0.012;    // and two such guesses at once
 inline constexpr double kShareRare = 0.04;          // shapes that the evidence hints at only: delays, loss, lies of fsync
 inline constexpr double kSharePower = 0.1;          // of such a shape's share goes to a loss of power: who saw the node end lived on, mostly on that machine
 inline constexpr double kNextStep = 0.6;            // each further step of one way has so much of the one before
@@ -99,6 +102,7 @@ inline constexpr int kMostControls = 12;            // runs without faults, made
 inline constexpr int kMostTests = 12;               // schedules tested in one search: RateTest's errors add up
 inline constexpr int kMostTestsAlike = 8;           // of them with the same faults: so many errors still add up to less than a tenth
 inline constexpr double kLittleHope = 0.15;         // that a schedule under test reaches the target: below, what promises more comes first
+inline constexpr std::size_t kMostNext = 5;         // schedules told of what would be tried next
 inline constexpr int kMostUnarmable = 10;           // schedules in a row that can't be armed, before any could: it is not for them
 
 // --- surer than what was accepted

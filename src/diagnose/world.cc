@@ -14,6 +14,7 @@ const std::vector<Part>& parts() {
       {"feedback", "learning from what runs bring back of the dump"},
       {"nearness", "believing less in what is over long before the dump ends"},
       {"surer", "going on from what was accepted although it missed at times"},
+      {"window", "arming what may not come by as alternatives, once a run fired nothing"},
       {"turns", "kinds of moves by what they promise, instead of level after level"},
   };
   return kParts;

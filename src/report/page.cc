@@ -108,6 +108,15 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
   return out + "</section>\n";
 }
 
+std::string not_tried_section(const std::vector<diagnose::NotTried>& next) {
+  if (next.empty()) return {};
+  std::string out = "<section>\n<h2>Not tried any more</h2>\n<p>What the search would go on with, most likely first.</p>\n<div class=\"scroll\"><table><thead><tr>"
+                    "<th>level</th><th>faults</th><th>why</th></tr></thead><tbody>\n";
+  for (const diagnose::NotTried& one : next)
+    out += fmt::format("<tr><td class=\"level\">{}</td><td class=\"pre\">{}</td><td>{}</td></tr>\n", one.level, cell(schedule::in_words(one.schedule)), cell(one.why));
+  return out + "</tbody></table></div>\n</section>\n";
+}
+
 std::string dump_section(const diagnose::Plan& plan) {
   std::string out = fmt::format("<section>\n<h2>What production left</h2>\n<p>{} considered, {} of them discarded.</p>\n",
                                 plural(plan.failures, "failure"), percent(plan.discarded_share));
@@ -285,6 +294,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   if (run != nullptr && diagnosis.found) body += logs_section(report.logs, *run);
   if (diagnosis.found) body += schedule_section(*diagnosis.found, report.schedule_path);
   body += tried_section(diagnosis);
+  body += not_tried_section(diagnosis.next);
   body += dump_section(diagnosis.plan);
   body += notes_section(diagnosis.plan.notes);
   body += environment_section(context);

@@ -100,6 +100,9 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                      {"inconclusive", entry.tally.inconclusive},
                      {"rate", entry.tally.conclusive() > 0 ? Json(entry.tally.rate()) : Json(nullptr)},
                      {"note", entry.note}});
+  Json not_tried = Json::array();
+  for (const diagnose::NotTried& one : diagnosis.next)
+    not_tried.push_back({{"level", one.level}, {"words", schedule::in_words(one.schedule)}, {"faults", faults_json(one.schedule)}, {"why", one.why}});
   Json next = Json::array();
   for (const NextStep& step : next_steps(report)) next.push_back({{"command", text_or_null(step.command)}, {"what", step.what}});
   return json_line({{"verdict", schedule::verdict_name(diagnosis.verdict)},
@@ -127,6 +130,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                {"failures", diagnosis.plan.failures},
                {"discarded", discarded_json(diagnosis.plan)},
                {"tried", std::move(tried)},
+               {"not_tried", std::move(not_tried)},
                {"notes", diagnosis.plan.notes},
                {"next", std::move(next)},
                {"report", text_or_null(report.page)}});
@@ -184,6 +188,12 @@ std::string diagnosis_text(const DiagnosisReport& report) {
     out += "\n" + columns(rows, "");
     if (diagnosis.tried.size() > shown)
       out += fmt::format("  and {} more; {} has all\n", diagnosis.tried.size() - shown, report.page.empty() ? "--json" : "the report");
+  }
+  if (!diagnosis.next.empty()) {
+    out += "\nnot tried any more, most likely first:\n";
+    for (std::size_t i = 0; i < diagnosis.next.size(); ++i)
+      out += fmt::format("  {}. level {}: {}\n{}", i + 1, diagnosis.next[i].level, printable(diagnosis.next[i].why),
+                         indented(schedule::in_words(diagnosis.next[i].schedule), "     "));
   }
   for (const std::string& note : diagnosis.plan.notes) out += fmt::format("note: {}\n", printable(note));
   if (!report.page.empty()) out += fmt::format("report: {}\n", printable(report.page));

@@ -166,6 +166,37 @@ TEST_CASE("where no message names a cause, the calls that come shortly before ar
   CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash && c.node == "n2"; }));
 }
 
+TEST_CASE("of calls between the same messages those come first after which their thread did little") {
+  const auto config = deployment();
+  trace::Trace control;
+  {
+    Dump dump;
+    dump.started(-0.5, "n2");
+    dump.sys(1.2, "n2", "openat", "/run/1/n2/data/quiet.db").tid = 7;
+    dump.sys(1.4, "n2", "openat", "/run/1/n2/data/busy.db").tid = 8;
+    for (int i = 0; i < 6; ++i) dump.sys(1.5 + 0.05 * i, "n2", "unlink", "/run/1/n2/data/scratch").tid = 8;
+    dump.ends(5);
+    control = dump.take();
+  }
+  for (trace::Event& event : control.events) event.ts_ns += log_begin() - kBase;
+  for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
+    if (*one != 0) *one += log_begin() - kBase;
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"), usual_log(), &control);
+  double quiet = 0, busy = 0;
+  std::string why;
+  for (const Candidate& c : told.plan().candidates) {
+    if (c.kind != FaultKind::syscall || c.syscall != "openat") continue;
+    if (c.path.find("quiet.db") != std::string::npos) quiet = c.weight;
+    if (c.path.find("busy.db") != std::string::npos) {
+      busy = c.weight;
+      why = c.why;
+    }
+  }
+  CHECK(quiet > busy);
+  CHECK(busy > 0);
+  CHECK(why.find("its thread did 6 more things in between") != std::string::npos);
+}
+
 TEST_CASE("what the run without faults did stands on the incident's time line") {
   const auto config = deployment();
   const trace::Trace control = usual_run(log_begin());
@@ -314,6 +345,76 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   CHECK(found->schedules <= 15);
+}
+
+TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the node does only then is where the kill comes") {
+  const auto config = deployment();
+  std::vector<Act> usual{{0.1, "n2", "", "openat", "/run/x/store.db"}};
+  for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
+  std::vector<Act> acts;
+  Play play(usual, [&](const std::vector<Hit>& hits, int) {
+    // Killed between the two, after it had been cut off.
+    return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash && hits[1].fault->node == "n2" && hits[1].act >= 0 &&
+           (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" || acts[static_cast<std::size_t>(hits[1].act)].syscall == "rename");
+  });
+  play.acts_of = [&](int) {
+    acts = usual;
+    const schedule::Fault* cut = fault_of(play.made.back(), FaultKind::partition, "n2");
+    if (cut == nullptr || cut->when.empty() || cut->duration_ns < 2'000'000'000) return acts;
+    double t = static_cast<double>(cut->when[0].elapsed_ns + cut->duration_ns) / 1e9;
+    for (const char* function : {"install", "save_position"}) acts.push_back({t += 0.1, "n2", function, "", ""});
+    acts.push_back({t += 0.1, "n2", "", "rename", "/run/x/position"});
+    acts.push_back({t += 0.1, "n2", "save_keys", "", ""});
+    std::stable_sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.t < b.t; });
+    return acts;
+  };
+  schedule::Schedule none;
+  const Result<schedule::RunResult> control = play.run(none);
+  REQUIRE(control);
+  trace::Trace without = control->trace;
+  const std::int64_t shift = log_begin() - kBase;
+  for (trace::Event& event : without.events) event.ts_ns += shift;
+  for (std::int64_t* one : {&without.meta.workload_ts, &without.meta.begin_ns, &without.meta.end_ns})
+    if (*one != 0) *one += shift;
+  const std::string life = "store 3 is starting", ready = "ready for requests";
+  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
+  told.inputs.simplify = false;
+  const Plan plan = told.plan();
+  CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) { return note.find("that no message tells of may have come before") != std::string::npos; }));
+  play.runs = 0;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  REQUIRE(found);
+  CHECK(found->verdict == schedule::Verdict::reproduced);
+  REQUIRE(found->found);
+  CHECK(found->found->faults.size() == 2);
+  CHECK(found->schedules <= 40);
+}
+
+TEST_CASE("two faults that no log tells of, while both last a kill that one tells of") {
+  const auto config = deployment();
+  std::vector<Act> acts;
+  for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    if (hits.size() != 3 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::pause || hits[2].fault->kind != FaultKind::crash) return false;
+    const auto on = [&](const Hit& hit) { return hits[2].t > hit.t && hits[2].t < hit.t + static_cast<double>(hit.fault->duration_ns) / 1e9; };
+    return hits[0].fault->node == "n3" && hits[1].fault->node == "n1" && hits[2].fault->node == "n2" && on(hits[0]) && on(hits[1]);
+  });
+  schedule::Schedule none;
+  const Result<schedule::RunResult> control = play.run(none);
+  REQUIRE(control);
+  trace::Trace without = control->trace;
+  const std::int64_t shift = log_begin() - kBase;
+  for (trace::Event& event : without.events) event.ts_ns += shift;
+  for (std::int64_t* one : {&without.meta.workload_ts, &without.meta.begin_ns, &without.meta.end_ns})
+    if (*one != 0) *one += shift;
+  const std::string life = "store 3 is starting", ready = "ready for requests";
+  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
+  told.inputs.simplify = false;
+  play.runs = 0;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  REQUIRE(found);
+  CHECK(found->verdict == schedule::Verdict::reproduced);
+  CHECK(found->schedules <= 60);
 }
 
 TEST_CASE("what a node says in its next life tells nothing of when the workload began") {

@@ -528,3 +528,64 @@ TEST_CASE("progress says what may still come") {
   CHECK(progress.at(0).seconds_left == 0);
   CHECK(progress.at(5).seconds_left == Approx(10.0 * progress.at(5).runs_left));
 }
+
+TEST_CASE("what may not come by is armed as alternatives once a run fired nothing: the first that comes was tried, the others are not") {
+  auto config = deployment();
+  config.diagnose.levels = {1, 2};
+  Dump dump;
+  for (int i = 0; i < 12; ++i) dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
+  dump.ends(30);
+  // None of these calls comes by in the runs without faults, and then only two of them do: the bug is behind the second.
+  const auto search = [&](bool window, Play& play) {
+    play.acts_of = [](int run) {
+      return run < 3 ? std::vector<Act>{} : std::vector<Act>{{1, "n1", "", "openat", "/data/n1/table-c.db"}, {2, "n1", "", "openat", "/data/n1/table-j.db"}};
+    };
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.simplify = false;
+    if (!window) inputs.without = {"window"};
+    Result<Diagnosis> d = rose::diagnose::diagnose(inputs, play, {});
+    if (!d) FAIL(d.error().message);
+    return *std::move(d);
+  };
+  const auto bug = [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->call.path && hits[0].fault->call.path->find("table-j") != std::string::npos;
+  };
+  Play one_by_one({}, bug);
+  const Diagnosis slow = search(false, one_by_one);
+  Play several({}, bug);
+  const Diagnosis quick = search(true, several);
+  CHECK(quick.verdict == Verdict::reproduced);
+  CHECK(quick.schedules < slow.schedules);
+  CHECK(quick.schedules <= 12);
+  // What is told is that fault alone.
+  REQUIRE(quick.found);
+  REQUIRE(quick.found->faults.size() == 1);
+  CHECK(quick.found->faults[0].group.empty());
+  CHECK(quick.found->faults[0].call.path->find("table-j") != std::string::npos);
+  std::size_t most = 0, fired_nothing = 0;
+  for (const Schedule& schedule : several.made)
+    if (!schedule.faults.empty() && schedule.faults[0].group == "window") most = std::max(most, schedule.faults.size());
+  CHECK(most >= 2);
+  CHECK(most <= 16);
+  // The other one that comes was tried once, as itself; what was withdrawn then is not told as tried.
+  for (const Tried& tried : quick.tried)
+    if (tried.note.find("it came first of") != std::string::npos) fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;
+  CHECK(fired_nothing == 0);
+  CHECK(std::any_of(quick.tried.begin(), quick.tried.end(), [](const Tried& tried) { return tried.note.find("it came first of") != std::string::npos; }));
+}
+
+TEST_CASE("where all calls come by, no alternatives are armed") {
+  auto config = deployment();
+  Dump dump;
+  std::vector<Act> acts;
+  for (int i = 0; i < 12; ++i) {
+    const std::string file = fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i));
+    dump.scf(0.5 + i, "n1", "openat", EIO, file);
+    acts.push_back({1.0 + i, "n1", "", "openat", file});
+  }
+  dump.ends(30);
+  config.diagnose.max_runs = 60;
+  Play play(acts, [](const std::vector<Hit>&, int) { return false; });
+  (void)diagnosis_of(config, dump, play);
+  for (const Schedule& schedule : play.made) CHECK((schedule.faults.empty() || schedule.faults[0].group != "window"));
+}

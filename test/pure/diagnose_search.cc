@@ -485,6 +485,30 @@ TEST_CASE("max_runs ends a search without a hit, and says so") {
   CHECK(d.reason.find("max_runs = 3") != std::string::npos);
 }
 
+TEST_CASE("a search whose runs are used up says what it would try next, and would") {
+  auto config = deployment();
+  config.diagnose.max_runs = 3;
+  Cluster few([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), few);
+  REQUIRE(!d.next.empty());
+  CHECK(d.next.size() <= 5);
+  CHECK(!d.next[0].why.empty());
+  const auto of = [](const Diagnosis& one, const Schedule& schedule) {
+    return std::find_if(one.tried.begin(), one.tried.end(), [&](const Tried& tried) { return schedule::fingerprint(tried.schedule) == schedule::fingerprint(schedule); });
+  };
+  for (const NotTried& one : d.next) CHECK(of(d, one.schedule) == d.tried.end());
+  config.diagnose.max_runs = 20;
+  Cluster more([](const Schedule&, int) { return Answer{}; });
+  const Diagnosis longer = diagnosis_of(config, calls_dump(), more);
+  const auto first_new = std::find_if(longer.tried.begin(), longer.tried.end(), [&](const Tried& tried) { return of(d, tried.schedule) == d.tried.end(); });
+  REQUIRE(first_new != longer.tried.end());
+  CHECK(schedule::fingerprint(first_new->schedule) == schedule::fingerprint(d.next[0].schedule));
+  // Nothing of it where the bug was found.
+  config.diagnose.max_runs = 300;
+  Cluster found([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
+  CHECK(diagnosis_of(config, calls_dump(), found).next.empty());
+}
+
 TEST_CASE("confirmation stops as soon as the target is out of reach") {
   const auto config = deployment();
   int tries = 0;

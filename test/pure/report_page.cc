@@ -372,9 +372,19 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   story.diagnosis.reason = "none of the 12 schedules tried reproduced the bug";
   story.diagnosis.plan.workload_ts = 0;
   story.report.schedule_path.clear();
+  schedule::Schedule next;
+  next.faults.emplace_back();
+  next.faults[0].id = "kill-n2";
+  next.faults[0].kind = schedule::FaultKind::crash;
+  next.faults[0].node = "n2";
+  story.diagnosis.next = {{next, 2, "after what <n2> did before"}};
   const std::string page = diagnosis_html(story.report, story.sources(), nullptr, story.context);
   check_page(page);
   CHECK(page.find("not-reproduced") != std::string::npos);
+  CHECK(page.find("Not tried any more</h2>") != std::string::npos);
+  CHECK(page.find("after what &lt;n2&gt; did before") != std::string::npos);
+  CHECK(diagnosis_text(story.report).find("not tried any more, most likely first:\n  1. level 2: after what <n2> did before\n     kill n2") != std::string::npos);
+  CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
   CHECK(page.find("Times count from the first suspected fault") != std::string::npos);
   // Without anything at all it still is one.

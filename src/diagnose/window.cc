@@ -1,0 +1,62 @@
+#include "diagnose/window.h"
+
+#include <algorithm>
+
+namespace rose::diagnose {
+namespace {
+
+std::string alternative_id(std::size_t i) { return fmt::format("alternative-{}", i + 1); }
+
+}  // namespace
+
+void Window::nothing_fired() { size_ = std::min(2 * size_, kMostGroup); }
+
+bool unsure(const World& world, const Try& t) {
+  if (t.look || t.many || t.again || t.level > 2 || t.schedule.faults.size() != 1) return false;
+  const Fault& fault = t.schedule.faults[0];
+  if (!fault.group.empty() || !fault.after.empty()) return false;
+  if (hits_by_count(fault.kind)) {
+    const Answer* answer = world.survey.find({fault.node, fault.when, visit_condition(fault)});
+    return answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count);
+  }
+  if (!world.survey.made || (fault.kind != FaultKind::crash && fault.kind != FaultKind::pause)) return false;
+  if (fault.before) return true;
+  return !by_the_clock(fault) && !moment_in(world.survey.trace, fault.node, fault.when);
+}
+
+Try in_one(const std::vector<Alternative>& alternatives, const std::string& name) {
+  Try all;
+  all.level = alternatives.front().what.level;
+  all.schedule.name = name;
+  all.why = fmt::format("{} that may not come by, whichever comes first", alternatives.size());
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    all.schedule.faults.push_back(alternatives[i].what.schedule.faults[0]);
+    all.schedule.faults.back().id = alternative_id(i);
+    all.schedule.faults.back().group = "window";
+  }
+  return all;
+}
+
+std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result) {
+  for (std::size_t i = 0; i < alternatives.size(); ++i)
+    if (const FaultOutcome* outcome = outcome_of(result, alternative_id(i)); outcome != nullptr && outcome->fired) return i;
+  return alternatives.size();
+}
+
+RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which, const RunResult& result) {
+  RunResult one;
+  one.number = result.number;
+  one.verdict = result.verdict;
+  one.oracle = result.oracle;
+  one.reason = result.reason;
+  one.seconds = result.seconds;
+  one.shown = result.shown;
+  if (const FaultOutcome* outcome = outcome_of(result, alternative_id(which))) {
+    one.faults.push_back(*outcome);
+    one.faults[0].id = alternatives[which].what.schedule.faults[0].id;
+    one.faults[0].withdrawn = false;
+  }
+  return one;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,37 @@
+// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): once a run fired nothing, the next tries of which the survey does not
+// say that they come by are armed together, as one group; the first that comes fires, and the others are withdrawn. It doubles with each
+// run that fired nothing, so that of n such tries few runs more than log n are lost. What surely comes has its run to itself.
+// Inside this room.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+
+class Window {
+ public:
+  [[nodiscard]] std::size_t size() const { return size_; }
+  void nothing_fired();
+
+ private:
+  std::size_t size_ = 1;
+};
+
+struct Alternative {
+  Move* move = nullptr;
+  Try what;
+};
+
+// One fault, of which the survey says that without faults it does not come by, or not so often.
+[[nodiscard]] bool unsure(const World& world, const Try& t);
+// All in one schedule; the level is that of the first.
+[[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
+// Which of them came; as many as there are: none.
+[[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
+// What the run of them shows of this one, as if it had been alone; without the trace.
+[[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which, const RunResult& result);
+
+}  // namespace rose::diagnose
