@@ -6,7 +6,7 @@ client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }
 
 if [ ! -s acked.txt ]; then echo "no write was acknowledged"; exit 2; fi
-if ! kv --timeout 20 settle; then echo "the cluster does not come to rest"; kv status; exit 2; fi
+if ! kv --timeout 10 settle; then echo "the cluster does not come to rest"; kv status; exit 2; fi
 for node in 1 2 3; do kv scan "$node" > "oracle-n$node.txt" || exit 2; done
 
 if cmp -s oracle-n1.txt oracle-n2.txt && cmp -s oracle-n1.txt oracle-n3.txt; then
