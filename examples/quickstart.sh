@@ -12,9 +12,9 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors; as many as tell a rate.
-jobs=$((5 * $(nproc)))
-[ "$jobs" -le 10 ] || jobs=10
+# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors, and so do the failures.
+jobs=$((5 * $(nproc) / 2))
+[ "$jobs" -le 5 ] || jobs=5
 
 step "packages"
 cmake/install-packages.sh cmake/deps.txt
@@ -27,49 +27,69 @@ rose=$PWD/build/release/rose
 step "this machine"
 "$rose" doctor
 
-summary=()
-failed=0
-for failure in snapshot-enospc crash-double-apply split-lost-writes; do
-  example=$PWD/examples/kv/$failure
-  work=$PWD/build/quickstart/$failure
-  rm -rf "$work"
-  mkdir -p "$work"
+work=$PWD/build/quickstart
+rm -rf "$work"
+mkdir -p "$work"
+
+# One failure, from the profile to the replay; what rose found goes to its folder's `found`.
+go_through() {
+  local failure=$1 folder=$work/$1 example=$PWD/examples/kv/$1 status=0
+  mkdir -p "$folder"
 
   step "$failure: profile (fault-free runs teach rose what is normal)"
-  "$rose" profile -c "$example/rose.toml" -o "$work/profile.json"
+  "$rose" profile -c "$example/rose.toml" -o "$folder/profile.json"
 
   step "$failure: the incident, in \"production\", under rose trace"
-  status=0
-  "$rose" trace -c "$example/rose.toml" --profile "$work/profile.json" --incident "$example/incident.sh" \
-    -o "$work/dump.bin" || status=$?
+  "$rose" trace -c "$example/rose.toml" --profile "$folder/profile.json" --incident "$example/incident.sh" \
+    -o "$folder/dump.bin" || status=$?
   if [ $status -ne 0 ]; then
     echo "quickstart: the incident did not make the failure happen (exit $status)" >&2
-    failed=1
-    summary+=("$failure: the incident did not make the failure happen")
-    continue
+    echo "$failure: the incident did not make the failure happen" > "$folder/found"
+    return 1
   fi
 
   step "$failure: diagnose"
-  status=0
-  "$rose" diagnose --trace "$work/dump.bin" -c "$example/rose.toml" --profile "$work/profile.json" \
-    -o "$work/schedule.toml" --report "$work/report" --jobs "$jobs" || status=$?
+  "$rose" diagnose --trace "$folder/dump.bin" -c "$example/rose.toml" --profile "$folder/profile.json" \
+    -o "$folder/schedule.toml" --report "$folder/report" --jobs "$jobs" || status=$?
   if [ $status -ne 0 ]; then
-    failed=1
-    summary+=("$failure: not reproduced (exit $status)")
-    continue
+    echo "$failure: not reproduced (exit $status)" > "$folder/found"
+    return 1
   fi
 
   step "$failure: replay"
-  status=0
-  "$rose" replay "$work/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" --report "$work/replay" || status=$?
-  [ $status -eq 0 ] || failed=1
-  summary+=("$failure: $(sed -n '1s/: .*//p' "$work/report/diagnosis.txt"), \
-$(sed -n 's/^level/level/p' "$work/report/diagnosis.txt")
-$(sed -n '/^what must happen/,/^$/p' "$work/report/diagnosis.txt" | sed '1d;$d')
-    replay rate: $(grep -o '"rate":[0-9.]*' "$work/replay/replay.json" | head -1 | cut -d: -f2) over $jobs runs
-    schedule:    $work/schedule.toml")
+  "$rose" replay "$folder/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" --report "$folder/replay" || status=$?
+  cat > "$folder/found" <<FOUND
+$failure: $(sed -n '1s/: .*//p' "$folder/report/diagnosis.txt"), $(sed -n 's/^level/level/p' "$folder/report/diagnosis.txt")
+$(sed -n '/^what must happen/,/^$/p' "$folder/report/diagnosis.txt" | sed '1d;$d')
+    replay rate: $(grep -o '"rate":[0-9.]*' "$folder/replay/replay.json" | head -1 | cut -d: -f2) over $jobs runs
+    schedule:    $folder/schedule.toml
+FOUND
+  return $status
+}
+
+# The first one is shown while it goes on, the others when it is done.
+echo
+echo "Three failures are gone through side by side; you see the first one as it goes, and then what the others did meanwhile."
+failures=(snapshot-enospc crash-double-apply split-lost-writes)
+declare -A running=()
+trap 'for group in "${running[@]}"; do kill -TERM -- "-$group" 2>/dev/null || true; done; wait' EXIT
+set -m  # a process group each, which ends as a whole
+for failure in "${failures[@]:1}"; do
+  go_through "$failure" > "$work/$failure.out" 2>&1 < /dev/null &
+  running[$failure]=$!
+done
+set +m
+failed=0
+go_through "${failures[0]}" || failed=1
+for failure in "${failures[@]:1}"; do
+  wait "${running[$failure]}" || failed=1
+  unset "running[$failure]"
+  cat "$work/$failure.out"
 done
 
-step "what rose found (up to $jobs runs went side by side: --jobs $jobs)"
-for line in "${summary[@]}"; do printf '%s\n\n' "$line"; done
+step "what rose found (up to $jobs runs of each went side by side: --jobs $jobs)"
+for failure in "${failures[@]}"; do
+  cat "$work/$failure/found" 2>/dev/null || echo "$failure: it broke off, see above"
+  echo
+done
 exit $failed
