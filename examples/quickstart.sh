@@ -73,6 +73,8 @@ echo "Three failures are gone through side by side; you see the first one as it 
 failures=(snapshot-enospc crash-double-apply split-lost-writes)
 declare -A running=()
 trap 'for group in "${running[@]}"; do kill -TERM -- "-$group" 2>/dev/null || true; done; wait' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 set -m  # a process group each, which ends as a whole
 for failure in "${failures[@]:1}"; do
   go_through "$failure" > "$work/$failure.out" 2>&1 < /dev/null &
