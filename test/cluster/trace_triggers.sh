@@ -68,7 +68,9 @@ say crash
 until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.log
 say crash
 say miss last
-expect 0 "$rose" dump --control "$work/sock" -o asked.bin
+# Until the tracer has come to what came after the second crash.
+holds_last() { rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl | grep -q '/rose-none/last'; }
+until_true 60 holds_last
 shows asked.bin '"trigger":"control: rose dump"'
 stop_tracer
 cp out.json out
