@@ -366,18 +366,15 @@ std::string where_a_profile_is(const std::string& config) {
   return fmt::format("rose profile -c {} makes one", config);
 }
 
-Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
-  ROSE_TRY(config::Config config, config::read_config(options.config));
-  std::unique_ptr<deploy::ImageFiles> image_files;
-  if (options.plan) {
-    // Nothing is run, and so nothing taken out of images.
-    for (config::Node& node : config.nodes)
-      if (node.container) node.binaries.clear();
-  } else {
-    ROSE_TRY(image_files, deploy::take_programs_out(config));
-  }
-  if (options.jobs) config.diagnose.jobs = *options.jobs;
+// What the command line gives to diagnose from.
+struct Given {
   diagnose::Inputs inputs;
+  std::unique_ptr<LogEvidence> logs;  // none without --log
+};
+
+Result<Given> read_given(const DiagnoseOptions& options, const config::Config& config) {
+  Given given;
+  diagnose::Inputs& inputs = given.inputs;
   inputs.config = &config;
   inputs.simplify = config.diagnose.simplify;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
@@ -389,13 +386,71 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   for (const std::string& file : options.traces) {
     ROSE_TRY(inputs.traces.emplace_back(), load_trace(file));
   }
-  std::unique_ptr<LogEvidence> logs;
   if (!options.logs.empty()) {
-    ROSE_TRY(logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
+    ROSE_TRY(given.logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
   if (!inputs.profile)
     log::warning("no --profile: failures that are normal for this system cannot be told from the others; {}", where_a_profile_is(options.config));
+  return given;
+}
 
+Result<void> check_before_running(const DiagnoseOptions& options, const config::Config& config, bool here) {
+  if (here) ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
+  if (options.resume && options.report.empty())
+    return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
+  if (here) {
+    ROSE_CHECK(need_root("diagnose"));
+    ROSE_CHECK(need_process_ids("diagnose"));
+  }
+  return check_output("-o", options.out);
+}
+
+double seconds_since(std::int64_t began_ns) { return static_cast<double>(monotonic_ns() - began_ns) / 1e9; }
+
+// The kinds of resource limits that this machine can set.
+void find_limits(diagnose::Inputs& inputs) {
+  inputs.power = deploy::Disk::check().has_value();
+  inputs.limits = {schedule::FaultKind::descriptors, schedule::FaultKind::disk_full};
+  if (kernel::probe("memory_controller").ok) inputs.limits.insert(schedule::FaultKind::memory);
+  if (inputs.power && deploy::PacedFile::check()) inputs.limits.insert(schedule::FaultKind::disk_slow);
+}
+
+// The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as long again.
+Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs, ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
+  bool kept = false;
+  Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    if (p.found != nullptr && !kept) {
+      kept = true;
+      log::end_progress();
+      if (const Result<void> written = write_schedule(options.out, *p.found); !written)
+        log::warning("{}", written.error().message);
+      else
+        log::info("found: {} of {} runs reproduce it, {} has the schedule; it is made simpler now, in at most {} runs (Ctrl-C keeps "
+                  "it as it is)", p.found->tally.reproduced, p.found->tally.conclusive(), options.out, p.runs_left);
+    }
+    log::progress(progress_line(p, seconds_since(began_ns)));
+  });
+  log::end_progress();
+  if (!made && made.error().kind == ErrorKind::cancelled) {
+    if (kept) log::info("{} has the schedule that was found, not made simpler: 'rose replay {} -c {}'", options.out, options.out, options.config);
+    if (recorded) log::info("the record is kept: the same command with --resume goes on from here");
+  }
+  return made;
+}
+
+Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
+  ROSE_TRY(config::Config config, config::read_config(options.config));
+  std::unique_ptr<deploy::ImageFiles> image_files;
+  if (options.plan) {
+    // Nothing is run, and so nothing taken out of images.
+    for (config::Node& node : config.nodes)
+      if (node.container) node.binaries.clear();
+  } else {
+    ROSE_TRY(image_files, deploy::take_programs_out(config));
+  }
+  if (options.jobs) config.diagnose.jobs = *options.jobs;
+  ROSE_TRY(Given given, read_given(options, config));
+  auto& [inputs, logs] = given;
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
@@ -406,18 +461,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_CHECK(replay::need_workload_and_oracle(config));
   ROSE_TRY(const engine::Engine engine, engine_of(options, config));
   const bool here = engine.kind() == engine::EngineKind::local;
-  if (here) ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
-  if (options.resume && options.report.empty())
-    return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
-  if (here) {
-    ROSE_CHECK(need_root("diagnose"));
-    ROSE_CHECK(need_process_ids("diagnose"));
-  }
-  inputs.power = deploy::Disk::check().has_value();
-  inputs.limits = {schedule::FaultKind::descriptors, schedule::FaultKind::disk_full};
-  if (kernel::probe("memory_controller").ok) inputs.limits.insert(schedule::FaultKind::memory);
-  if (inputs.power && deploy::PacedFile::check()) inputs.limits.insert(schedule::FaultKind::disk_slow);
-  ROSE_CHECK(check_output("-o", options.out));
+  ROSE_CHECK(check_before_running(options, config, here));
+  find_limits(inputs);
   ROSE_CHECK(cancel::install());
   export_own_name();
 
@@ -431,8 +476,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   } else {
     ROSE_CHECK(store.start_over(config));
   }
-  const std::int64_t began = monotonic_ns();
-  const auto seconds = [&] { return static_cast<double>(monotonic_ns() - began) / 1e9; };
+  const std::int64_t began_ns = monotonic_ns();
   NodeCode code(config);
   inputs.code = &code;
   ClusterRunner runner(config, inputs.profile, store, code.methods(), options.allow_attached, std::move(recorded));
@@ -446,26 +490,9 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     runner.look_with(*logs, here);
     ROSE_CHECK(compare_with_a_run(*logs, runner, config, inputs));
   }
-  bool kept = false;  // what was found, before it is made simpler: that may take as long again
-  Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
-    if (p.found != nullptr && !kept) {
-      kept = true;
-      log::end_progress();
-      if (const Result<void> written = write_schedule(options.out, *p.found); !written)
-        log::warning("{}", written.error().message);
-      else
-        log::info("found: {} of {} runs reproduce it, {} has the schedule; it is made simpler now, in at most {} runs (Ctrl-C keeps "
-                  "it as it is)", p.found->tally.reproduced, p.found->tally.conclusive(), options.out, p.runs_left);
-    }
-    log::progress(progress_line(p, seconds()));
-  });
-  log::end_progress();
+  Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value());
   if (ahead && ahead->made() > 0) log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());
   fleet.reset();
-  if (!made && made.error().kind == ErrorKind::cancelled && kept)
-    log::info("{} has the schedule that was found, not made simpler: 'rose replay {} -c {}'", options.out, options.out, options.config);
-  if (!made && made.error().kind == ErrorKind::cancelled && folder)
-    log::info("the record is kept: the same command with --resume goes on from here");
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (runner.unused() > 0)
     log::info("{} recorded runs were not needed: the dump, profile or [diagnose] differ from when they were made", runner.unused());
@@ -483,7 +510,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.profile_path = options.profile;
   report.target_rate = config.diagnose.target_rate;
   report.seed = config.diagnose.seed;
-  report.seconds = seconds() + runner.recorded_seconds();
+  report.seconds = seconds_since(began_ns) + runner.recorded_seconds();
   report.backend = runner.backend();
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);

@@ -42,7 +42,7 @@ class LogEvidence {
   [[nodiscard]] std::vector<std::string> notes() const;
 
   const config::Config& config_;
-  const std::map<std::string, std::string>& host_to_node_;
+  const std::map<std::string, std::string> host_to_node_;
   logs::ReadOptions how_;
   std::set<std::string> dump_hosts_;  // of dumps beside the logs
   std::set<std::string> hosts_;  // that lines of the failure's logs name

@@ -105,6 +105,10 @@ struct Node {
   std::optional<Attach> attach;
   std::optional<Container> container;
   int line = 0;                // where [[node]] stands, for later messages
+
+  // Is rose there before the node's first instruction, because rose starts it or its processes come in through `rose exec`? Only of
+  // such nodes can every kernel see and change the calls; the override backend, where a kernel has it, can of any node.
+  [[nodiscard]] bool entered_by_rose() const { return !attach || attach->exec; }
 };
 
 struct Deployment {

@@ -160,7 +160,7 @@ class Lab;
 // Waits for nothing but times.
 [[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
-// Can rose fail calls of this node? Only of processes that it has started, or that `rose exec` started for it.
+// Can rose fail calls of this node, on any kernel? What the injector asks: config::Node::entered_by_rose().
 [[nodiscard]] bool can_fail_calls(const config::Config& config, std::string_view node);
 
 }  // namespace rose::diagnose

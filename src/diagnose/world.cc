@@ -62,7 +62,7 @@ std::string context_words(const schedule::Condition& c) {
 
 bool can_fail_calls(const config::Config& config, std::string_view name) {
   const config::Node* node = config.find(name);
-  return node == nullptr || !node->attach || node->attach->exec;
+  return node == nullptr || node->entered_by_rose();
 }
 
 }  // namespace rose::diagnose

@@ -185,7 +185,7 @@ Result<void> Planner::fault(std::size_t index) {
   {
     PlannedChain& chain = plan_.chains[index];
     for (const std::size_t node : nodes_at(chain.data.node)) {
-      if (!chain.call || !config_.nodes[node].attach || config_.nodes[node].attach->exec) continue;
+      if (!chain.call || config_.nodes[node].entered_by_rose()) continue;
       plan_.unsupervised = fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed",
                                        fault.id, config_.nodes[node].name);
     }

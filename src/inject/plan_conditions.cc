@@ -99,7 +99,7 @@ Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector
   condition.call = std::move(*matcher);
   condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
   for (const std::size_t one : nodes) {
-    if (!config_.nodes[one].attach || config_.nodes[one].attach->exec) continue;
+    if (config_.nodes[one].entered_by_rose()) continue;
     plan_.unsupervised = fmt::format("fault '{}': its {} condition: node '{}' was not started by rose, so its syscalls cannot be watched",
                                      plan_.chains[condition.data.chain].fault->id, ordinal_text(condition.data.position + 1), config_.nodes[one].name);
   }

@@ -3,7 +3,9 @@
 namespace rose::jvm {
 namespace {
 
-enum Tag : unsigned char { kUtf8 = 1, kLong = 5, kDouble = 6, kClass = 7, kMethod = 10, kInterfaceMethod = 11, kNameAndType = 12, kInvokeDynamic = 18 };
+enum Tag : unsigned char {
+  kTagUtf8 = 1, kTagLong = 5, kTagDouble = 6, kTagClass = 7, kTagMethod = 10, kTagInterfaceMethod = 11, kTagNameAndType = 12, kTagInvokeDynamic = 18
+};
 
 // Bytes of an entry behind its tag, texts apart; 0: no such tag.
 std::size_t size_of(unsigned char tag) {
@@ -25,14 +27,14 @@ ConstantPool::ConstantPool(std::span<const unsigned char> bytes, std::size_t cou
   for (std::size_t index = 1; index < count && where < bytes.size(); ++index) {
     const unsigned char tag = bytes[where];
     std::size_t size = size_of(tag);
-    if (tag == kUtf8) {
+    if (tag == kTagUtf8) {
       if (bytes.size() - where < 3) return;
       size = 2 + number(where + 1);
     }
     if (size == 0 || bytes.size() - where - 1 < size) return;
     entries_[index] = static_cast<std::uint32_t>(where + 1);
     where += 1 + size;
-    if (tag == kLong || tag == kDouble) ++index;
+    if (tag == kTagLong || tag == kTagDouble) ++index;
   }
 }
 
@@ -43,23 +45,23 @@ std::size_t ConstantPool::at(std::size_t index, unsigned char kind) const {
 }
 
 std::string_view ConstantPool::text(std::size_t index) const {
-  const std::size_t where = at(index, kUtf8);
+  const std::size_t where = at(index, kTagUtf8);
   if (where == 0) return {};
   return {reinterpret_cast<const char*>(bytes_.data()) + where + 2, number(where)};
 }
 
 std::string ConstantPool::callee(std::size_t index) const {
-  std::size_t where = at(index, kMethod);
-  if (where == 0) where = at(index, kInterfaceMethod);
+  std::size_t where = at(index, kTagMethod);
+  if (where == 0) where = at(index, kTagInterfaceMethod);
   std::string name;
   if (where != 0) {
-    if (const std::size_t owner = at(number(where), kClass); owner != 0) name = text(number(owner));
+    if (const std::size_t owner = at(number(where), kTagClass); owner != 0) name = text(number(owner));
     for (char& c : name) c = c == '/' ? '.' : c;
     if (!name.empty()) name += '.';
   } else {
-    where = at(index, kInvokeDynamic);
+    where = at(index, kTagInvokeDynamic);
   }
-  const std::size_t type = where != 0 ? at(number(where + 2), kNameAndType) : 0;
+  const std::size_t type = where != 0 ? at(number(where + 2), kTagNameAndType) : 0;
   if (type == 0) return {};
   name += text(number(type));
   return name;

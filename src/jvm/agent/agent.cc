@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
 #include "jvm/agent/stubs.h"
+#include "jvm/agent/system.h"
 
 namespace rose::jvm {
 namespace {
@@ -30,14 +29,6 @@ std::string read_whole(const char* path) {
   ::close(fd);
   return text;
 }
-
-std::int64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
-int thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
 
 // ---- exceptions: what the kernel's program orders by signals ----
 

@@ -3,21 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "jvm/agent/text.h"
+
 namespace rose::jvm {
-namespace {
-
-void append_number(std::string& text, std::uint32_t number) {
-  char digits[12];
-  int n = 0;
-  do {
-    digits[n++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number > 0);
-  while (n > 0) text += digits[--n];
-}
-
-}  // namespace
-
 void CodeFile::open(std::string_view path) {
   if (path.empty()) return;
   fd_ = ::open(std::string(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
@@ -36,9 +24,9 @@ void CodeFile::add(std::string_view name, Code code, const ConstantPool& pool, c
       line = lines[i].line;
     }
     text_ += "call\t";
-    append_number(text_, site.offset);
+    text_ += decimal(site.offset);
     text_ += '\t';
-    append_number(text_, static_cast<std::uint32_t>(line));
+    text_ += decimal(static_cast<std::uint32_t>(line));
     text_ += site.loop ? "\t1\t" : "\t0\t";
     text_ += site.callee;
     text_ += '\n';

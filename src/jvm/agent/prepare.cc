@@ -3,19 +3,11 @@
 #include <utility>
 
 #include "jvm/agent/agent.h"
+#include "jvm/agent/text.h"
 #include "jvm/bytecode.h"
 
 namespace rose::jvm {
 namespace {
-
-std::string decimal(std::int64_t number) {
-  std::string text;
-  do {
-    text.insert(text.begin(), static_cast<char>('0' + number % 10));
-    number /= 10;
-  } while (number > 0);
-  return text;
-}
 
 // Does a source file's name, or the end of its path, mean the one that a class is from? "x/Store.java" of org.x.Store.
 bool is_file(std::string_view class_name, std::string_view source, std::string_view wanted) {

@@ -4,28 +4,18 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <string_view>
 
 #include "jvm/agent/lock.h"
+#include "jvm/agent/system.h"
 #include "jvm/names.h"
 
 namespace rose::jvm {
 namespace {
-
 constexpr std::uint32_t kNamesAtOnce = 128;
-
-int thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
-
-std::int64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 }  // namespace
 
 bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {

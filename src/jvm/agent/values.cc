@@ -1,10 +1,10 @@
 #include "jvm/agent/values.h"
 
-#include <time.h>
-
 #include <cstring>
 
 #include "jvm/agent/stubs.h"
+#include "jvm/agent/system.h"
+#include "jvm/agent/text.h"
 
 namespace rose::jvm {
 namespace {
@@ -13,22 +13,19 @@ constexpr std::uint64_t kMostASecond = 300;  // of one question: reading a varia
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
 // As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other half.
-enum Form : std::uint8_t { kInteger = 1, kBoolean = 2, kCharacter = 3, kFloat = 4, kDouble = 5, kText = 6, kObject = 7, kConstant = 8 };
-enum Failure : std::uint8_t { kUnreadable = 1, kNull = 2, kTooMany = 3 };
+enum class Form : std::uint8_t { none = 0, integer = 1, boolean = 2, character = 3, single_float = 4, double_float = 5, text = 6, object = 7, constant = 8 };
+enum class Failure : std::uint8_t { none = 0, unreadable = 1, null = 2, too_many = 3 };
 
 struct Told {
   std::uint32_t fetch = 0;
-  std::uint8_t failed = 0, length = 0, form = 0, pad = 0;
+  Failure failed = Failure::none;
+  std::uint8_t length = 0;
+  Form form = Form::none;
+  std::uint8_t pad = 0;
   std::uint64_t word = 0;
   unsigned char text[64] = {};
 };
 static_assert(sizeof(Told) == 80);
-
-std::int64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecondNs + now.tv_nsec;
-}
 
 void tell(const AskSpec& spec, Told& told) {
   told.fetch = spec.fetch;
@@ -46,7 +43,7 @@ bool may_tell(AskSpec& spec) {
   if (before < kMostASecond) return true;
   if (before == kMostASecond) {
     Told told;
-    told.failed = kTooMany;
+    told.failed = Failure::too_many;
     tell(spec, told);
   }
   return false;
@@ -88,16 +85,16 @@ void put_string(Jni jni, Object string, Told& told) {
   }
   put_text(told, text);
   told.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length) : text.size();
-  told.form = kText;
+  told.form = Form::text;
 }
 
 void put_number(Told& told, Value value, char type) {
   switch (type) {
-    case 'Z': told.form = kBoolean; break;
-    case 'C': told.form = kCharacter; break;
-    case 'F': told.form = kFloat; break;
-    case 'D': told.form = kDouble; break;
-    default: told.form = kInteger; break;
+    case 'Z': told.form = Form::boolean; break;
+    case 'C': told.form = Form::character; break;
+    case 'F': told.form = Form::single_float; break;
+    case 'D': told.form = Form::double_float; break;
+    default: told.form = Form::integer; break;
   }
   if (type == 'F') std::memcpy(&told.word, &value.f, sizeof value.f);
   else if (type == 'D') std::memcpy(&told.word, &value.d, sizeof value.d);
@@ -151,15 +148,6 @@ bool is_boxed(std::string_view signature) {
   return false;
 }
 
-std::string number_text(std::int64_t number) {
-  std::string text;
-  do {
-    text.insert(text.begin(), static_cast<char>('0' + number % 10));
-    number /= 10;
-  } while (number > 0);
-  return text;
-}
-
 // "[[I" -> "int[][]"
 std::string array_name(std::string_view signature) {
   std::string brackets;
@@ -171,7 +159,7 @@ std::string array_name(std::string_view signature) {
 
 void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
   if (object == nullptr) {
-    told.failed = kNull;
+    told.failed = Failure::null;
     return;
   }
   const Object klass = jni.class_of(object);
@@ -180,9 +168,9 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
   if (!signature.empty() && signature.front() == '[') {
     std::string name = array_name(signature);
     const auto end = name.find("[]");
-    name.insert(end == std::string::npos ? name.size() : end + 1, number_text(jni.array_length(object)));
+    name.insert(end == std::string::npos ? name.size() : end + 1, decimal(jni.array_length(object)));
     put_text(told, name);
-    told.form = kObject;
+    told.form = Form::object;
     return;
   }
   if (is_boxed(signature)) {
@@ -197,11 +185,11 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
     const Object name = field.id != nullptr && field.type == 'L' ? jni.field(object, field.id, 'L', false).l : nullptr;
     if (name == nullptr) break;
     put_string(jni, name, told);
-    told.form = kConstant;
+    told.form = Form::constant;
     return;
   }
   put_text(told, class_of_signature(signature));
-  told.form = kObject;
+  told.form = Form::object;
 }
 
 // Down the members, and what stands there.
@@ -213,7 +201,7 @@ void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char ty
       return;
     }
     if (value.l == nullptr) {
-      told.failed = kUnreadable;
+      told.failed = Failure::unreadable;
       return tell(*asking.spec, told);
     }
     const Object klass = jni.class_of(value.l);
@@ -298,7 +286,7 @@ void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& miss
   }
   if (error != kNone) {
     Told told;
-    told.failed = kUnreadable;
+    told.failed = Failure::unreadable;
     return tell(*asking.spec, told);
   }
   tell_value(jvmti, jni, asking, value, asking.type, missing);

@@ -1,20 +1,11 @@
 // Setting breakpoints and taking them away; the agent's own thread, which sets those anew that other tools take away.
-#include <time.h>
-
 #include "jvm/agent/agent.h"
 #include "jvm/agent/stubs.h"
+#include "jvm/agent/system.h"
 
 namespace rose::jvm {
 namespace {
-
 constexpr std::int64_t kLookNs = 50'000'000;
-
-std::int64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 }  // namespace
 
 void Agent::hold(Jni jni, Place& place) {

@@ -1,12 +1,11 @@
 #include "jvm/agent/watched.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "jvm/agent/stubs.h"
+#include "jvm/agent/system.h"
 
 namespace rose::jvm {
 namespace {
@@ -17,12 +16,6 @@ constexpr double kTellSeconds = 7e-6;
 // Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two.
 constexpr std::size_t kMostAgain = 1;  // a look
 constexpr std::int64_t kEstimateNs = 250'000'000;
-
-std::int64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
 
 RateLimits limits_of(const WatchSpec& spec) {
   RateLimits limits;
