@@ -501,112 +501,144 @@ std::string time_form_problem(std::string_view form) {
   return any ? "" : "has no time of day: %H, %I, %T or %s is needed";
 }
 
-std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form) {
-  Cursor cursor(text);
-  Moment moment;
-  bool year = false, date = false, zoned = false, pm = false, half = false;
-  std::int64_t zone_ns = 0, hour = 0, minute = 0, second = 0, part = 0;
-  std::optional<std::int64_t> epoch;
-  const auto time_of_day = [&] {
-    hour = cursor.short_number(24);
-    cursor.need(':');
-    minute = cursor.number(2, 59);
-    cursor.need(':');
-    second = cursor.number(2, 60);
-  };
-  const auto letters = [&] {
-    std::size_t n = 0;
-    while (is_alpha(cursor.peek(n))) ++n;
-    cursor.need(n != 0);
-    cursor.skip(n);
-  };
-  for (std::size_t i = 0; i < form.size() && cursor.ok(); ++i) {
-    if (form[i] == ' ') {
-      cursor.need(' ');
-      while (cursor.eat(' ')) continue;
-      continue;
+namespace {
+
+// Reads a time by its form, letter by letter.
+class FormReader {
+ public:
+  explicit FormReader(std::string_view text) : cursor_(text) {}
+
+  std::optional<TimeStamp> read(std::string_view form) {
+    for (std::size_t i = 0; i < form.size() && cursor_.ok(); ++i) {
+      if (form[i] == ' ') {
+        cursor_.need(' ');
+        while (cursor_.eat(' ')) continue;
+      } else if (form[i] != '%' || i + 1 == form.size()) {
+        cursor_.need(form[i]);
+      } else {
+        letter(form[++i]);
+      }
     }
-    if (form[i] != '%' || i + 1 == form.size()) {
-      cursor.need(form[i]);
-      continue;
-    }
-    switch (form[++i]) {
-      case 'Y': moment.year = cursor.number(4, 2100), year = true; break;
-      case 'y': moment.year = year_of_two(cursor.number(2, 99)), year = true; break;
-      case 'm': moment.month = static_cast<unsigned>(cursor.short_number(12)), date = true; break;
+    return put_together();
+  }
+
+ private:
+  void letter(char c) {
+    switch (c) {
+      case 'Y': moment_.year = cursor_.number(4, 2100), year_ = true; break;
+      case 'y': moment_.year = year_of_two(cursor_.number(2, 99)), year_ = true; break;
+      case 'm': moment_.month = static_cast<unsigned>(cursor_.short_number(12)), date_ = true; break;
       case 'd':
       case 'e':
-        while (cursor.eat(' ')) continue;
-        moment.day = static_cast<unsigned>(cursor.short_number(31)), date = true;
+        while (cursor_.eat(' ')) continue;
+        moment_.day = static_cast<unsigned>(cursor_.short_number(31)), date_ = true;
         break;
       case 'b':
-      case 'B':
-        moment.month = month_name(cursor), date = true;
-        cursor.need(moment.month != 0);
-        while (is_alpha(cursor.peek())) cursor.skip(1);
-        break;
+      case 'B': named_month(); break;
       case 'a':
-      case 'A': letters(); break;
+      case 'A': cursor_.need(skip_letters() != 0); break;
       case 'H':
-      case 'I': hour = cursor.short_number(24); break;
-      case 'M': minute = cursor.number(2, 59); break;
-      case 'S': second = cursor.number(2, 60); break;
+      case 'I': hour_ = cursor_.short_number(24); break;
+      case 'M': minute_ = cursor_.number(2, 59); break;
+      case 'S': second_ = cursor_.number(2, 60); break;
       case 'T': time_of_day(); break;
-      case 'L': part = std::int64_t{cursor.number(3, 999)} * 1'000'000; break;
-      case 'f': {
-        std::int64_t unit = kSecond / 10;
-        cursor.need(is_digit(cursor.peek()));
-        for (part = 0; is_digit(cursor.peek()); cursor.skip(1), unit /= 10) part += unit * (cursor.peek() - '0');
-        break;
-      }
-      case 'p': {
-        const char letter = static_cast<char>(cursor.peek() & ~0x20);
-        cursor.need((letter == 'A' || letter == 'P') && (cursor.peek(1) & ~0x20) == 'M');
-        half = true;
-        pm = letter == 'P';
-        cursor.skip(2);
-        break;
-      }
+      case 'L': part_ = std::int64_t{cursor_.number(3, 999)} * 1'000'000; break;
+      case 'f': part_of_second(); break;
+      case 'p': half_of_day(); break;
       case 'z':
-      case 'Z': {
-        const Zone zone = read_zone_here(cursor);
-        cursor.need(zone.stands);
-        zoned = zone.known;
-        zone_ns = zone.ns;
-        break;
-      }
-      case 's': {
-        const std::size_t digits = cursor.digits();
-        cursor.need(digits >= 9 && digits <= 10);
-        if (!cursor.ok()) break;
-        std::int64_t value = 0;
-        for (std::size_t n = 0; n < digits; ++n) value = value * 10 + (cursor.peek(n) - '0');
-        cursor.skip(digits);
-        epoch = value;
-        break;
-      }
-      case 'j': (void)cursor.number(3, 366); break;
-      default: cursor.need('%'); break;
+      case 'Z': zone(); break;
+      case 's': since_1970(); break;
+      case 'j': (void)cursor_.number(3, 366); break;
+      default: cursor_.need('%'); break;
     }
   }
-  if (half) {
-    cursor.need(hour >= 1 && hour <= 12);
-    hour = hour % 12 + (pm ? 12 : 0);
+
+  std::size_t skip_letters() {
+    std::size_t n = 0;
+    while (is_alpha(cursor_.peek(n))) ++n;
+    cursor_.skip(n);
+    return n;
   }
-  moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + part;
-  moment.kind = !date ? TimeKind::no_date : !year ? TimeKind::no_year : TimeKind::date_time;
-  auto stamp = finish(cursor, moment, false);
-  if (!stamp) return stamp;
-  if (epoch) {
-    stamp->kind = TimeKind::date_time;
-    stamp->ns = *epoch * kSecond + part;
-    stamp->zoned = true;
-  } else if (zoned) {
-    stamp->ns -= zone_ns;
-    stamp->zoned = true;
+
+  void named_month() {
+    moment_.month = month_name(cursor_), date_ = true;
+    cursor_.need(moment_.month != 0);
+    skip_letters();
   }
-  return stamp;
-}
+
+  void time_of_day() {
+    hour_ = cursor_.short_number(24);
+    cursor_.need(':');
+    minute_ = cursor_.number(2, 59);
+    cursor_.need(':');
+    second_ = cursor_.number(2, 60);
+  }
+
+  void part_of_second() {
+    cursor_.need(is_digit(cursor_.peek()));
+    part_ = 0;
+    for (std::int64_t unit = kSecond / 10; is_digit(cursor_.peek()); cursor_.skip(1), unit /= 10) part_ += unit * (cursor_.peek() - '0');
+  }
+
+  void half_of_day() {
+    const char first = static_cast<char>(cursor_.peek() & ~0x20);
+    cursor_.need((first == 'A' || first == 'P') && (cursor_.peek(1) & ~0x20) == 'M');
+    half_ = true;
+    pm_ = first == 'P';
+    cursor_.skip(2);
+  }
+
+  void zone() {
+    const Zone here = read_zone_here(cursor_);
+    cursor_.need(here.stands);
+    zoned_ = here.known;
+    zone_ns_ = here.ns;
+  }
+
+  void since_1970() {
+    const std::size_t digits = cursor_.digits();
+    cursor_.need(digits >= 9 && digits <= 10);
+    if (!cursor_.ok()) return;
+    std::int64_t value = 0;
+    for (std::size_t n = 0; n < digits; ++n) value = value * 10 + (cursor_.peek(n) - '0');
+    cursor_.skip(digits);
+    epoch_ = value;
+  }
+
+  std::optional<TimeStamp> put_together() {
+    if (half_) {
+      cursor_.need(hour_ >= 1 && hour_ <= 12);
+      hour_ = hour_ % 12 + (pm_ ? 12 : 0);
+    }
+    moment_.in_day = ((hour_ * 60 + minute_) * 60 + second_) * kSecond + part_;
+    moment_.kind = !date_ ? TimeKind::no_date : !year_ ? TimeKind::no_year : TimeKind::date_time;
+    auto stamp = finish(cursor_, moment_, false);
+    if (!stamp) return stamp;
+    if (epoch_) {
+      stamp->kind = TimeKind::date_time;
+      stamp->ns = *epoch_ * kSecond + part_;
+      stamp->zoned = true;
+    } else if (zoned_) {
+      stamp->ns -= zone_ns_;
+      stamp->zoned = true;
+    }
+    return stamp;
+  }
+
+  Cursor cursor_;
+  Moment moment_;
+  bool year_ = false, date_ = false;  // said
+  std::int64_t hour_ = 0, minute_ = 0, second_ = 0;
+  std::int64_t part_ = 0;  // of a second, in ns
+  bool half_ = false, pm_ = false;
+  bool zoned_ = false;
+  std::int64_t zone_ns_ = 0;
+  std::optional<std::int64_t> epoch_;
+};
+
+}  // namespace
+
+std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form) { return FormReader(text).read(form); }
 
 // The stand-in year is exchanged for the right one: the date stays, the day's number changes.
 std::int64_t TimeKeeper::in_its_year(std::int64_t ns) {
