@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "kernel/capability_sets.h"
 
 namespace rose::deploy {
 
@@ -159,10 +160,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
         ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
       give_up(kUser);
     if (plan.filter != nullptr) {
-      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-      __user_cap_data_struct data[2]{};
-      data[0].effective = data[0].permitted = 1U << CAP_SYS_ADMIN;  // the execve drops it
-      if (::syscall(SYS_capset, &header, data) != 0) give_up(kCapabilities);
+      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // the execve drops it
+      if (!kernel::set_capabilities({kInstall, kInstall, 0})) give_up(kCapabilities);
     }
   }
 
