@@ -4,7 +4,7 @@
 Release builds compile a room's files as one (CMAKE_UNITY_BUILD): two anonymous namespaces become one there. Most clashes are
 errors, but two functions of one name are overloads, and calls may silently go to the wrong one.
 
-Usage: check-local-names.py [FOLDER...]   (default: every folder under src, and the examples')
+Usage: check-local-names.py [FOLDER...]   (default: every library's folder under src, and the examples')
 """
 import pathlib
 import re
@@ -34,8 +34,8 @@ def local_names(path):
 
 
 def main():
-    folders = [pathlib.Path(f) for f in sys.argv[1:]]
-    folders = folders or [f for f in TOP.glob("src/*") if f.is_dir()] + list(TOP.glob("examples/*/src"))
+    folders = [pathlib.Path(f).resolve() for f in sys.argv[1:]]
+    folders = folders or [f.parent for f in TOP.glob("src/*/**/CMakeLists.txt")] + list(TOP.glob("examples/*/src"))
     clashes = 0
     total = 0
     for folder in sorted(folders):

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -81,6 +82,20 @@ struct SpawnPlan {
   }
 };
 
+Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+void kill_group(pid_t pid) {
+  ::kill(-pid, SIGKILL);
+  ::kill(pid, SIGKILL);  // if it left its group
+}
+
+// False: interrupted.
+bool wait_for(std::span<pollfd> waits, std::int64_t most_ns) {
+  most_ns = std::max<std::int64_t>(most_ns, 0);
+  const timespec most{most_ns / 1'000'000'000, most_ns % 1'000'000'000};
+  return ::ppoll(waits.data(), waits.size(), &most, nullptr) >= 0;
+}
+
 int reap(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -143,10 +158,10 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
   err.write.reset();
   in.reset();
 
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Fd process = open_process(pid);
   if (!process) {
     const int error = errno;
-    ::kill(-pid, SIGKILL);
+    kill_group(pid);
     reap(pid);
     return fail_errno(ErrorKind::environment, "pidfd_open", error);
   }
@@ -155,8 +170,7 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
   for (;;) {
     const std::int64_t left = deadline - monotonic_ns();
     if (left <= 0) {
-      ::kill(-pid, SIGKILL);
-      ::kill(pid, SIGKILL);  // if it left its group
+      kill_group(pid);
       reap(pid);
       return fail(ErrorKind::inconclusive,
                   fmt::format("'{}' did not end within {} and was killed", fmt::join(argv, " "),
@@ -165,8 +179,7 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
     std::array<pollfd, 3> waits{{{process.get(), POLLIN, 0},
                                  {out.read ? out.read.get() : -1, POLLIN, 0},
                                  {err.read ? err.read.get() : -1, POLLIN, 0}}};
-    const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
-    if (::ppoll(waits.data(), waits.size(), &ts, nullptr) < 0) continue;
+    if (!wait_for(waits, left)) continue;
     if (out.read && waits[1].revents != 0 && !drain(out.read, output.out)) out.read.reset();
     if (err.read && waits[2].revents != 0 && !drain(err.read, output.err)) err.read.reset();
     if (waits[0].revents != 0) break;
@@ -179,24 +192,99 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
   return output;
 }
 
-Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how) {
+namespace {
+
+class SideBySideRun {
+ public:
+  SideBySideRun(const std::vector<std::vector<std::string>>& commands, const SideBySide& how, Fd nothing)
+      : commands_(commands), how_(how), nothing_(std::move(nothing)), ended_(commands.size()) {}
+
+  Result<std::vector<Ended>> run() {
+    while (next_ < commands_.size() || !running_.empty()) {
+      while (next_ < commands_.size() && running_.size() < how_.at_once) ROSE_CHECK(start_next());
+      if (running_.empty()) continue;
+      std::vector<pollfd> waits = awaited();
+      if (!wait_for(waits, first_deadline() - monotonic_ns())) continue;
+      if (cancel::requested()) {
+        end_all();
+        ROSE_CHECK(cancel::check());
+      }
+      std::vector<Running> still;
+      for (std::size_t i = 0; i < running_.size(); ++i)
+        if (goes_on(running_[i], std::span(waits).subspan(1 + 3 * i, 3))) still.push_back(std::move(running_[i]));
+      running_ = std::move(still);
+    }
+    return std::move(ended_);
+  }
+
+ private:
   struct Running {
     std::size_t index = 0;
     pid_t pid = 0;
     Fd process, out, err;
     std::int64_t began_ns = 0;
   };
-  std::vector<Ended> ended(commands.size());
-  std::vector<Running> running;
-  std::size_t next = 0;
-  ROSE_TRY(const Fd nothing, make_input({}));
 
-  const auto kill_group = [](const Running& one) {
-    ::kill(-one.pid, SIGKILL);
-    ::kill(one.pid, SIGKILL);  // if it left its group
-  };
-  // False: it is to be ended.
-  const auto take = [&](Running& one) {
+  // One that cannot be started has ended; an error ends all.
+  Result<void> start_next() {
+    Running one;
+    one.index = next_++;
+    one.began_ns = monotonic_ns();
+    Result<Pipe> out = make_output_pipe();
+    Result<Pipe> err = make_output_pipe();
+    Result<pid_t> pid = fail(ErrorKind::environment, "there are no more descriptors", "run fewer at once");
+    if (out && err) pid = spawn_process(commands_[one.index], nothing_.get(), out->write.get(), err->write.get());
+    if (!pid) {
+      ended_[one.index].err = pid.error().message;
+      return {};
+    }
+    ended_[one.index].started = true;
+    one.pid = *pid;
+    one.out = std::move(out->read);
+    one.err = std::move(err->read);
+    one.process = open_process(*pid);
+    const int error = errno;
+    running_.push_back(std::move(one));
+    if (running_.back().process) return {};
+    end_all();
+    return fail_errno(ErrorKind::environment, "pidfd_open", error);
+  }
+
+  // The wish to cancel, then of each its end, its output and its errors.
+  [[nodiscard]] std::vector<pollfd> awaited() const {
+    std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
+    for (const Running& one : running_) {
+      waits.push_back({one.process.get(), POLLIN, 0});
+      waits.push_back({one.out ? one.out.get() : -1, POLLIN, 0});
+      waits.push_back({one.err ? one.err.get() : -1, POLLIN, 0});
+    }
+    return waits;
+  }
+
+  [[nodiscard]] std::int64_t first_deadline() const {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const Running& one : running_) first = std::min(first, one.began_ns + how_.timeout_ns);
+    return first;
+  }
+
+  // Takes what `came` (see awaited) has of it. False: it has ended, or is ended now.
+  bool goes_on(Running& one, std::span<const pollfd> came) {
+    Ended& end = ended_[one.index];
+    const bool over = came[0].revents != 0;
+    // What it wrote before it ended is all there once it has.
+    const bool wanted = (came[1].revents == 0 && !over) || take(one);
+    if (one.err && came[2].revents != 0 && !drain(one.err, end.err)) one.err.reset();
+    const bool late = monotonic_ns() - one.began_ns >= how_.timeout_ns;
+    if (!over && wanted && !late) return true;
+    end.refused = !wanted;
+    end.timed_out = wanted && !over;
+    if (!over || !wanted) kill_group(one.pid);
+    close(one);
+    return false;
+  }
+
+  // False: nothing more of it is wanted.
+  bool take(Running& one) {
     std::array<char, 65536> buffer;
     while (one.out) {
       const ssize_t n = ::read(one.out.get(), buffer.data(), buffer.size());
@@ -206,85 +294,39 @@ Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::s
         one.out.reset();
         break;
       }
-      if (!how.out(one.index, {buffer.data(), static_cast<std::size_t>(n)})) return false;
+      if (!how_.out(one.index, {buffer.data(), static_cast<std::size_t>(n)})) return false;
     }
     return true;
-  };
-  const auto close = [&](Running& one) {
-    Ended& end = ended[one.index];
+  }
+
+  void close(Running& one) {
+    Ended& end = ended_[one.index];
     if (one.err) drain(one.err, end.err);
     end.exit_code = reap(one.pid);
     end.seconds = static_cast<double>(monotonic_ns() - one.began_ns) / 1e9;
-  };
-  const auto end_all = [&] {
-    for (Running& one : running) {
-      kill_group(one);
-      close(one);
-    }
-    running.clear();
-  };
-
-  while (next < commands.size() || !running.empty()) {
-    while (next < commands.size() && running.size() < how.at_once) {
-      Running one;
-      one.index = next++;
-      one.began_ns = monotonic_ns();
-      Result<Pipe> out = make_output_pipe();
-      Result<Pipe> err = make_output_pipe();
-      Result<pid_t> pid = fail(ErrorKind::environment, "there are no more descriptors", "run fewer at once");
-      if (out && err) pid = spawn_process(commands[one.index], nothing.get(), out->write.get(), err->write.get());
-      if (!pid) {
-        ended[one.index].err = pid.error().message;
-        continue;
-      }
-      ended[one.index].started = true;
-      one.pid = *pid;
-      one.out = std::move(out->read);
-      one.err = std::move(err->read);
-      one.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-      running.push_back(std::move(one));
-      if (running.back().process) continue;
-      const int error = errno;
-      end_all();
-      return fail_errno(ErrorKind::environment, "pidfd_open", error);
-    }
-    if (running.empty()) continue;
-
-    std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
-    std::int64_t until = std::numeric_limits<std::int64_t>::max();
-    for (const Running& one : running) {
-      waits.push_back({one.process.get(), POLLIN, 0});
-      waits.push_back({one.out ? one.out.get() : -1, POLLIN, 0});
-      waits.push_back({one.err ? one.err.get() : -1, POLLIN, 0});
-      until = std::min(until, one.began_ns + how.timeout_ns);
-    }
-    const std::int64_t left = std::max<std::int64_t>(until - monotonic_ns(), 0);
-    const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
-    if (::ppoll(waits.data(), waits.size(), &ts, nullptr) < 0) continue;
-    if (cancel::requested()) {
-      end_all();
-      ROSE_CHECK(cancel::check());
-    }
-    std::vector<Running> still;
-    for (std::size_t i = 0; i < running.size(); ++i) {
-      Running& one = running[i];
-      const bool over = waits[3 * i + 1].revents != 0;
-      // What it wrote before it ended is all there once it has.
-      const bool wanted = (waits[3 * i + 2].revents == 0 && !over) || take(one);
-      if (one.err && waits[3 * i + 3].revents != 0 && !drain(one.err, ended[one.index].err)) one.err.reset();
-      const bool late = monotonic_ns() - one.began_ns >= how.timeout_ns;
-      if (!over && wanted && !late) {
-        still.push_back(std::move(one));
-        continue;
-      }
-      ended[one.index].refused = !wanted;
-      ended[one.index].timed_out = wanted && !over;
-      if (!over || !wanted) kill_group(one);
-      close(one);
-    }
-    running = std::move(still);
   }
-  return ended;
+
+  void end_all() {
+    for (Running& one : running_) {
+      kill_group(one.pid);
+      close(one);
+    }
+    running_.clear();
+  }
+
+  const std::vector<std::vector<std::string>>& commands_;
+  const SideBySide& how_;
+  const Fd nothing_;  // their input
+  std::vector<Ended> ended_;
+  std::vector<Running> running_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how) {
+  ROSE_TRY(Fd nothing, make_input({}));
+  return SideBySideRun(commands, how, std::move(nothing)).run();
 }
 
 }  // namespace rose

@@ -29,43 +29,63 @@ Result<UnixAddress> unix_address(const std::filesystem::path& socket) {
   return address;
 }
 
-bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word) {
-  constexpr std::size_t kMost = 4;
-  if (fds.empty() || fds.size() > kMost) {
+ssize_t send_with_descriptors(int socket, std::string_view bytes, std::span<const int> fds) {
+  if (fds.size() > kMostSentDescriptors) {
     errno = EINVAL;
-    return false;
+    return -1;
   }
-  iovec part{&word, sizeof word};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMost * sizeof(int))] = {};
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostSentDescriptors * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-  cmsghdr* head = CMSG_FIRSTHDR(&message);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(fds.size_bytes());
-  std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof word;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(head), fds.data(), fds.size_bytes());
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-Fd receive_descriptor(int socket, std::uint32_t word) {
-  std::uint32_t got = 0;
-  iovec part{&got, sizeof got};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+ssize_t receive_with_descriptors(int socket, std::span<char> bytes, SentDescriptors& into) {
+  into = {};
+  iovec part{bytes.data(), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostSentDescriptors * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof got) return {};
-  const cmsghdr* head = CMSG_FIRSTHDR(&message);
-  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int))) return {};
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
-  Fd owned(fd);
-  return got == word ? std::move(owned) : Fd();
+  const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (n < 0) return n;
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = 0; at + sizeof(int) <= head->cmsg_len - CMSG_LEN(0) && into.count < into.fds.size(); at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(head) + at, sizeof fd);
+      into.fds[into.count++] = Fd(fd);
+    }
+  }
+  return n;
+}
+
+bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word) {
+  if (fds.empty()) {
+    errno = EINVAL;
+    return false;
+  }
+  return send_with_descriptors(socket, {reinterpret_cast<const char*>(&word), sizeof word}, fds) == sizeof word;
+}
+
+Fd receive_descriptor(int socket, std::uint32_t word) {
+  char bytes[sizeof word];
+  SentDescriptors sent;
+  if (receive_with_descriptors(socket, bytes, sent) != sizeof word || sent.count != 1) return {};
+  return std::memcmp(bytes, &word, sizeof word) == 0 ? std::move(sent.fds[0]) : Fd();
 }
 
 }  // namespace rose

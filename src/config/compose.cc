@@ -46,7 +46,7 @@ void ComposeReader::add(std::vector<std::string>& to, std::string word) {
   if (std::find(to.begin(), to.end(), word) == to.end()) to.push_back(std::move(word));
 }
 
-void ComposeReader::each(const Yaml& map, const std::map<std::string, Known>& readers, const std::string& whose) {
+void ComposeReader::each(const Yaml& map, const Keys& readers, const std::string& whose) {
   for (const auto& [key, member] : map.members) {
     if (key.starts_with("x-")) continue;
     const auto reader = readers.find(key);

@@ -36,13 +36,14 @@ class ComposeReader {
     const Yaml* external = nullptr;
   };
   using Known = std::function<void(const Yaml&, const std::string&)>;
+  using Keys = std::map<std::string, Known>;
 
   [[noreturn]] static void refuse(const Yaml& at, std::string what, std::string hint = {}) { throw Wrong{at.file, at.line, std::move(what), std::move(hint)}; }
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
   // Each member by its reader; keys that begin with "x-" are anybody's own.
-  static void each(const Yaml& map, const std::map<std::string, Known>& readers, const std::string& whose);
+  static void each(const Yaml& map, const Keys& readers, const std::string& whose);
 
   static std::string text(const Yaml& value, std::string_view key);
   static bool truth(const Yaml& value, std::string_view key);
@@ -72,7 +73,10 @@ class ComposeReader {
     void option(const std::string& flag, std::string word) { container().options.insert(container().options.end(), {flag, std::move(word)}); }
   };
   void read_service(const std::string& name, const Yaml& value);
-  std::map<std::string, Known> service_keys(Service& service);
+  Keys service_keys(Service& service);
+  Keys run_keys(Service& service);            // what rose itself does in a run
+  static Keys option_keys(Service& service);  // what the engine does, by an option of its command line
+  Keys keys_without_effect();                 // said, or refused where the service would be another one
   void read_environment(const Yaml& value, Service& service);
   void read_env_files(const Yaml& value, Service& service);
   void read_volume(const Yaml& value, Service& service);

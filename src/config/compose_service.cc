@@ -35,45 +35,16 @@ bool means_nothing_here(std::string_view option) { return option == "cached" || 
 
 }  // namespace
 
-std::map<std::string, ComposeReader::Known> ComposeReader::service_keys(Service& service) {
+ComposeReader::Keys ComposeReader::service_keys(Service& service) {
+  Keys keys = run_keys(service);
+  keys.merge(option_keys(service));
+  keys.merge(keys_without_effect());
+  return keys;
+}
+
+ComposeReader::Keys ComposeReader::run_keys(Service& service) {
   Container& container = service.container();
   Node& node = service.node;
-  const auto list_option = [&service](std::string flag) -> Known {
-    return [&service, flag](const Yaml& member, const std::string& key) {
-      for (std::string& word : texts(member, key)) service.option(flag, std::move(word));
-    };
-  };
-  const auto one_option = [&service](std::string flag) -> Known {
-    return [&service, flag](const Yaml& member, const std::string& key) {
-      if (std::string word = text(member, key); !word.empty()) service.option(flag, std::move(word));
-    };
-  };
-  const auto switch_option = [&container](std::string flag) -> Known {
-    return [&container, flag](const Yaml& member, const std::string& key) {
-      if (truth(member, key)) container.options.push_back(flag);
-    };
-  };
-  const auto pair_option = [&service](std::string flag, char between) -> Known {
-    return [&service, flag, between](const Yaml& member, const std::string& key) {
-      for (const auto& [left, right] : pairs(member, key)) service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
-    };
-  };
-  // Those whose neighbours of the same machine would be meant.
-  const auto shared_option = [&service](std::string flag) -> Known {
-    return [&service, flag](const Yaml& member, const std::string& key) {
-      const std::string word = text(member, key);
-      if (word.starts_with("service:") || word.starts_with("container:"))
-        refuse(member, fmt::format("'{}': '{}' shares that of another container, which rose does not do", key, word), "host, private and shareable are possible");
-      if (!word.empty()) service.option(flag, word);
-    };
-  };
-  const auto left_out = [this](std::string why) -> Known {
-    return [this, why](const Yaml&, const std::string&) { say(why); };
-  };
-  const Known fine = [](const Yaml&, const std::string&) {};
-  const Known no_hooks = [](const Yaml& member, const std::string& key) {
-    refuse(member, fmt::format("'{}': commands beside the service's own are not run", key), "run them by the workload or the service's command");
-  };
   return {
       {"image", [&container](const Yaml& member, const std::string& key) {
          container.image = text(member, key);
@@ -107,6 +78,48 @@ std::map<std::string, ComposeReader::Known> ComposeReader::service_keys(Service&
        }},
       {"stop_signal", [&container](const Yaml& member, const std::string& key) { container.stop_signal = text(member, key); }},
       {"stop_grace_period", [&container](const Yaml& member, const std::string& key) { container.stop_grace_ns = duration(member, key); }},
+      {"pull_policy", [&container](const Yaml& member, const std::string& key) {
+         const std::string policy = text(member, key);
+         // Of a build, the engine's cache says what is to be done.
+         if (policy == "missing" || policy == "if_not_present" || policy == "build") return;
+         if (policy != "always" && policy != "never") refuse(member, fmt::format("'pull_policy': '{}' was found", policy), "known are missing, always, never and build");
+         container.pull = policy;
+       }},
+  };
+}
+
+ComposeReader::Keys ComposeReader::option_keys(Service& service) {
+  Container& container = service.container();
+  const auto list_option = [&service](std::string flag) -> Known {
+    return [&service, flag](const Yaml& member, const std::string& key) {
+      for (std::string& word : texts(member, key)) service.option(flag, std::move(word));
+    };
+  };
+  const auto one_option = [&service](std::string flag) -> Known {
+    return [&service, flag](const Yaml& member, const std::string& key) {
+      if (std::string word = text(member, key); !word.empty()) service.option(flag, std::move(word));
+    };
+  };
+  const auto switch_option = [&container](std::string flag) -> Known {
+    return [&container, flag](const Yaml& member, const std::string& key) {
+      if (truth(member, key)) container.options.push_back(flag);
+    };
+  };
+  const auto pair_option = [&service](std::string flag, char between) -> Known {
+    return [&service, flag, between](const Yaml& member, const std::string& key) {
+      for (const auto& [left, right] : pairs(member, key)) service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
+    };
+  };
+  // Those whose neighbours of the same machine would be meant.
+  const auto shared_option = [&service](std::string flag) -> Known {
+    return [&service, flag](const Yaml& member, const std::string& key) {
+      const std::string word = text(member, key);
+      if (word.starts_with("service:") || word.starts_with("container:"))
+        refuse(member, fmt::format("'{}': '{}' shares that of another container, which rose does not do", key, word), "host, private and shareable are possible");
+      if (!word.empty()) service.option(flag, word);
+    };
+  };
+  return {
       {"working_dir", one_option("--workdir")},
       {"shm_size", one_option("--shm-size")},
       {"platform", one_option("--platform")},
@@ -144,6 +157,18 @@ std::map<std::string, ComposeReader::Known> ComposeReader::service_keys(Service&
       {"extra_hosts", [&service](const Yaml& member, const std::string& key) {
          for (auto& [host, address] : pairs(member, key)) service.option("--add-host", address ? fmt::format("{}:{}", host, *address) : host);
        }},
+  };
+}
+
+ComposeReader::Keys ComposeReader::keys_without_effect() {
+  const auto left_out = [this](std::string why) -> Known {
+    return [this, why](const Yaml&, const std::string&) { say(why); };
+  };
+  const Known fine = [](const Yaml&, const std::string&) {};
+  const Known no_hooks = [](const Yaml& member, const std::string& key) {
+    refuse(member, fmt::format("'{}': commands beside the service's own are not run", key), "run them by the workload or the service's command");
+  };
+  return {
       {"ports", left_out("ports are not published: nodes are reached at their addresses (ROSE_IP_<node>)")},
       {"logging", left_out("'logging' is rose's: output goes to the nodes' stdout.log and stderr.log")},
       {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network leads nowhere else")},
@@ -160,13 +185,6 @@ std::map<std::string, ComposeReader::Known> ComposeReader::service_keys(Service&
       {"profiles", fine},
       {"attach", fine},
       {"develop", fine},
-      {"pull_policy", [&container](const Yaml& member, const std::string& key) {
-         const std::string policy = text(member, key);
-         // Of a build, the engine's cache says what is to be done.
-         if (policy == "missing" || policy == "if_not_present" || policy == "build") return;
-         if (policy != "always" && policy != "never") refuse(member, fmt::format("'pull_policy': '{}' was found", policy), "known are missing, always, never and build");
-         container.pull = policy;
-       }},
       {"volumes_from", [](const Yaml& member, const std::string&) { refuse(member, "'volumes_from': volumes of other containers are not taken over", "name the volumes in both services"); }},
       {"external_links", [](const Yaml& member, const std::string&) { refuse(member, "'external_links': a run has a network of its own, without what else runs on this machine"); }},
       {"gpus", [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},

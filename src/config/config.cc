@@ -12,7 +12,8 @@
 #include "config/config_reader.h"
 #include "config/subnet.h"
 #include "kernel/noise.h"
-#include "logs/clock.h"
+#include "logs/line/time_form.h"
+#include "logs/line/times.h"
 
 namespace rose::config {
 

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "logs/form.h"
+#include "logs/line/form.h"
 
 namespace rose::config {
 

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <set>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
@@ -19,6 +18,7 @@
 #include "base/units.h"
 #include "deploy/enter/enter.h"
 #include "deploy/environment.h"
+#include "kernel/privilege.h"
 
 namespace rose::deploy {
 namespace {
@@ -253,10 +253,7 @@ std::vector<std::string> remove_volume_words(const Engine& engine, const std::st
 }
 
 std::vector<std::string> inherited_limits() {
-  const auto status = read_file("/proc/self/status", 65536);
-  const std::size_t at = status ? status->find("CapEff:") : std::string::npos;
-  const bool may = at != std::string::npos && (std::strtoull(status->c_str() + at + 7, nullptr, 16) >> CAP_SYS_RESOURCE & 1) != 0;
-  if (may) return {};
+  if (kernel::effective_capabilities().has(CAP_SYS_RESOURCE)) return {};
   std::vector<std::string> limits;
   const auto add = [&limits](const char* name, auto resource) {
     rlimit limit{};

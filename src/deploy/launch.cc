@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "kernel/capability_sets.h"
 
 namespace rose::deploy {
 
@@ -40,6 +41,29 @@ struct Launch::Meeting {
   std::int32_t listener;   // descriptor number in the child, -1: none
   std::int32_t stage;      // where the child failed
   std::int32_t error;      // and its errno
+};
+
+// Everything the child needs, prepared before the clone: after it other threads' locks (malloc's
+// too) may be held for ever.
+struct Launch::Plan {
+  const char* file;
+  char* const* argv;
+  char* const* envp;
+  const char* directory;
+  int netns;
+  int null_fd;
+  int out_fd;
+  int err_fd;
+  int exec_fd;
+  bool change_user;
+  uid_t uid;
+  gid_t gid;
+  const gid_t* groups;
+  std::size_t group_count;
+  const sock_fprog* filter;  // null: none
+  bool held;                 // begins in kHeld
+  bool may_call;             // futex and getppid are not notified: wait in the kernel
+  pid_t parent;
 };
 
 namespace {
@@ -66,29 +90,6 @@ const char* stage_name(int stage) {
   }
 }
 
-// Everything the child needs, prepared before the clone: after it other threads' locks (malloc's
-// too) may be held for ever.
-struct ChildPlan {
-  const char* file;
-  char* const* argv;
-  char* const* envp;
-  const char* directory;
-  int netns;
-  int null_fd;
-  int out_fd;
-  int err_fd;
-  int exec_fd;
-  bool change_user;
-  uid_t uid;
-  gid_t gid;
-  const gid_t* groups;
-  std::size_t group_count;
-  const sock_fprog* filter;  // null: none
-  bool held;                 // begins in kHeld
-  bool may_call;             // futex and getppid are not notified: wait in the kernel
-  pid_t parent;
-};
-
 struct KernelSigaction {
   void* handler;
   unsigned long flags;
@@ -98,9 +99,31 @@ struct KernelSigaction {
 
 #define ROSE_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
-// `meeting` is Launch::Meeting, private there.
-template <typename Meeting>
-[[noreturn]] ROSE_CHILD void run_child(const ChildPlan& plan, Meeting* meeting) {
+// At 10 or above: the child puts its streams at 0 to 3, whatever rose's own are.
+Fd raise(Fd fd) {
+  if (!fd || fd.get() >= 10) return fd;
+  return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
+}
+
+constexpr const char* kLogHint = "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
+
+void wake(std::uint32_t* state) { ::syscall(SYS_futex, state, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+bool ended(int pidfd) {
+  pollfd p{pidfd, POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+}  // namespace
+
+ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   const auto give_up = [meeting](Stage stage) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
@@ -137,10 +160,8 @@ template <typename Meeting>
         ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
       give_up(kUser);
     if (plan.filter != nullptr) {
-      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-      __user_cap_data_struct data[2]{};
-      data[0].effective = data[0].permitted = 1U << CAP_SYS_ADMIN;  // the execve drops it
-      if (::syscall(SYS_capset, &header, data) != 0) give_up(kCapabilities);
+      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // the execve drops it
+      if (!kernel::set_capabilities({kInstall, kInstall, 0})) give_up(kCapabilities);
     }
   }
 
@@ -173,28 +194,6 @@ template <typename Meeting>
   give_up(kExec);
   __builtin_unreachable();
 }
-
-// At 10 or above: the child puts its streams at 0 to 3, whatever rose's own are.
-Fd raise(Fd fd) {
-  if (!fd || fd.get() >= 10) return fd;
-  return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
-}
-
-constexpr const char* kLogHint = "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
-
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
-bool ended(int pidfd) {
-  pollfd p{pidfd, POLLIN, 0};
-  return ::poll(&p, 1, 0) > 0;
-}
-
-}  // namespace
 
 // The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe, which would
 // hold rose up, or a link to a file that is not the user's.
@@ -311,29 +310,21 @@ std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls, ClockCa
   return program;
 }
 
-Result<Launch> Launch::prepare(const LaunchSpec& spec) {
-  const auto trouble = [&spec](std::string_view what, int err) {
-    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot {}", spec.what, what), err);
-  };
-  Fd null_fd = raise(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
-  if (!null_fd) return trouble("open /dev/null", errno);
-  ROSE_TRY(Fd out_fd, open_log(spec.stdout_log, spec.user));
-  ROSE_TRY(Fd err_fd, open_log(spec.stderr_log, spec.user));
-  Fd cgroup_fd(::open(spec.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!cgroup_fd) return trouble(fmt::format("open its cgroup {}", spec.cgroup), errno);
-  int pipe_fds[2];
-  if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return trouble("make a pipe", errno);
-  Launch launch;
-  launch.executed_ = Fd(pipe_fds[0]);
-  Fd exec_fd = raise(Fd(pipe_fds[1]));
-  if (!exec_fd) return trouble("make a pipe", errno);
+Unexpected Launch::trouble(std::string_view what, int err) const {
+  return fail_errno(ErrorKind::environment, fmt::format("{}: cannot {}", what_, what), err);
+}
 
-  void* page = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return trouble("map memory", errno);
-  launch.meeting_ = static_cast<Meeting*>(page);
-  launch.meeting_->listener = -1;
+Result<Launch> Launch::prepare(const LaunchSpec& spec) {
+  Launch launch;
   launch.what_ = spec.what;
   launch.file_ = spec.file;
+  const Fd null_fd = raise(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  if (!null_fd) return launch.trouble("open /dev/null", errno);
+  ROSE_TRY(const Fd out_fd, open_log(spec.stdout_log, spec.user));
+  ROSE_TRY(const Fd err_fd, open_log(spec.stderr_log, spec.user));
+  const Fd cgroup_fd(::open(spec.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!cgroup_fd) return launch.trouble(fmt::format("open its cgroup {}", spec.cgroup), errno);
+  ROSE_TRY(const Fd exec_fd, launch.make_meeting());
 
   const std::vector<char*> argv = pointers(spec.argv);
   std::vector<std::string> variables;
@@ -346,7 +337,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
            spec.notified_syscalls.end();
   };
 
-  ChildPlan plan{};
+  Plan plan{};
   plan.file = spec.file.c_str();
   plan.argv = argv.data();
   plan.envp = envp.data();
@@ -366,64 +357,93 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   plan.filter = spec.notified_syscalls.empty() && spec.notified_clocks == ClockCalls::none ? nullptr : &filter;
   plan.may_call = !notified(SYS_futex) && !notified(SYS_getppid);
   plan.parent = ::getpid();
+  ROSE_CHECK(launch.start(plan, spec.cgroup, cgroup_fd.get()));
+  ROSE_CHECK(launch.take_over_listener());
+  return launch;
+}
 
-  // Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill") made CLONE_INTO_CGROUP compare the
-  // count of kills of rose's own cgroup with that of the target, so that every child cloned into a cgroup that was
-  // ever killed dies at once. A child that is killed before it has said a word is therefore started again outside
-  // and moved in while it waits, which costs the kernel some milliseconds more.
+// Where the two meet in memory, and the child's end of the pipe.
+Result<Fd> Launch::make_meeting() {
+  int pipe_fds[2];
+  if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return trouble("make a pipe", errno);
+  executed_ = Fd(pipe_fds[0]);
+  Fd exec_fd = raise(Fd(pipe_fds[1]));
+  if (!exec_fd) return trouble("make a pipe", errno);
+  void* page = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return trouble("map memory", errno);
+  meeting_ = static_cast<Meeting*>(page);
+  meeting_->listener = -1;
+  return exec_fd;
+}
+
+// Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill") made CLONE_INTO_CGROUP compare the
+// count of kills of rose's own cgroup with that of the target, so that every child cloned into a cgroup that was
+// ever killed dies at once. A child that is killed before it has said a word is therefore started again outside
+// and moved in while it waits, which costs the kernel some milliseconds more.
+Result<void> Launch::start(Plan& plan, const std::string& cgroup, int cgroup_fd) {
   for (const bool into : {true, false}) {
     plan.held = !into;
-    launch.meeting_->state = into ? kPreparing : kHeld;
-    // No handler of rose's may run in the child before it has reset them.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    int pidfd = -1;
-    clone_args args{};
-    args.flags = CLONE_PIDFD | (into ? CLONE_INTO_CGROUP : 0);
-    args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
-    args.exit_signal = SIGCHLD;
-    args.cgroup = into ? static_cast<std::uint64_t>(cgroup_fd.get()) : 0;
-    const long pid = ::syscall(SYS_clone3, &args, sizeof args);
-    const int clone_errno = errno;
-    if (pid == 0) run_child(plan, launch.meeting_);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (pid < 0)
-      return fail_errno(ErrorKind::environment,
-                        fmt::format("{}: cannot start a process in {}", spec.what, spec.cgroup), clone_errno);
-    launch.pid_ = static_cast<pid_t>(pid);
-    launch.pidfd_ = Fd(pidfd);
+    meeting_->state = into ? kPreparing : kHeld;
+    if (const int err = clone_child(plan, into ? cgroup_fd : -1); err != 0)
+      return trouble(fmt::format("start a process in {}", cgroup), err);
     if (!into) {
-      ROSE_CHECK(write_control(spec.cgroup + "/cgroup.procs", std::to_string(pid)));
-      __atomic_store_n(&launch.meeting_->state, kPreparing, __ATOMIC_RELEASE);
-      ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+      ROSE_CHECK(write_control(cgroup + "/cgroup.procs", std::to_string(pid_)));
+      __atomic_store_n(&meeting_->state, kPreparing, __ATOMIC_RELEASE);
+      wake(&meeting_->state);
     }
-    // Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
-    while (__atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd)) {
-      const timespec nap{0, 1'000'000};
-      ::syscall(SYS_futex, &launch.meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
-    }
-    const bool silent = __atomic_load_n(&launch.meeting_->state, __ATOMIC_ACQUIRE) == kPreparing &&
-                        __atomic_load_n(&launch.meeting_->error, __ATOMIC_ACQUIRE) == 0;
+    await_child();
+    const bool silent = __atomic_load_n(&meeting_->state, __ATOMIC_ACQUIRE) == kPreparing &&
+                        __atomic_load_n(&meeting_->error, __ATOMIC_ACQUIRE) == 0;
     if (!into || !silent) break;
-    launch.reap();
+    reap();
   }
-  if (const int err = __atomic_load_n(&launch.meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
-    const int stage = launch.meeting_->stage;
-    return trouble(stage_name(stage), err);
+  if (const int err = __atomic_load_n(&meeting_->error, __ATOMIC_ACQUIRE); err != 0)
+    return trouble(stage_name(meeting_->stage), err);
+  return {};
+}
+
+// Into the cgroup; beside rose if there is none (-1). 0, or an errno.
+int Launch::clone_child(const Plan& plan, int cgroup_fd) {
+  // No handler of rose's may run in the child before it has reset them.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  int pidfd = -1;
+  clone_args args{};
+  args.flags = CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0);
+  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+  args.exit_signal = SIGCHLD;
+  args.cgroup = cgroup_fd >= 0 ? static_cast<std::uint64_t>(cgroup_fd) : 0;
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  const int clone_errno = errno;
+  if (pid == 0) run_child(plan, meeting_);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return clone_errno;
+  pid_ = static_cast<pid_t>(pid);
+  pidfd_ = Fd(pidfd);
+  return 0;
+}
+
+// Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
+void Launch::await_child() {
+  while (__atomic_load_n(&meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd_.get())) {
+    const timespec nap{0, 1'000'000};
+    ::syscall(SYS_futex, &meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
   }
-  if (launch.meeting_->listener >= 0) {
-    launch.listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, launch.pidfd_.get(), launch.meeting_->listener, 0)));
-    // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
-    if (!launch.listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
-  }
-  return launch;
+}
+
+Result<void> Launch::take_over_listener() {
+  if (meeting_->listener < 0) return {};
+  listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), meeting_->listener, 0)));
+  // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
+  if (!listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
+  return {};
 }
 
 Result<Fd> Launch::release() {
   __atomic_store_n(&meeting_->state, kReleased, __ATOMIC_RELEASE);
-  ::syscall(SYS_futex, &meeting_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  wake(&meeting_->state);
   // The pipe closes at the execve or the end. A supervisor may delay a notified execve, or somebody freeze the
   // node: not waited for beyond this, an execve that fails later shows as an end with status 127.
   pollfd p{executed_.get(), POLLIN, 0};

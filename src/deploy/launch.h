@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -64,7 +65,15 @@ class Launch {
 
  private:
   struct Meeting;
+  struct Plan;
   Launch() = default;
+  [[nodiscard]] Unexpected trouble(std::string_view what, int err) const;
+  Result<Fd> make_meeting();
+  Result<void> start(Plan& plan, const std::string& cgroup, int cgroup_fd);
+  int clone_child(const Plan& plan, int cgroup_fd);
+  [[noreturn]] static void run_child(const Plan& plan, Meeting* meeting);
+  void await_child();
+  Result<void> take_over_listener();
   void reap();
   std::string what_;
   std::string file_;

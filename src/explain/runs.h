@@ -11,7 +11,7 @@
 
 #include "explain/messages.h"
 #include "explain/recorded.h"
-#include "logs/form.h"
+#include "logs/line/form.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 

@@ -1,14 +1,11 @@
 #include "inject/caller.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -16,26 +13,18 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "base/thread.h"
+#include "kernel/capability_sets.h"
 
 namespace rose::inject {
 namespace {
 
 constexpr std::size_t kMostStatusBytes = std::size_t{1} << 20;  // 65,536 groups
 
-using CapabilityData = std::array<__user_cap_data_struct, 2>;
-
-bool get_capabilities(CapabilityData& data) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  return ::syscall(SYS_capget, &header, data.data()) == 0;
-}
-
 bool set_effective(std::uint64_t bits) {
-  CapabilityData data{};
-  if (!get_capabilities(data)) return false;
-  for (std::size_t half = 0; half < 2; ++half)
-    data[half].effective = data[half].permitted & static_cast<std::uint32_t>(bits >> (32 * half));
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  return ::syscall(SYS_capset, &header, data.data()) == 0;
+  kernel::CapabilitySets sets;
+  if (!kernel::get_capabilities(sets)) return false;
+  sets.effective = sets.permitted & bits;
+  return kernel::set_capabilities(sets);
 }
 
 // The library's own calls change all threads of a process; these change one.

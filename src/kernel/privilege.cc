@@ -1,6 +1,5 @@
 #include "kernel/privilege.h"
 
-#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,10 +10,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 
 #include "base/clock.h"
+#include "kernel/capability_sets.h"
 
 namespace rose::kernel {
 namespace {
@@ -30,37 +29,10 @@ constexpr std::array<const char*, 41> kNames = {
     "CAP_WAKE_ALARM",     "CAP_BLOCK_SUSPEND",  "CAP_AUDIT_READ",      "CAP_PERFMON",        "CAP_BPF",
     "CAP_CHECKPOINT_RESTORE"};
 
-struct Sets {
-  std::uint64_t effective = 0, permitted = 0, inheritable = 0;
-};
-
-std::uint64_t both(std::uint32_t low, std::uint32_t high) { return low | (std::uint64_t{high} << 32); }
-
-bool get(Sets& sets) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) return false;
-  sets.effective = both(data[0].effective, data[1].effective);
-  sets.permitted = both(data[0].permitted, data[1].permitted);
-  sets.inheritable = both(data[0].inheritable, data[1].inheritable);
-  return true;
-}
-
-bool set(const Sets& sets) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  for (unsigned half = 0; half < 2; ++half) {
-    data[half].effective = static_cast<std::uint32_t>(sets.effective >> (32 * half));
-    data[half].permitted = static_cast<std::uint32_t>(sets.permitted >> (32 * half));
-    data[half].inheritable = static_cast<std::uint32_t>(sets.inheritable >> (32 * half));
-  }
-  return ::syscall(SYS_capset, &header, data.data()) == 0;
-}
-
 // 0 or an errno. Only system calls: also runs as a signal's handler.
 int drop_of_thread(std::uint64_t keep, Commands commands) {
-  Sets sets;
-  if (!get(sets)) return errno;
+  CapabilitySets sets;
+  if (!get_capabilities(sets)) return errno;
   // The bounding set first: that takes CAP_SETPCAP, which goes next. Without it, no_new_privs does as much.
   if (commands == Commands::as_weak) {
     if (((sets.effective >> CAP_SETPCAP) & 1) != 0) {
@@ -71,7 +43,7 @@ int drop_of_thread(std::uint64_t keep, Commands commands) {
   }
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return errno;
   const std::uint64_t kept = sets.permitted & keep;
-  return set({kept, kept, 0}) ? 0 : errno;
+  return set_capabilities({kept, kept, 0}) ? 0 : errno;
 }
 
 // The kernel keeps capabilities thread by thread, so each thread must drop its own.
@@ -90,14 +62,9 @@ std::vector<pid_t> threads_with_more(std::uint64_t keep) {
   std::vector<pid_t> found;
   std::error_code bad;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", bad)) {
-    std::ifstream status(entry.path() / "status");
-    std::string line;
-    while (std::getline(status, line)) {
-      if (!line.starts_with("CapPrm:")) continue;
-      if ((std::strtoull(line.c_str() + 7, nullptr, 16) & ~keep) != 0)
-        found.push_back(static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10)));
-      break;
-    }
+    const auto thread = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
+    CapabilitySets sets;
+    if (get_capabilities(sets, thread) && (sets.permitted & ~keep) != 0) found.push_back(thread);
   }
   return found;
 }
@@ -123,8 +90,8 @@ std::string to_text(Capabilities capabilities) {
 }
 
 Capabilities effective_capabilities() {
-  Sets sets;
-  return get(sets) ? Capabilities::from(sets.effective) : Capabilities();
+  CapabilitySets sets;
+  return get_capabilities(sets) ? Capabilities::from(sets.effective) : Capabilities();
 }
 
 Result<void> check_capabilities(const std::vector<Need>& needs) {

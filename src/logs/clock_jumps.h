@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "logs/clock.h"
+#include "logs/line/times.h"
 
 namespace rose::logs {
 

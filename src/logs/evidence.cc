@@ -10,7 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/units.h"
-#include "logs/header.h"
+#include "logs/line/header.h"
 
 namespace rose::logs {
 namespace {

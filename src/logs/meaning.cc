@@ -429,10 +429,10 @@ bool moved(std::string_view low) { return low.find("' -> '") != std::string_view
 
 // How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0: no word of that.
 std::int64_t find_standstill(std::string_view low) {
-  constexpr std::array kStood = std::to_array<std::string_view>({
+  constexpr std::array kStandstills = std::to_array<std::string_view>({
       "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ",
       "not been scheduled for ", "duration [", "stopped for ", "clock jump detected, "});
-  for (const std::string_view words : kStood) {
+  for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
     if (words == "duration [" && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections

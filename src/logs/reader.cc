@@ -12,8 +12,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "logs/header.h"
-#include "logs/lines.h"
+#include "logs/line/header.h"
+#include "logs/line/lines.h"
+#include "logs/time_keeper.h"
 
 namespace rose::logs {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "logs/clock.h"
 #include "logs/clock_jumps.h"
-#include "logs/form.h"
+#include "logs/line/form.h"
+#include "logs/line/times.h"
 #include "logs/template.h"
 
 namespace rose::logs {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "logs/form.h"
+#include "logs/line/form.h"
 
 namespace rose::logs {
 

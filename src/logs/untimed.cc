@@ -7,7 +7,7 @@
 #include <condition_variable>
 
 #include "base/clock.h"
-#include "logs/lines.h"
+#include "logs/line/lines.h"
 
 namespace rose::logs {
 namespace {

@@ -1,22 +1,20 @@
 #include "observe/hand_over.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <deque>
+#include <span>
 
 #include "base/text.h"
+#include "base/unix_socket.h"
 
 // One line each: "recording NODE<tab>NAME" with a descriptor that goes with its first byte, "word TEXT", and "end" last.
 namespace rose::observe {
 namespace {
 
 constexpr std::size_t kMostHandedOver = 1 << 20;  // of all lines
-constexpr std::size_t kMostAtOnce = 16;      // descriptors of one message that are taken
 
 std::string one_line_of(std::string text) {
   std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r' || c == '\0'; }, ' ');
@@ -25,26 +23,14 @@ std::string one_line_of(std::string text) {
 }
 
 bool send_line(int socket, std::string_view line, int descriptor, const std::function<bool()>& writable) {
+  std::span<const int> descriptors;  // until its first byte is on its way
+  if (descriptor >= 0) descriptors = {&descriptor, 1};
   while (!line.empty()) {
-    iovec part{const_cast<char*>(line.data()), line.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (descriptor >= 0) {
-      message.msg_control = control;
-      message.msg_controllen = sizeof control;
-      cmsghdr* head = CMSG_FIRSTHDR(&message);
-      head->cmsg_level = SOL_SOCKET;
-      head->cmsg_type = SCM_RIGHTS;
-      head->cmsg_len = CMSG_LEN(sizeof(int));
-      std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
-    }
-    const ssize_t n = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    const ssize_t n = send_with_descriptors(socket, line, descriptors);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno != EAGAIN || !writable())) return false;
     if (n <= 0) continue;
-    descriptor = -1;
+    descriptors = {};
     line.remove_prefix(static_cast<std::size_t>(n));
   }
   return true;
@@ -92,24 +78,11 @@ Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()
     }
     if (lines.size() > kMostHandedOver || !readable()) return ended();
     char bytes[4096];
-    iovec part{bytes, sizeof bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostAtOnce)] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    SentDescriptors sent;
+    const ssize_t n = receive_with_descriptors(socket, bytes, sent);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) return ended();
-    for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
-      if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-      for (std::size_t at = 0; at + sizeof(int) <= head->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-        int descriptor = -1;
-        std::memcpy(&descriptor, CMSG_DATA(head) + at, sizeof descriptor);
-        files.emplace_back(descriptor);
-      }
-    }
+    for (std::size_t i = 0; i < sent.count; ++i) files.push_back(std::move(sent.fds[i]));
     lines.append(bytes, static_cast<std::size_t>(n));
   }
 }

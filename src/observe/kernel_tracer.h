@@ -70,6 +70,12 @@ class KernelTracer final : public Tracer {
   Result<void> check();
   Result<void> find_targets();
   Result<void> load();
+  Result<void> set_constants();
+  Result<void> share_memory();
+  void size_maps();
+  void choose_programs();
+  Result<void> fill_maps();
+  Result<void> open_window();
   Result<void> attach();
   Result<void> follow_processes();
   void stop();

@@ -111,10 +111,19 @@ Result<void> KernelTracer::load() {
   kernel::route_libbpf_log();
   skeleton_.reset(rose_tracer__open());
   if (!skeleton_) return kernel::bpf_failure("cannot open the tracer's programs", errno);
-  auto& maps = skeleton_->maps;
-  auto& progs = skeleton_->progs;
-  auto& fixed = *skeleton_->rodata;
+  ROSE_CHECK(set_constants());
+  ROSE_CHECK(share_memory());
+  size_maps();
+  choose_programs();
+  if (const int error = rose_tracer__load(skeleton_.get()); error != 0) {
+    return kernel::bpf_failure("cannot load the tracer's programs", -error);
+  }
+  ROSE_CHECK(fill_maps());
+  return open_window();
+}
 
+Result<void> KernelTracer::set_constants() {
+  auto& fixed = *skeleton_->rodata;
   const auto tables = call_signatures(options_.noise);
   std::copy(tables.noise.begin(), tables.noise.end(), std::begin(fixed.rose_noise));
   std::copy(tables.signatures.begin(), tables.signatures.end(), std::begin(fixed.rose_signatures));
@@ -126,14 +135,19 @@ Result<void> KernelTracer::load() {
   }
   std::copy(levels.begin(), levels.end(), std::begin(fixed.rose_levels));
   fixed.rose_level_count = static_cast<std::uint32_t>(levels.size());
-  const auto nodes = static_cast<std::uint32_t>(targets_.size());
-  fixed.rose_node_count = nodes;
+  fixed.rose_node_count = static_cast<std::uint32_t>(targets_.size());
   fixed.rose_pause_ns = static_cast<std::uint64_t>(options_.pause_ns);
   const auto forms = tracepoint_forms();
   fixed.rose_uring_result = forms.uring_result ? 1 : 0;
   fixed.rose_victim_task = forms.victim_task ? 1 : 0;
+  return {};
+}
 
-  // Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
+// Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
+Result<void> KernelTracer::share_memory() {
+  auto& maps = skeleton_->maps;
+  auto& progs = skeleton_->progs;
+  auto& fixed = *skeleton_->rodata;
   // Values of maps that each processor has its own of are as many: with too few, the kernel would write past ours.
   cpus_ = libbpf_num_possible_cpus();
   if (cpus_ < 1) return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)", -cpus_);
@@ -153,44 +167,50 @@ Result<void> KernelTracer::load() {
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
-  const bool counting = options_.count_syscalls;
-  const auto entries = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(functions_.counters()));
+  kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 4 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
+  return {};
+}
+
+void KernelTracer::size_maps() {
+  auto& maps = skeleton_->maps;
+  const auto nodes = static_cast<std::uint32_t>(targets_.size());
+  const auto at_least_one = [](std::size_t entries) { return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(entries)); };
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.rose_storms, static_cast<std::uint32_t>(storm_places_));
   bpf_map__set_max_entries(maps.rose_nodes, nodes);
   bpf_map__set_max_entries(maps.rose_stats, nodes);
-  bpf_map__set_max_entries(maps.rose_calls, counting ? nodes * ROSE_SYSCALLS : 1);
-  bpf_map__set_max_entries(maps.rose_entries, entries);
-  bpf_map__set_max_entries(maps.rose_fetches, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.fetches())));
-  bpf_map__set_max_entries(maps.rose_comings, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(values_.counters())));
+  bpf_map__set_max_entries(maps.rose_calls, options_.count_syscalls ? nodes * ROSE_SYSCALLS : 1);
+  bpf_map__set_max_entries(maps.rose_entries, at_least_one(functions_.counters()));
+  bpf_map__set_max_entries(maps.rose_fetches, at_least_one(values_.fetches()));
+  bpf_map__set_max_entries(maps.rose_comings, at_least_one(values_.counters()));
   bpf_map__set_max_entries(maps.rose_gates, nodes);
   bpf_map__set_max_entries(maps.rose_hearers, options_.messages ? 1024 : 1);
   // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
   bpf_map__set_max_entries(maps.rose_doomed, kernel::lru_entries(512));
-  kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 4 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
+}
 
-  bpf_program__set_autoload(progs.rose_sys_count, counting);
-  bpf_program__set_autoload(progs.rose_function, functions_.size() != 0 && !functions_.counting());
-  bpf_program__set_autoload(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
-  bpf_program__set_autoload(progs.rose_method, !options_.method_agents.empty());
-  if (!options_.method_agents.empty()) kernel::prepare_uprobe(progs.rose_method);
-  bpf_program__set_autoload(progs.rose_value, !values_.empty());
-  if (!values_.empty()) kernel::prepare_uprobe(progs.rose_value);
-  bpf_program__set_autoload(progs.rose_java_value, !options_.value_agents.empty());
-  if (!options_.value_agents.empty()) kernel::prepare_uprobe(progs.rose_java_value);
+// What nobody asked for is not loaded.
+void KernelTracer::choose_programs() {
+  auto& progs = skeleton_->progs;
+  const auto uprobe = [](bpf_program* program, bool wanted) {
+    bpf_program__set_autoload(program, wanted);
+    if (wanted) kernel::prepare_uprobe(program);
+  };
+  uprobe(progs.rose_function, functions_.size() != 0 && !functions_.counting());
+  uprobe(progs.rose_function_count, functions_.size() != 0 && functions_.counting());
+  uprobe(progs.rose_method, !options_.method_agents.empty());
+  uprobe(progs.rose_value, !values_.empty());
+  uprobe(progs.rose_java_value, !options_.value_agents.empty());
+  bpf_program__set_autoload(progs.rose_sys_count, options_.count_syscalls);
   bpf_program__set_autoload(progs.rose_spoken, options_.messages);
   bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
   bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
-  if (functions_.size() != 0) {
-    kernel::prepare_uprobe(functions_.counting() ? progs.rose_function_count : progs.rose_function);
-  }
-  if (const int error = rose_tracer__load(skeleton_.get()); error != 0) {
-    return kernel::bpf_failure("cannot load the tracer's programs", -error);
-  }
+}
 
-  nodes_.resize(nodes);
+Result<void> KernelTracer::fill_maps() {
+  auto& maps = skeleton_->maps;
   for (const auto& [cgroup, node] : surrounding_) {
     if (cgroup.level == 0) continue;  // the root cannot be frozen
     const std::uint64_t id = cgroup.id;
@@ -198,6 +218,13 @@ Result<void> KernelTracer::load() {
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
   }
   if (options_.messages) ROSE_CHECK(SpokenWatch::fill(bpf_map__fd(maps.rose_hearers), targets_));
+  return {};
+}
+
+// Where records of the kernel arrive, and where they are kept.
+Result<void> KernelTracer::open_window() {
+  auto& maps = skeleton_->maps;
+  nodes_.resize(targets_.size());
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
   const std::uint64_t texts = options_.memory / 64;  // of storms
   ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));

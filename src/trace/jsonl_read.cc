@@ -452,8 +452,6 @@ class LineReader {
   Maybe event_field(Key key, Event& e) {
     constexpr std::uint64_t kInt = std::numeric_limits<std::int32_t>::max();
     constexpr std::uint64_t kUint = std::numeric_limits<std::uint32_t>::max();
-    std::string_view word;
-    bool is_null = false;
     switch (key) {
       case Key::ts: return integer(e.ts_ns, 0, static_cast<std::uint64_t>(kLatestTs), false);
       case Key::pid: return integer(e.pid, 0, kInt);
@@ -483,13 +481,21 @@ class LineReader {
       case Key::unlinked: return flag(e, kUnlinked);
       case Key::truncated: return flag(e, kTruncated);
       case Key::injected: return flag(e, kInjected);
-      default: break;
+      default: return event_word(key, e);
     }
+  }
+
+  Maybe event_word(Key key, Event& e) {
+    std::string_view word;
+    bool is_null = false;
     LINE_CHECK(string_or_null(word, is_null));
-    if (is_null) {
-      if (key == Key::type) return Fault{"an event needs type", "one of scf, af, nd, ps, sys"};
-      return std::nullopt;
-    }
+    if (!is_null) return known_word(key, word, e);
+    if (key == Key::type) return Fault{"an event needs type", "one of scf, af, nd, ps, sys"};
+    return std::nullopt;
+  }
+
+  // Fields whose text is one of the names that rose knows.
+  static Maybe known_word(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:
         for (const EventType type :

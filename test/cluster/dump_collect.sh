@@ -12,27 +12,15 @@ ended() {
 }
 trap ended EXIT
 
-# A service that fails in its own way once a line comes: "miss NAME", "crash".
-cat >service.sh <<'EOF'
-#!/bin/bash
-exec 3<>"$1"
-while read -r what name <&3; do
-  case $what in
-  miss) : <"/rose-none/$name" ;;
-  crash) bash -c 'kill -SEGV $$' ;;
-  esac
-done 2>/dev/null
-EOF
-chmod +x service.sh
+. "$here/service.bash"
 
 # tracer NAME OPTION...: a service and its tracer, whose control socket is $work/NAME.
 tracer() {
   local name=$1
   shift
-  mkfifo "orders.$name"
-  ./service.sh "orders.$name" &
-  victims+=($!)
-  "$rose" trace --node "$name=pid:$!" --control "$work/$name" "$@" >"$name.out" 2>"$name.err" &
+  start_service "orders.$name"
+  victims+=($service)
+  "$rose" trace --node "$name=pid:$service" --control "$work/$name" "$@" >"$name.out" 2>"$name.err" &
   tracers+=($!)
   until_true 60 grep -q 'ready:' "$name.err"
 }

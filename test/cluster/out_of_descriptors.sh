@@ -2,6 +2,7 @@
 # A node that runs out of descriptors, by a limit lowered by hand while it runs: which call is the first that fails hangs by chance, so
 # failing the one that the dump shows brings the failure back now and then only, and diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
+. "$here/wanting.bash"
 for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
 cd "$work"
 
@@ -88,25 +89,8 @@ until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done
 prlimit --pid "$(cat "$ROSE_PIDFILE_n1")" --nofile=3:3
 SH
 chmod +x workload.sh oracle.sh incident.sh
-cat > rose.toml <<TOML
-name = "store"
-[[node]]
-name    = "n1"
-command = ["$work/store", "\${dir}"]
-[workload]
-command = ["./workload.sh"]
-[oracle]
-command = ["./oracle.sh"]
-[diagnose]
-jobs = 2
-confirm_runs = 5
-simplify = false
-TOML
+one_store > rose.toml
 expect 0 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
 "$rose" dump show dump.bin --type scf > events
 grep -q EMFILE events || { fail "the dump does not say that descriptors were wanting:"; cat events >&2; }
-expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
-expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml --json
-grep -qE '^kind += "descriptors"' found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
-expect 0 "$rose" replay found.toml -c rose.toml --runs 10 --json
-json_is 'j["reproduced"]' 10
+finds_limit descriptors

@@ -2,6 +2,7 @@
 # A helper that the kernel ends for its memory, by a limit made by hand: the failure shows only where it dies wanting its next page, and
 # diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
+. "$here/wanting.bash"
 for need in gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
 [ -e /sys/fs/cgroup/memory/cgroup.procs ] || skip "needs the memory controller in a hierarchy of its own, for a limit by hand"
 "$rose" doctor --json | python3 -c "
@@ -112,27 +113,10 @@ for i in $(seq 50); do [ -n "$(cat "$group/cgroup.procs")" ] || break; sleep 0.0
 for i in $(seq 50); do rmdir "$group" 2>/dev/null && break; sleep 0.05; done
 SH
 chmod +x workload.sh oracle.sh incident.sh
-cat > rose.toml <<TOML
-name = "store"
-[[node]]
-name    = "n1"
-command = ["$work/store", "\${dir}"]
-[workload]
-command = ["./workload.sh"]
-[oracle]
-command = ["./oracle.sh"]
-[diagnose]
-jobs = 2
-confirm_runs = 5
-simplify = false
-TOML
+one_store > rose.toml
 by_hand=/sys/fs/cgroup/memory/$(basename "$work")
 expect 0 "$rose" trace -c rose.toml --incident "./incident.sh $by_hand" -o dump.bin
 rmdir "$by_hand" 2>/dev/null || true  # where nothing died of it
 "$rose" dump show dump.bin --type ps > events
 grep -q 'memory' events || { fail "the dump does not say that the kernel ended it for its memory:"; cat events >&2; }
-expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
-expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml
-grep -qE '^kind += "memory"' found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
-expect 0 "$rose" replay found.toml -c rose.toml --runs 10 --json
-json_is 'j["reproduced"]' 10
+finds_limit memory

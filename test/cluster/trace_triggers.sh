@@ -14,21 +14,9 @@ stop_tracer() {
 ended() { stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true; finish; }
 trap ended EXIT
 
-# A service that fails in its own way once a line comes: "miss NAME", "crash".
-cat >service.sh <<'EOF'
-#!/bin/bash
-exec 3<>"$1"
-while read -r what name <&3; do
-  case $what in
-  miss) : <"/rose-none/$name" ;;
-  crash) bash -c 'kill -SEGV $$' ;;
-  esac
-done 2>/dev/null
-EOF
-chmod +x service.sh
-mkfifo orders
-./service.sh orders &
-victim=$!
+. "$here/service.bash"
+start_service orders
+victim=$service
 disown
 
 start_tracer() { # OPTIONS...

@@ -37,7 +37,9 @@
 #include "deploy/control.h"
 #include "deploy/identity.h"
 #include "deploy_rig.h"
+#include "kernel/capability_sets.h"
 #include "kernel/cgroup2.h"
+#include "kernel/privilege.h"
 
 using namespace rose;
 using namespace rose::deploy;
@@ -900,11 +902,10 @@ TEST_CASE("without the privilege for namespaces one clear error is given", "[dep
   REQUIRE(child >= 0);
   if (child == 0) {
     // As root of a container has it: files yes, namespaces and networks no.
-    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-    __user_cap_data_struct data[2]{};
-    if (::syscall(SYS_capget, &header, data) != 0) ::_exit(10);
-    for (auto* set : {&data[0].effective, &data[0].permitted}) *set &= ~((1U << CAP_SYS_ADMIN) | (1U << CAP_NET_ADMIN));
-    if (::syscall(SYS_capset, &header, data) != 0) ::_exit(11);
+    kernel::CapabilitySets sets;
+    if (!kernel::get_capabilities(sets)) ::_exit(10);
+    for (auto* set : {&sets.effective, &sets.permitted}) *set &= ~kernel::Capabilities{CAP_SYS_ADMIN, CAP_NET_ADMIN}.bits();
+    if (!kernel::set_capabilities(sets)) ::_exit(11);
     const auto made = Deployment::create(make_config({{"sleep", "1"}}), dir.path, 1, nullptr);
     if (made) ::_exit(12);
     if (made.error().kind != ErrorKind::environment) ::_exit(13);

@@ -125,6 +125,16 @@ class Rig {
     return all;
   }
 
+  // The same of a run in which every fault has fired.
+  std::vector<schedule::FaultOutcome> finish_fired() {
+    auto all = finish();
+    for (const auto& one : all) {
+      INFO(one.id << ": " << one.why_not);
+      CHECK(one.fired);
+    }
+    return all;
+  }
+
   Folder folder;
   std::unique_ptr<jvm::Session> jvms;
   std::unique_ptr<inject::Injector> injector;  // outlives the deployment

@@ -195,11 +195,7 @@ TEST_CASE("functions of a program and of a library, also after a restart") {
 
 TEST_CASE("nodes that share a binary have their own functions") {
   const TestCgroup a("shared-a"), b("shared-b");
-  Target first = target("a", a), second = target("b", b);
-  first.binaries = second.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
-  first.functions = {"rose_victim_rare"};
-  second.functions = {"rose_victim_often"};
-  auto tracer = start({first, second});
+  auto tracer = start({watched("a", a, {"rose_victim_rare"}), watched("b", b, {"rose_victim_often"})});
   Victim in_a(&a, {"functions", "3"}), in_b(&b, {"functions", "3"});
   REQUIRE(in_a.run() == 0);
   REQUIRE(in_b.run() == 0);
@@ -210,9 +206,7 @@ TEST_CASE("nodes that share a binary have their own functions") {
 
 TEST_CASE("profile: functions are counted and hot ones let go of") {
   const TestCgroup cgroup("rates");
-  Target node = target("n1", cgroup);
-  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
-  node.functions = {"rose_victim_*"};
+  const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
   options.infrequent_below = 2.0;
   auto tracer = start({node}, options);
@@ -243,9 +237,7 @@ TEST_CASE("profile: functions are counted and hot ones let go of") {
 
 TEST_CASE("recording: a function that turns hot is let go of, the dump says so, the others stay") {
   const TestCgroup cgroup("turns-hot");
-  Target node = target("n1", cgroup);
-  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
-  node.functions = {"rose_victim_*"};
+  const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
   options.hot_function_rate = 100;
   auto tracer = start({node}, options);
@@ -276,9 +268,7 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
 
 TEST_CASE("who is not traced does not pay for watched functions for ever: one that is hot there is let go of too") {
   const TestCgroup cgroup("not-the-strangers"), other("strangers");
-  Target node = target("n1", cgroup);
-  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
-  node.functions = {"rose_victim_*"};
+  const Target node = watched("n1", cgroup, {"rose_victim_*"});
   const bool counts = GENERATE(false, true);
   INFO("counting: " << counts);
   TracerOptions options;
@@ -409,9 +399,7 @@ TEST_CASE("profile: functions that cannot be attached again are not called rare"
   if (!kernel::has_uprobe_multi())
     rose::test::skip_case("needs uprobe_multi links: with a probe a function, letting go touches no other");
   const TestCgroup cgroup("lost");
-  Target node = target("n1", cgroup);
-  node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
-  node.functions = {"rose_victim_*"};
+  const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
   options.infrequent_below = 2.0;
   auto tracer = start({node}, options);

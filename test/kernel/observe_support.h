@@ -166,6 +166,14 @@ inline Target target(const std::string& node, const TestCgroup& cgroup) {
   return out;
 }
 
+// Functions of trace_victim are watched.
+inline Target watched(const std::string& node, const TestCgroup& cgroup, std::vector<std::string> functions) {
+  Target out = target(node, cgroup);
+  out.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
+  out.functions = std::move(functions);
+  return out;
+}
+
 inline std::unique_ptr<Tracer> start(const std::vector<Target>& targets, const TracerOptions& options = {}) {
   auto tracer = Tracer::start(options, targets);
   if (!tracer) FAIL(tracer.error().message + " (" + tracer.error().hint + ")");

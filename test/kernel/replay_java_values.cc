@@ -4,49 +4,19 @@
 #include <map>
 #include <set>
 
-#include "inject_rig.h"
-#include "replay/run.h"
-#include "skip.h"
+#include "replay_rig.h"
 
 using namespace rose;
 using namespace rose::test;
 
 namespace {
 
-const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
 constexpr int kTimes = 8, kThreads = 3;
 
-// Every JVM of this machine, by the program itself.
-std::vector<std::string> javas() {
-  if (const char* chosen = std::getenv("ROSE_TEST_JAVA")) return {chosen};
-  std::set<std::string> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/jvm", error)) {
-    const auto java = std::filesystem::canonical(entry.path() / "bin/java", error);
-    if (!error) found.insert(java.string());
-  }
-  if (!std::filesystem::exists(kClasses + "/compiled"))
-    skip_case("no Java compiler when this was built: apt-get install default-jdk-headless, then build again");
-  if (found.empty()) skip_case("no `java`: apt-get install default-jdk-headless");
-  return {found.begin(), found.end()};
-}
-
 config::Config deployment(const std::string& java, const std::vector<std::string>& more = {}) {
-  config::Config config;
-  config.file = "rose.toml";
-  config.directory = "/";
-  config.name = "values";
-  config.deployment.network = config::Network::host;
-  config::Node node;
-  node.name = "n1";
-  node.command = {java, "-XX:+UseSerialGC", "-cp", kClasses, "org.rose.test.Values", std::to_string(kTimes), std::to_string(kThreads)};
-  node.command.insert(node.command.end(), more.begin(), more.end());
-  node.binaries = {java};
-  config.nodes = {node};
-  config.workload = config::Workload{{"/bin/sh", "-c", "until grep -qs done n1/stdout.log; do sleep 0.02; done"}, 120 * kSecond};
-  config.oracle = config::Oracle{};
-  config.oracle->command = {"/bin/true"};
-  config.oracle->timeout_ns = 30 * kSecond;
+  config::Config config = one_jvm("values", java, {"org.rose.test.Values", std::to_string(kTimes), std::to_string(kThreads)});
+  config::Command& command = config.nodes[0].command;
+  command.insert(command.end(), more.begin(), more.end());
   return config;
 }
 
@@ -61,14 +31,9 @@ struct Answers {
     if (!questions) FAIL(questions.error().message);
     asked = std::move(*questions);
     const Folder folder;
-    replay::RunOptions options;
-    options.run_dir = folder.path;
-    options.tracer = replay::tracer_options(config);
+    replay::RunOptions options = run_options(config, folder);
     options.asked = &asked;
-    auto made = replay::run_once(config, {}, options);
-    if (!made) FAIL(made.error().message);
-    run = std::move(*made);
-    REQUIRE(run.completed);
+    run = run_of(config, options);
     for (const schedule::Value& value : run.result.values) values[asked.questions[value.question].text].push_back(value);
     for (const replay::JavaAnswer& answer : run.java)
       if (answer.why.empty()) type[asked.questions[answer.question].text] = answer.type;

@@ -1,28 +1,16 @@
 // One run as replay makes it: what its trace says was injected, and when.
-#include "replay/run.h"
-
-#include "inject_rig.h"
+#include "replay_rig.h"
 
 using namespace rose;
 using namespace rose::test;
 
 TEST_CASE("a run's trace tells what was injected from what merely looks like it", "[replay]") {
   const Folder folder;
-  config::Config config;
-  config.file = "rose.toml";
-  config.directory = "/";
-  config.name = "marks";
-  config.deployment.network = config::Network::host;
-  config::Node node;
-  node.name = "n1";
-  node.command = {kVictim, "create", "there", "gate", "../go", "openr", "absent-1", "openr", "there", "openr", "absent-2", "openr",
-                  "there", "openr", "absent-3", "rename", "there", "elsewhere", "rename", "there", "elsewhere", "print", "done",
-                  "gate", "../end"};
-  config.nodes = {node};
-  config.workload = config::Workload{{"/bin/sh", "-c", "touch go; until grep -q done n1/stdout.log; do sleep 0.01; done"}, 30 * kSecond};
-  config.oracle = config::Oracle{};
-  config.oracle->command = {"/bin/true"};
-  config.oracle->timeout_ns = 30 * kSecond;
+  const auto config = one_node(
+      "marks",
+      {kVictim, "create", "there", "gate", "../go", "openr", "absent-1", "openr", "there", "openr", "absent-2", "openr", "there",
+       "openr", "absent-3", "rename", "there", "elsewhere", "rename", "there", "elsewhere", "print", "done", "gate", "../end"},
+      "touch go; until grep -q done n1/stdout.log; do sleep 0.01; done", 30 * kSecond);
   const auto schedule = schedule::parse_schedule(R"(
 version = 1
 name = "marks"
@@ -44,13 +32,9 @@ path = "*/n1/there"
 result = 0
 )", "test.toml");
   REQUIRE(schedule);
-  replay::RunOptions options;
-  options.run_dir = folder.path;
-  options.tracer = replay::tracer_options(config);
-  const auto run = replay::run_once(config, *schedule, options);
-  if (!run) FAIL(run.error().message);
-  CHECK(run->result.verdict == schedule::Verdict::reproduced);
-  const trace::Trace& trace = run->result.trace;
+  const auto run = run_of(config, run_options(config, folder), *schedule);
+  CHECK(run.result.verdict == schedule::Verdict::reproduced);
+  const trace::Trace& trace = run.result.trace;
   std::vector<std::string> marked;
   std::vector<std::string> others;
   for (const trace::Event& event : trace.events) {
@@ -61,7 +45,7 @@ result = 0
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
     // One zero: what was injected comes after the fault that it was injected by has fired, on the same clock.
     if ((event.flags & trace::kInjected) != 0 && event.err == ENOENT)
-      CHECK(event.ts_ns - trace.meta.workload_ts >= run->result.faults.at(0).fired_ns);
+      CHECK(event.ts_ns - trace.meta.workload_ts >= run.result.faults.at(0).fired_ns);
   }
   CHECK(marked == std::vector<std::string>{"openat there", "openat there", "rename there"});
   for (const char* own : {"openat absent-1", "openat absent-2", "openat absent-3"})

@@ -4,11 +4,9 @@
 #include <fstream>
 #include <thread>
 
-#include "inject_rig.h"
 #include "logs/untimed.h"
 #include "replay/log_times.h"
-#include "replay/run.h"
-#include "skip.h"
+#include "replay_rig.h"
 
 using namespace rose;
 using namespace rose::test;
@@ -42,19 +40,8 @@ class SetBack {
 
 TEST_CASE("the clock is set within a run: its events, its beginning and the lines of its logs stay on one time line", "[replay]") {
   const Folder folder;
-  config::Config config;
-  config.file = "rose.toml";
-  config.directory = "/";
-  config.name = "set";
-  config.deployment.network = config::Network::host;
-  config::Node node;
-  node.name = "n1";
-  node.command = {kVictim, "gate", "../go", "openr", "absent", "print", "failed", "gate", "../end"};
-  config.nodes = {node};
-  config.workload = config::Workload{{"/bin/sh", "-c", "touch go; until [ -e done ]; do sleep 0.01; done"}, 300 * kSecond};
-  config.oracle = config::Oracle{};
-  config.oracle->command = {"/bin/true"};
-  config.oracle->timeout_ns = 300 * kSecond;
+  const auto config = one_node("set", {kVictim, "gate", "../go", "openr", "absent", "print", "failed", "gate", "../end"},
+                               "touch go; until [ -e done ]; do sleep 0.01; done", 300 * kSecond);
   const auto schedule = schedule::parse_schedule(R"(
 version = 1
 name = "set"
@@ -67,16 +54,13 @@ path = "*/n1/absent"
 error = "EIO"
 )", "test.toml");
   REQUIRE(schedule);
-  replay::RunOptions options;
-  options.run_dir = folder.path;
-  options.tracer = replay::tracer_options(config);
   std::unique_ptr<SetBack> back;
   std::thread setting([&] {
     if (eventually([&] { return read_file(folder / "n1/stdout.log").value_or("").find("failed") != std::string::npos; }, 300 * kSecond))
       back = std::make_unique<SetBack>();
     (void)write_file(folder / "done", "");
   });
-  const auto run = replay::run_once(config, *schedule, options);
+  const auto run = replay::run_once(config, *schedule, run_options(config, folder));
   setting.join();
   if (!run) FAIL(run.error().message);
   REQUIRE(back);

@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "base/unix_socket.h"
 #include "folder.h"
@@ -63,4 +68,41 @@ TEST_CASE("a descriptor arrives with its word, or not at all") {
   CHECK_FALSE(receive_descriptor(there.get(), 7));
   there.reset();
   CHECK_FALSE(send_descriptor(here.get(), file.get(), 7));
+}
+
+TEST_CASE("descriptors arrive with the first byte of what they were sent with, in their order, or are closed") {
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  const Fd here(pair[0]);
+  const Fd there(pair[1]);
+  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Fd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  const std::array both = {null.get(), zero.get()};
+  const auto device = [](const Fd& fd) {
+    struct stat info {};
+    return ::fstat(fd.get(), &info) == 0 ? info.st_rdev : 0;
+  };
+
+  REQUIRE(send_with_descriptors(here.get(), "abc", both) == 3);
+  std::array<char, 2> bytes{};
+  SentDescriptors sent;
+  REQUIRE(receive_with_descriptors(there.get(), bytes, sent) == 2);
+  CHECK(std::string_view(bytes.data(), 2) == "ab");
+  REQUIRE(sent.count == 2);
+  CHECK(device(sent.fds[0]) == device(null));
+  CHECK(device(sent.fds[1]) == device(zero));
+  REQUIRE(receive_with_descriptors(there.get(), bytes, sent) == 1);
+  CHECK(sent.count == 0);
+  CHECK_FALSE(sent.fds[0]);
+
+  const std::vector<int> too_many(kMostSentDescriptors + 1, null.get());
+  CHECK(send_with_descriptors(here.get(), "abc", too_many) == -1);
+  CHECK(errno == EINVAL);
+
+  // Two where one is waited for: none is taken, and none stays open.
+  const auto open_ones = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open_ones();
+  REQUIRE(send_descriptors(here.get(), both, 7));
+  CHECK_FALSE(receive_descriptor(there.get(), 7));
+  CHECK(open_ones() == before);
 }

@@ -1,10 +1,8 @@
 // Exceptions of logs: where they are thrown, as which candidates, and the search for the visit that counts.
 #include <catch2/catch.hpp>
 
-#include "diagnose/from_logs.h"
-#include "diagnose/log_hosts.h"
 #include "diagnose/throw_sites.h"
-#include "diagnose_world.h"
+#include "diagnose_told.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -36,31 +34,11 @@ using Found = std::vector<std::string>;
 
 std::string line(int second, const std::string& text) { return fmt::format("2026-01-02 03:04:{:02} WARN {}\n", second, text); }
 
-struct Told {
-  config::Config config;
-  logs::Templates kinds;
-  logs::Evidence evidence;
-  Inputs inputs;
-
-  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr) : config(std::move(with)) {
-    inputs.config = &config;
-    if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
-    evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
-    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
-    add_logs(inputs, evidence, control);
-  }
-  Plan plan() {
-    Result<Plan> made = make_plan(inputs);
-    if (!made) FAIL(made.error().message);
-    return *std::move(made);
-  }
-  Candidate exception() {
-    for (const Candidate& c : plan().candidates)
-      if (c.kind == FaultKind::exception) return c;
-    return {};
-  }
-};
+Candidate exception_of(Told& told) {
+  for (const Candidate& c : told.plan().candidates)
+    if (c.kind == FaultKind::exception) return c;
+  return {};
+}
 
 const std::string kBadSum =
     "org.x.ChecksumException: block 8 does not match\n"
@@ -115,7 +93,7 @@ TEST_CASE("no place: methods that the JVM made, the JDK's alone, and nodes that 
 TEST_CASE("an exception that only the failure's log has is a candidate, with message and frame as its reason") {
   const std::string usual = line(1, "copied page 1") + line(9, "copied page 2");
   Told told(java(), line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"), usual);
-  const Candidate c = told.exception();
+  const Candidate c = exception_of(told);
   REQUIRE(c.kind == FaultKind::exception);
   CHECK(c.rank == 1);
   CHECK(c.node == "n2");
@@ -179,7 +157,7 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
   REQUIRE(both.candidates.size() >= 2);
   CHECK(both.candidates[0].kind == FaultKind::syscall);
   CHECK(both.candidates[0].error == "EMFILE");
-  const Candidate exception = with_path.exception();
+  const Candidate exception = exception_of(with_path);
   CHECK(exception.rank > 1);
   CHECK(exception.weight < both.candidates[0].weight / 4);
 }
@@ -240,7 +218,7 @@ TEST_CASE("the visit to which the run without faults had come by the exception's
   Told told(java(), failed, usual, &control);
   REQUIRE(told.inputs.exceptions.size() == 1);
   CHECK(told.inputs.exceptions[0].visits == 4);  // up to 5 s of that run
-  const Candidate c = told.exception();
+  const Candidate c = exception_of(told);
   CHECK(c.fault.count == 1);
   REQUIRE(!c.alternatives.empty());
   CHECK(c.alternatives[0].count == 4);

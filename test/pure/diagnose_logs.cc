@@ -3,10 +3,9 @@
 
 #include <fstream>
 
-#include "diagnose/from_logs.h"
-#include "diagnose/log_hosts.h"
 #include "diagnose/narrow.h"
 #include "diagnose_play.h"
+#include "diagnose_told.h"
 #include "folder.h"
 
 using namespace rose;
@@ -21,55 +20,46 @@ std::string line(double second, const std::string& text) {
   return fmt::format("2026-01-02 03:{:02}:{:02}.{:03} INFO {}\n", ms / 60'000, ms / 1000 % 60, ms % 1000, text);
 }
 
-// Of one node; `usual` is the log of a run without faults, of which `control` is the trace.
-struct Told {
-  logs::Templates kinds;
-  logs::Evidence evidence;
-  Inputs inputs;
-
-  Told(const config::Config& config, const std::string& failed, const std::string& usual, const trace::Trace* control, std::vector<trace::Trace> dumps = {}) {
-    inputs.config = &config;
-    inputs.traces = std::move(dumps);
-    if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
-    evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
-    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
-    add_logs(inputs, evidence, control);
-  }
-  Plan plan() {
-    Result<Plan> made = make_plan(inputs);
-    if (!made) FAIL(made.error().message);
-    return *std::move(made);
-  }
-};
-
 // The run without faults began at kBase; its log's first line was written then.
 std::string usual_log() { return line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint") + line(3, "closed"); }
-
-trace::Trace usual_run(std::int64_t log_begin) {
-  Dump dump;
-  dump.started(-0.5, "n2");
-  dump.sys(0.5, "n2", "openat", "/run/1/n2/data/store.db");
-  dump.sys(1.5, "n2", "openat", "/run/1/n2/data/check.tmp");
-  dump.sys(1.9, "n2", "rename", "/run/1/n2/data/check.tmp");
-  dump.ends(5);
-  trace::Trace trace = dump.take();
-  for (trace::Event& event : trace.events) event.ts_ns += log_begin - kBase;
-  for (std::int64_t* one : {&trace.meta.workload_ts, &trace.meta.begin_ns, &trace.meta.end_ns})
-    if (*one != 0) *one += log_begin - kBase;
-  return trace;
-}
 
 std::int64_t log_begin() {
   logs::Templates kinds;
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
+// What began at kBase begins with the logs.
+trace::Trace beside_logs(trace::Trace trace) {
+  const std::int64_t shift = log_begin() - kBase;
+  for (trace::Event& event : trace.events) event.ts_ns += shift;
+  for (std::int64_t* one : {&trace.meta.workload_ts, &trace.meta.begin_ns, &trace.meta.end_ns})
+    if (*one != 0) *one += shift;
+  return trace;
+}
+
+trace::Trace usual_run() {
+  Dump dump;
+  dump.started(-0.5, "n2");
+  dump.sys(0.5, "n2", "openat", "/run/1/n2/data/store.db");
+  dump.sys(1.5, "n2", "openat", "/run/1/n2/data/check.tmp");
+  dump.sys(1.9, "n2", "rename", "/run/1/n2/data/check.tmp");
+  dump.ends(5);
+  return beside_logs(dump.take());
+}
+
+// The trace of a run without faults, which does not count.
+trace::Trace without_faults(Play& play) {
+  const Result<schedule::RunResult> control = play.run({});
+  REQUIRE(control);
+  play.runs = 0;
+  return beside_logs(control->trace);
+}
+
 }  // namespace
 
 TEST_CASE("a message that names call, error and path is the first candidate, with the message as its reason") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
             usual_log(), &control);
   const Plan plan = told.plan();
@@ -91,7 +81,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
 
 TEST_CASE("a message that names no file means those that the node had just touched") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"), usual_log(), &control);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
@@ -101,17 +91,11 @@ TEST_CASE("a message that names no file means those that the node had just touch
 
 TEST_CASE("a message that may mean many calls and files stands for a dozen faults at most") {
   const auto config = deployment();
-  trace::Trace control;
-  {
-    Dump dump;
-    dump.started(-0.5, "n2");
-    for (const char* file : {"store.db", "wal.log", "index.idx", "meta.toml", "lock.pid"}) dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
-    dump.ends(5);
-    control = dump.take();
-  }
-  for (trace::Event& event : control.events) event.ts_ns += log_begin() - kBase;
-  for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
-    if (*one != 0) *one += log_begin() - kBase;
+  Dump dump;
+  dump.started(-0.5, "n2");
+  for (const char* file : {"store.db", "wal.log", "index.idx", "meta.toml", "lock.pid"}) dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
+  dump.ends(5);
+  const trace::Trace control = beside_logs(dump.take());
   const Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"), usual_log(), &control);
   std::size_t faults = 0;
   for (const auto& [at, of] : told.inputs.said.back().events)
@@ -121,7 +105,7 @@ TEST_CASE("a message that may mean many calls and files stands for a dozen fault
 
 TEST_CASE("what a program says before it ends itself is not explained by its end") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"), usual_log(), &control);
   const Plan plan = told.plan();
   std::size_t calls = 0;
@@ -134,7 +118,7 @@ TEST_CASE("what a program says before it ends itself is not explained by its end
 
 TEST_CASE("an error of a connection is none of the files that the node works on") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "write failed: Connection reset by peer"), usual_log(), &control);
   for (const Candidate& c : told.plan().candidates) {
     INFO(c.why);
@@ -144,7 +128,7 @@ TEST_CASE("an error of a connection is none of the files that the node works on"
 
 TEST_CASE("where no message names a cause, the calls that come shortly before are tried, nearest first") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(10, "opening the store") + line(11, "saved table one") + line(12.5, "the table is odd") + line(13, "closed"), usual_log(), &control);
   CHECK(std::none_of(told.evidence.hints.begin(), told.evidence.hints.end(), [](const logs::Hint& hint) { return hint.weight > 0.3; }));
   const Plan plan = told.plan();
@@ -168,19 +152,13 @@ TEST_CASE("where no message names a cause, the calls that come shortly before ar
 
 TEST_CASE("of calls between the same messages those come first after which their thread did little") {
   const auto config = deployment();
-  trace::Trace control;
-  {
-    Dump dump;
-    dump.started(-0.5, "n2");
-    dump.sys(1.2, "n2", "openat", "/run/1/n2/data/quiet.db").tid = 7;
-    dump.sys(1.4, "n2", "openat", "/run/1/n2/data/busy.db").tid = 8;
-    for (int i = 0; i < 6; ++i) dump.sys(1.5 + 0.05 * i, "n2", "unlink", "/run/1/n2/data/scratch").tid = 8;
-    dump.ends(5);
-    control = dump.take();
-  }
-  for (trace::Event& event : control.events) event.ts_ns += log_begin() - kBase;
-  for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
-    if (*one != 0) *one += log_begin() - kBase;
+  Dump dump;
+  dump.started(-0.5, "n2");
+  dump.sys(1.2, "n2", "openat", "/run/1/n2/data/quiet.db").tid = 7;
+  dump.sys(1.4, "n2", "openat", "/run/1/n2/data/busy.db").tid = 8;
+  for (int i = 0; i < 6; ++i) dump.sys(1.5 + 0.05 * i, "n2", "unlink", "/run/1/n2/data/scratch").tid = 8;
+  dump.ends(5);
+  const trace::Trace control = beside_logs(dump.take());
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"), usual_log(), &control);
   double quiet = 0, busy = 0;
   std::string why;
@@ -199,7 +177,7 @@ TEST_CASE("of calls between the same messages those come first after which their
 
 TEST_CASE("what the run without faults did stands on the incident's time line") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   // Ten times as slow, a day later.
   Told told(config, line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") + line(31, "odd"), usual_log(), &control);
   REQUIRE(told.inputs.traces.size() == 1);
@@ -246,7 +224,7 @@ TEST_CASE("a helper's end that a log tells of leaves the node's main process alo
 
 TEST_CASE("a message tells of one failed call of a full disk: others go on failing, too") {
   const auto config = deployment();
-  const trace::Trace control = usual_run(log_begin());
+  const trace::Trace control = usual_run();
   Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "cannot write /prod/n2/data/store.db: No space left on device"), usual_log(), &control);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
@@ -261,27 +239,19 @@ TEST_CASE("a message tells of one failed call of a full disk: others go on faili
 TEST_CASE("beside a dump, logs add no second candidate for what it holds, and theirs for what it can't hold") {
   const auto config = deployment();
   const std::string failed = line(2, "cannot write /prod/n2/data/store.db: No space left on device") + line(3, "store 3 is starting") + line(20, "store 3 is starting");
-  const auto shifted = [](const Dump& dump) {
-    trace::Trace trace = dump.take();
-    const std::int64_t shift = log_begin() - kBase;
-    for (trace::Event& event : trace.events) event.ts_ns += shift;
-    for (std::int64_t* one : {&trace.meta.workload_ts, &trace.meta.begin_ns, &trace.meta.end_ns})
-      if (*one != 0) *one += shift;
-    return trace;
-  };
   const auto seen = [](const std::string& node, double end) {
     Dump dump;
     dump.started(0, node);
     dump.scf(1.9, node, "write", ENOSPC, "/prod/" + node + "/data/store.db");
     dump.crashed(end - 1, node);
     dump.ends(end);
-    return dump;
+    return beside_logs(dump.take());
   };
   const auto told_of = [](const Plan& plan, FaultKind kind) {
     return std::count_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos; });
   };
   // All of it within the dump's window.
-  const trace::Trace whole = shifted(seen("n2", 30));
+  const trace::Trace whole = seen("n2", 30);
   Inputs alone;
   alone.config = &config;
   alone.traces = {whole};
@@ -296,10 +266,10 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   }
   CHECK(with.observables.size() > before->observables.size());
   // The window was over before the node ended; the dump is another node's; something was lost.
-  Told later(config, failed, line(3, "store 3 is starting"), nullptr, {shifted(seen("n2", 8))});
+  Told later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
   CHECK(told_of(later.plan(), FaultKind::crash) > 0);
   CHECK(told_of(later.plan(), FaultKind::syscall) == 0);
-  Told other(config, failed, line(3, "store 3 is starting"), nullptr, {shifted(seen("n1", 30))});
+  Told other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
   CHECK(told_of(other.plan(), FaultKind::crash) > 0);
   CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
   trace::Trace lost = whole;
@@ -323,14 +293,7 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   Code code;
   code.functions["checkpoint"] = {{0x40, PlaceKind::syscall, "pwrite@plt"}, {0x80, PlaceKind::syscall, "ftruncate@plt"}};
   Play play(acts, [bug](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == bug; });
-  schedule::Schedule none;
-  const Result<schedule::RunResult> control = play.run(none);
-  REQUIRE(control);
-  trace::Trace usual = control->trace;
-  const std::int64_t shift = log_begin() - kBase;
-  for (trace::Event& event : usual.events) event.ts_ns += shift;
-  for (std::int64_t* one : {&usual.meta.workload_ts, &usual.meta.begin_ns, &usual.meta.end_ns})
-    if (*one != 0) *one += shift;
+  const trace::Trace usual = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
   Told told(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready), line(0, life) + line(0.2, ready), &usual);
   told.inputs.code = &code;
@@ -340,7 +303,6 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   CHECK(plan.candidates[0].kind == FaultKind::crash);
   CHECK(plan.candidates[0].since_ts != 0);
   CHECK(plan.candidates[0].first_ts > plan.candidates[0].since_ts + 15'000'000'000);
-  play.runs = 0;
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
@@ -368,20 +330,12 @@ TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the
     std::stable_sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.t < b.t; });
     return acts;
   };
-  schedule::Schedule none;
-  const Result<schedule::RunResult> control = play.run(none);
-  REQUIRE(control);
-  trace::Trace without = control->trace;
-  const std::int64_t shift = log_begin() - kBase;
-  for (trace::Event& event : without.events) event.ts_ns += shift;
-  for (std::int64_t* one : {&without.meta.workload_ts, &without.meta.begin_ns, &without.meta.end_ns})
-    if (*one != 0) *one += shift;
+  const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
   Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
   told.inputs.simplify = false;
   const Plan plan = told.plan();
   CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) { return note.find("that no message tells of may have come before") != std::string::npos; }));
-  play.runs = 0;
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
@@ -399,18 +353,10 @@ TEST_CASE("two faults that no log tells of, while both last a kill that one tell
     const auto on = [&](const Hit& hit) { return hits[2].t > hit.t && hits[2].t < hit.t + static_cast<double>(hit.fault->duration_ns) / 1e9; };
     return hits[0].fault->node == "n3" && hits[1].fault->node == "n1" && hits[2].fault->node == "n2" && on(hits[0]) && on(hits[1]);
   });
-  schedule::Schedule none;
-  const Result<schedule::RunResult> control = play.run(none);
-  REQUIRE(control);
-  trace::Trace without = control->trace;
-  const std::int64_t shift = log_begin() - kBase;
-  for (trace::Event& event : without.events) event.ts_ns += shift;
-  for (std::int64_t* one : {&without.meta.workload_ts, &without.meta.begin_ns, &without.meta.end_ns})
-    if (*one != 0) *one += shift;
+  const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
   Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
   told.inputs.simplify = false;
-  play.runs = 0;
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
@@ -419,7 +365,7 @@ TEST_CASE("two faults that no log tells of, while both last a kill that one tell
 
 TEST_CASE("what a node says in its next life tells nothing of when the workload began") {
   const auto config = deployment();
-  trace::Trace control = usual_run(log_begin());
+  trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
   const std::string open = line(0, "starting server") + line(0.5, "listening");
   // In the life that ended it had not come to where the run without faults is ready.

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "folder.h"
-#include "logs/lines.h"
+#include "logs/line/lines.h"
 
 using namespace rose;
 using namespace rose::logs;

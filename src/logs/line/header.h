@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "logs/form.h"
+#include "logs/line/form.h"
 
 namespace rose::logs {
 

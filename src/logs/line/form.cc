@@ -1,12 +1,13 @@
-#include "logs/form.h"
+#include "logs/line/form.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
 #include "base/regex.h"
-#include "logs/header.h"
-#include "logs/json_line.h"
+#include "logs/line/header.h"
+#include "logs/line/json_line.h"
+#include "logs/line/time_form.h"
 
 namespace rose::logs {
 namespace {

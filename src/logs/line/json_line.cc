@@ -1,4 +1,4 @@
-#include "logs/json_line.h"
+#include "logs/line/json_line.h"
 
 #include <cstdint>
 

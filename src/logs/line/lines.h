@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/bytes.h"
+#include "logs/line/bytes.h"
 
 namespace rose::logs {
 

@@ -1,4 +1,4 @@
-#include "logs/header.h"
+#include "logs/line/header.h"
 
 #include <algorithm>
 #include <array>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "logs/clock.h"
+#include "logs/line/times.h"
 
 namespace rose::logs {
 

@@ -1,4 +1,4 @@
-#include "logs/bytes.h"
+#include "logs/line/bytes.h"
 
 #include <bzlib.h>
 #include <fcntl.h>

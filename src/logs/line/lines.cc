@@ -1,4 +1,4 @@
-#include "logs/lines.h"
+#include "logs/line/lines.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,29 @@
+# Sourced after common.bash by the tests of a node that comes to want something: a store that loses what it has acknowledged then, and
+# the limit that diagnose finds behind it.
+
+# one_store: what all have of rose.toml; the program is `store`, which is given its folder.
+one_store() {
+  cat <<TOML
+name = "store"
+[[node]]
+name    = "n1"
+command = ["$work/store", "\${dir}"]
+[workload]
+command = ["./workload.sh"]
+[oracle]
+command = ["./oracle.sh"]
+[diagnose]
+jobs = 2
+confirm_runs = 5
+simplify = false
+TOML
+}
+
+# finds_limit KIND: diagnose finds that kind of fault in dump.bin, and what it found shows the bug whenever it is replayed.
+finds_limit() {
+  expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
+  expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml --json
+  grep -qE "^kind += \"$1\"" found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
+  expect 0 "$rose" replay found.toml -c rose.toml --runs 10 --json
+  json_is 'j["reproduced"]' 10
+}

@@ -1,0 +1,38 @@
+// What a failure's log tells the search.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "diagnose/from_logs.h"
+#include "diagnose/log_hosts.h"
+#include "diagnose_world.h"
+
+namespace rose::diagnose::test {
+
+// Of one node; `usual` is the log of a run without faults, of which `control` is the trace.
+struct Told {
+  config::Config config;
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Inputs inputs;
+
+  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr, std::vector<trace::Trace> dumps = {})
+      : config(std::move(with)) {
+    inputs.config = &config;
+    inputs.traces = std::move(dumps);
+    if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
+    evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
+    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+    add_logs(inputs, evidence, control);
+  }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+  Plan plan() {
+    Result<Plan> made = make_plan(inputs);
+    if (!made) FAIL(made.error().message);
+    return *std::move(made);
+  }
+};
+
+}  // namespace rose::diagnose::test
