@@ -35,7 +35,7 @@ def local_names(path):
 
 def main():
     folders = [pathlib.Path(f).resolve() for f in sys.argv[1:]]
-    folders = folders or [f.parent for f in TOP.glob("src/*/**/CMakeLists.txt")] + list(TOP.glob("examples/*/src"))
+    folders = folders or [f.parent for f in TOP.glob("src/*/**/CMakeLists.txt")] + [TOP / "src/jvm/agent"] + list(TOP.glob("examples/*/src"))
     clashes = 0
     total = 0
     for folder in sorted(folders):
