@@ -389,59 +389,47 @@ bool Table::size(std::string_view key, std::uint64_t& bytes, std::uint64_t least
   return true;
 }
 
-bool Table::strings(std::string_view key, std::vector<std::string>& into) {
-  const std::string_view what = "a list of strings such as [\"a\", \"b\"]";
+std::optional<std::vector<std::string>> Table::texts(std::string_view key, std::string_view what, std::string_view list, bool empty_ones) {
   const Value* value = get(key, Type::array, what);
-  if (value == nullptr) return false;
+  if (value == nullptr) return std::nullopt;
   if (value->items.empty()) {
-    wrong(key, fmt::format("the list is empty, {} is needed", what));
-    return false;
+    wrong(key, fmt::format("the {} is empty, {} is needed", list, what));
+    return std::nullopt;
   }
-  std::vector<std::string> list;
+  std::vector<std::string> read;
   for (const Value& item : value->items) {
-    if (item.type != Type::string) {
-      problems_->add(item.place, fmt::format("{}: {}", path(key), wrong_type(item, what)));
-      return false;
+    std::string problem;
+    if (item.type != Type::string)
+      problem = wrong_type(item, what);
+    else if (item.text.empty() && !empty_ones)
+      problem = fmt::format("{} is empty, some text is needed", toml::quoted(item));
+    else if (item.text.find('\0') != std::string::npos)
+      problem = fmt::format("{} contains a NUL character, which is not accepted", toml::quoted(item));
+    if (!problem.empty()) {
+      problems_->add(item.place, fmt::format("{}: {}", path(key), problem));
+      return std::nullopt;
     }
-    if (item.text.empty() || item.text.find('\0') != std::string::npos) {
-      problems_->add(item.place, fmt::format("{}: {} {}", path(key), toml::quoted(item),
-                                             item.text.empty() ? "is empty, some text is needed"
-                                                               : "contains a NUL character, which is not accepted"));
-      return false;
-    }
-    list.push_back(item.text);
+    read.push_back(item.text);
   }
-  into = std::move(list);
+  return read;
+}
+
+bool Table::strings(std::string_view key, std::vector<std::string>& into) {
+  auto read = texts(key, "a list of strings such as [\"a\", \"b\"]", "list", false);
+  if (!read) return false;
+  into = *std::move(read);
   return true;
 }
 
 bool Table::command(std::string_view key, std::vector<std::string>& into) {
   const std::string_view what = "a list of strings such as [\"./program\", \"argument\"]";
-  const Value* value = get(key, Type::array, what);
-  if (value == nullptr) return false;
-  if (value->items.empty()) {
-    wrong(key, fmt::format("the command is empty, {} is needed", what));
+  auto read = texts(key, what, "command", true);
+  if (!read) return false;
+  if (read->front().empty()) {
+    problems_->add(get(key)->items.front().place, fmt::format("{}: '' does not name a program, {} is needed", path(key), what));
     return false;
   }
-  std::vector<std::string> list;
-  for (const Value& item : value->items) {
-    if (item.type != Type::string) {
-      problems_->add(item.place, fmt::format("{}: {}", path(key), wrong_type(item, what)));
-      return false;
-    }
-    if (item.text.find('\0') != std::string::npos) {
-      problems_->add(item.place, fmt::format("{}: {} contains a NUL character, which is not accepted", path(key),
-                                             toml::quoted(item)));
-      return false;
-    }
-    list.push_back(item.text);
-  }
-  if (list.front().empty()) {
-    problems_->add(value->items.front().place,
-                   fmt::format("{}: '' does not name a program, {} is needed", path(key), what));
-    return false;
-  }
-  into = std::move(list);
+  into = *std::move(read);
   return true;
 }
 

@@ -134,6 +134,8 @@ class Table {
 
  private:
   bool read_integer(std::string_view key, std::int64_t& into, std::int64_t least, std::int64_t most);
+  // The strings of an array, which messages call a `list`; nothing when it is absent or wrong.
+  std::optional<std::vector<std::string>> texts(std::string_view key, std::string_view what, std::string_view list, bool empty_ones);
 
   const Value* value_;
   std::string path_;

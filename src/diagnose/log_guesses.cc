@@ -170,7 +170,7 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
     if (done->path != 0) scf.path = out_.intern(case_.control()->str(done->path));
     if (done->path2 != 0) scf.path2 = out_.intern(case_.control()->str(done->path2));
     if (done->peer != 0) scf.peer = out_.intern(case_.control()->str(done->peer));
-    out_.put(scf, weight * share, words);
+    if (!out_.tells(scf)) out_.put(scf, weight * share, words);
   };
   // A file that is opened to be written to is written to; those calls are too many to be recorded one by one. Disks that are full
   // are met far more often than files that can't be opened, and what can't be opened is not written to.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/profile.h"
+
 namespace rose::diagnose {
 namespace {
 
@@ -33,6 +35,15 @@ Event LogTrace::event(EventType type, const std::string& node, std::int64_t ts) 
   event.ts_ns = ts;
   event.node = intern(node);
   return event;
+}
+
+void LogTrace::put(const Event& event, double weight, const std::string& words, std::int64_t since_ns) {
+  made_.push_back({event, weight, words, since_ns});
+  if (event.type == EventType::scf) failed_.insert(key_of(event));
+}
+
+LogTrace::FailedCall LogTrace::key_of(const Event& failed) const {
+  return {failed.node, failed.syscall, failed.err, failed.path == 0 ? std::string() : profile::path_pattern(out_.str(failed.path)), failed.peer};
 }
 
 void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "diagnose/diagnose.h"
@@ -20,7 +22,9 @@ class LogTrace {
   [[nodiscard]] trace::Event event(trace::EventType type, const std::string& node, std::int64_t ts);
   [[nodiscard]] trace::StringId intern(std::string_view text) { return out_.strings.intern(text); }
   // `weight`: how much it is believed; `since_ns`: it may have come that much earlier; 0: it did not.
-  void put(const trace::Event& event, double weight, const std::string& words, std::int64_t since_ns = 0) { made_.push_back({event, weight, words, since_ns}); }
+  void put(const trace::Event& event, double weight, const std::string& words, std::int64_t since_ns = 0);
+  // Is there a failed call already of this node and kind, with this error, of such a file and peer?
+  [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
   // What only helps to read the others.
   void put_beside(const trace::Event& event) { made_.push_back({event, 0, {}, 0}); }
   // Nothing goes from one to the other, nor back.
@@ -42,9 +46,13 @@ class LogTrace {
     std::int64_t since_ns = 0;
   };
 
+  using FailedCall = std::tuple<trace::StringId, std::int16_t, std::int16_t, std::string, trace::StringId>;
+  [[nodiscard]] FailedCall key_of(const trace::Event& failed) const;
+
   const LogCase& case_;
   trace::Trace out_;
   std::vector<Made> made_;
+  std::set<FailedCall> failed_;
   std::map<std::string, std::int64_t> cut_;
 };
 

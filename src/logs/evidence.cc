@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -23,12 +24,15 @@ constexpr std::size_t kTail = 6;                          // messages before a r
 constexpr std::int64_t kLeastGap = kSecond;               // of a node that is said to have stood still
 constexpr std::int64_t kEarly = 3 * kSecond;              // a log that ends so long before the others' ends early
 constexpr std::int64_t kGapFactor = 4;                    // times the longest gap that is usual
+constexpr std::size_t kRhythm = 3;                        // so many gaps of a node are how it speaks now: what counts is longer by far
+constexpr std::int64_t kOffBeat = 2;                      // times as long
 
 constexpr double kPlain = 1.0;      // the failure's own message names the error, or the signal
 constexpr double kRestarted = 0.9;  // it began again, and nothing says why
 constexpr double kPanicked = 0.6;   // it ended itself: why is told by something else, mostly
 constexpr double kSilent = 0.5;     // it says nothing any more
 constexpr double kStood = 0.35;     // a gap
+constexpr double kHushed = 0.3;     // times this: a silence that began after the failure's cause was told
 constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
 constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
@@ -63,6 +67,21 @@ std::int64_t longest_gap(const NodeLog& node) {
   return longest;
 }
 
+// Of a disk or another resource: no consequence of what other nodes do.
+bool of_resource(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+    case EROFS:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM: return true;
+    default: return false;
+  }
+}
+
 class Finder {
  public:
   Finder(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& names)
@@ -85,6 +104,7 @@ class Finder {
       throwings(n);
     }
     roles();
+    hush();
     std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
     if (hints_.size() > kMostHints) hints_.resize(kMostHints);
     return std::move(hints_);
@@ -189,8 +209,30 @@ class Finder {
     }
     if (!timed(here)) return;
     const std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
-    if (last_ - last.ts_ns < std::max(kEarly, kGapFactor * gap) || stopped_in_order(n, since, end_of(here))) return;
+    const std::int64_t silent = last_ - last.ts_ns;
+    if (silent < std::max(kEarly, kGapFactor * gap) || silent < beat(here) || stopped_in_order(n, since, end_of(here))) return;
     end_hint(n, since, end_of(here), kSilent).words += ", and then nothing any more, while others go on";
+    silences_.push_back(hints_.size() - 1);
+  }
+
+  // How long a node is silent again and again: of its gaps the third longest. What is no longer says nothing of it.
+  static std::int64_t beat(const NodeLog& node) {
+    std::vector<std::int64_t> gaps;
+    for (std::size_t i = 1; i < node.messages.size(); ++i) gaps.push_back(node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
+    if (gaps.size() < kRhythm) return 0;
+    std::nth_element(gaps.begin(), gaps.begin() + (kRhythm - 1), gaps.end(), std::greater<>());
+    return gaps[kRhythm - 1];
+  }
+
+  // Where a message names the cause plainly, who says less from then on mostly has less to say.
+  void hush() {
+    std::int64_t told = kNoTime;
+    for (const Hint& hint : hints_)
+      if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && of_resource(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
+        told = hint.ts_ns;
+    if (told == kNoTime) return;
+    for (const std::size_t one : silences_)
+      if (hints_[one].ts_ns >= told) hints_[one].weight *= kHushed;
   }
 
   bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const {
@@ -224,7 +266,8 @@ class Finder {
     const NodeLog& here = node(n);
     const NodeLog* other = usual(n);
     if (!timed(here) || other == nullptr || other->messages.size() < 4) return;
-    const std::int64_t most = std::max(kLeastGap, kGapFactor * longest_gap(*other));
+    const std::int64_t usually = std::max(kLeastGap, kGapFactor * longest_gap(*other)), again = beat(here);
+    const std::int64_t most = again >= usually ? kOffBeat * again : usually;
     for (std::size_t i = 1; i < end_of(here); ++i) {
       const Message& before = here.messages[i - 1];
       const std::int64_t gap = here.messages[i].ts_ns - before.ts_ns;
@@ -232,6 +275,7 @@ class Finder {
       Hint& hint = add(Hint::Kind::stop, n, before, kStood);
       hint.until_ns = here.messages[i].ts_ns;
       hint.words += fmt::format(", and then nothing for {}", format_duration(gap / 1'000'000 * 1'000'000));
+      silences_.push_back(hints_.size() - 1);
     }
   }
 
@@ -578,6 +622,7 @@ class Finder {
   std::set<TemplateId> with_lines_behind_;  // kinds of messages of runs without faults
   std::int64_t last_ = kNoTime;
   std::vector<Hint> hints_;
+  std::vector<std::size_t> silences_;  // hints that nothing but a silence speaks for
 };
 
 

@@ -87,6 +87,10 @@ TEST_CASE("a message that names no file means those that the node had just touch
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
+  // What a message tells is no guess, though a guess would stand where the node touched the file.
+  CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
+  CHECK(plan.candidates[0].count == 1);
+  for (const Candidate& c : plan.candidates) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
 }
 
 TEST_CASE("a message that may mean many calls and files stands for a dozen faults at most") {

@@ -1,8 +1,11 @@
 #include "logs_support.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 
+#include "folder.h"
 #include "logs/evidence.h"
 #include "kernel/syscalls.h"
 
@@ -358,6 +361,46 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(hints[0].kind == Hint::Kind::stop);
     CHECK(hints[0].until_ns - hints[0].ts_ns == 12'000'000'000);
   }
+  SECTION("it speaks now and then only: no silence of many stands out") {
+    std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
+    for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
+    const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
+    const std::vector<Hint> hints = hints_of(failure, normal, kinds);
+    REQUIRE(hints.size() == 1);  // but one that is longer by far does
+    CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
+  }
+  SECTION("it says little after it told of a full disk") {
+    const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
+    const auto stop = [&](const std::string& told) {
+      for (const Hint& hint : hints_of(read_text(begin + told + at(15, "heart beats"), {"n1.log", "n1"}, {}, kinds), normal, kinds))
+        if (hint.kind == Hint::Kind::stop) return hint.weight;
+      return 0.0;
+    };
+    CHECK(stop(at(3, "cannot write /data/store: No space left on device")) > 0);
+    CHECK(stop(at(3, "cannot write /data/store: No space left on device")) < stop(at(3, "heart beats")) / 2);
+    CHECK(stop(at(3, "cannot connect to 10.1.0.2:7000: Connection refused")) == stop(at(3, "heart beats")));
+  }
+}
+
+TEST_CASE("a log that ends early is no end when its node spoke as rarely before") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text); };
+  const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store");
+  Templates kinds;
+  rose::test::Folder folder;
+  const auto logs = [&](const std::string& run, const std::string& rare) {
+    std::string often = begin;
+    for (int i = 2; i < 60; ++i) often += at(i, "heart beats");
+    const std::vector<Input> both = {{folder / (run + "1.log"), "n1"}, {folder / (run + "2.log"), "n2"}};
+    std::ofstream(both[0].path) << begin << rare;
+    std::ofstream(both[1].path) << often;
+    return read_files(both, kinds);
+  };
+  const auto ended = [&](const std::string& rare) {
+    const std::vector<Hint> hints = hints_of(logs("failed", rare), logs("usual", at(2, "heart beats")), kinds, {{"n1", {}}, {"n2", {}}});
+    return std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == "n1"; });
+  };
+  CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
+  CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") + at(53, "heart beats")));
 }
 
 TEST_CASE("a peer that others miss is named by its address or its name") {
