@@ -155,10 +155,4 @@ void Extractor::call_words(const Failure& failure, Candidate& c) {
   if (!failure.follows.empty()) c.why += fmt::format("; it always follows {}", failure.follows);
 }
 
-schedule::Condition Extractor::elapsed(std::int64_t ns) {
-  schedule::Condition condition;
-  condition.elapsed_ns = std::max(kTimeStep, ns / kTimeStep * kTimeStep);  // down: rather armed too early than too late
-  return condition;
-}
-
 }  // namespace rose::diagnose

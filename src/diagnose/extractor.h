@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/network.h"
 #include "base/units.h"
 #include "diagnose/words.h"
@@ -256,8 +257,6 @@ class Extractor {
   void call_words(const Failure& failure, Candidate& candidate);
   // It went on failing until the dump's end.
   bool for_good(const Failure& failure) const;
-
-  static schedule::Condition elapsed(std::int64_t ns);
 
   // --- what logs say was thrown: extract_exceptions.cc
 
