@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/words.h"
 #include "kernel/syscalls.h"
 

@@ -110,6 +110,8 @@ struct Candidate {
   bool stepped = false;         // clock: it was set at first_ts; else it was wrong all the time
   bool blocked = false;         // PS: it waited for a disk
   bool out_of_memory = false;   // PS: the kernel ended it for its memory
+  bool follows = false;         // SCF: it always comes right after a start of its node, or a worse failure
+  double usual = 1;             // less: it ends, stands still or fails like that all the time
   bool first = false;           // a disk error before all other faults
   double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
   double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one

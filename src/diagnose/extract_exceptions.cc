@@ -1,5 +1,12 @@
-// Exceptions that logs tell of.
-#include "diagnose/extractor.h"
+#include "diagnose/extract_exceptions.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
@@ -16,30 +23,13 @@ std::string one_line(std::string text) {
   return text;
 }
 
-}  // namespace
-
-void Extractor::exceptions() {
-  std::vector<const ToldException*> all;
-  for (const ToldException& one : inputs_.exceptions) all.push_back(&one);
-  std::stable_sort(all.begin(), all.end(), [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
-  if (all.size() > kMostExceptions) {
-    note(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried", all.size(), kMostExceptions));
-    all.resize(kMostExceptions);
-  }
-  for (const ToldException* one : all) {
-    const int node = nodes_.of_address(one->node);
-    if (node < 0 || one->sites.empty()) continue;
-    add_exception(*one, node);
-  }
-}
-
-void Extractor::add_exception(const ToldException& told, int node) {
+Candidate exception_candidate(const Given& given, const Times& times, const ToldException& told, int node, Ids& ids) {
   std::vector<Fault> shapes;
-  const std::string id = unique_id(fmt::format("throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), name(node)));
+  const std::string id = ids.next(fmt::format("throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
   const auto shape = [&](const ThrowSite& site) {
     Fault fault;
     fault.kind = FaultKind::exception;
-    fault.node = name(node);
+    fault.node = given.name(node);
     fault.id = id;
     fault.throws = site.throws;
     fault.message = one_line(site.message);
@@ -56,8 +46,8 @@ void Extractor::add_exception(const ToldException& told, int node) {
     }
   }
   // The first visit of a place that is visited all the time comes with the start.
-  std::int64_t since = plan_.workload_ts != 0 ? told.first_ts - plan_.workload_ts : 0;
-  if (since > longest_ns_) since = longest_ns_ / 2;
+  std::int64_t since = times.workload != 0 ? told.first_ts - times.workload : 0;
+  if (since > given.longest_ns) since = given.longest_ns / 2;
   if (since >= kSecond / 2) {
     shapes.push_back(shapes[0]);
     shapes.back().when = {elapsed(since - since / 5)};
@@ -68,12 +58,33 @@ void Extractor::add_exception(const ToldException& told, int node) {
   }
   Fault first = std::move(shapes.front());
   shapes.erase(shapes.begin());
-  Candidate& c = add(FaultKind::exception, node, std::move(first), told.count, told.first_ts);
+  Candidate c = candidate_of(std::move(first), told.count, told.first_ts);
   c.alternatives = std::move(shapes);
   c.last_ts = told.last_ts;
   c.ordinariness = 1;
   c.said = told.weight;
   c.why = told.words;
+  return c;
+}
+
+}  // namespace
+
+Sifted sift_exceptions(const Given& given, const Times& times) {
+  Sifted sifted;
+  std::vector<const ToldException*> all;
+  for (const ToldException& one : given.inputs.exceptions) all.push_back(&one);
+  std::stable_sort(all.begin(), all.end(), [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
+  if (all.size() > kMostExceptions) {
+    sifted.notes.push_back(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried", all.size(), kMostExceptions));
+    all.resize(kMostExceptions);
+  }
+  Ids ids;
+  for (const ToldException* one : all) {
+    const int node = given.nodes.of_address(one->node);
+    if (node < 0 || one->sites.empty()) continue;
+    sifted.candidates.push_back(exception_candidate(given, times, *one, node, ids));
+  }
+  return sifted;
 }
 
 }  // namespace rose::diagnose

@@ -1,11 +1,14 @@
-// A cut that no silence tells of: who was cut off before it had spoken for long, or speaks only now and then, leaves calls
-// to its peers that fail as unreachable.
-#include "diagnose/extractor.h"
+#include "diagnose/extract_unreachable.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/units.h"
+#include "diagnose/extract_usual.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
 
@@ -43,14 +46,14 @@ bool may_mean_it(int err) { return meaning_of(err, "sendto").plain > 0 || meanin
 
 }  // namespace
 
-std::vector<Contact> Extractor::contacts() const {
+std::vector<Contact> contacts(const Given& given) {
   std::optional<profile::BenignIndex> normal;
-  if (inputs_.profile) normal.emplace(*inputs_.profile);
+  if (given.inputs.profile) normal.emplace(*given.inputs.profile);
   std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
   for (const char* call : {"connect", "accept", "accept4"}) reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
-  std::vector<Contact> contacts;
-  for (std::size_t s = 0; s < inputs_.traces.size(); ++s) {
-    const trace::Trace& trace = inputs_.traces[s];
+  std::vector<Contact> found;
+  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
+    const trace::Trace& trace = given.inputs.traces[s];
     std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
     for (const Event& event : trace.events) {
       const bool failed = event.type == EventType::scf && may_mean_it(event.err);
@@ -67,20 +70,20 @@ std::vector<Contact> Extractor::contacts() const {
       int& peer = peer_of[event.peer];
       if (peer < NodeMap::kShared) {
         const Endpoint endpoint = parse_endpoint(trace.str(event.peer));
-        peer = endpoint.address.empty() ? NodeMap::kNone : nodes_.of_address(endpoint.address);
+        peer = endpoint.address.empty() ? NodeMap::kNone : given.nodes.of_address(endpoint.address);
       }
       contact.to = peer;
-      contact.from = nodes_.of(s, event);
+      contact.from = given.nodes.of(s, event);
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
       if (failed && normal && normal->find(trace, event) != nullptr) continue;
-      contacts.push_back(contact);
+      found.push_back(contact);
     }
   }
-  std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
-  return contacts;
+  std::stable_sort(found.begin(), found.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
+  return found;
 }
 
-std::vector<Silence> Extractor::unreachable(const std::vector<Contact>& contacts, bool plainly) const {
+std::vector<Silence> unreachable(const Given& given, const Times& times, const std::vector<Contact>& contacts, const Causes& causes, bool plainly) {
   struct Spell {
     std::int64_t first = 0, last = 0;
     std::uint64_t calls = 0;
@@ -98,7 +101,7 @@ std::vector<Silence> Extractor::unreachable(const std::vector<Contact>& contacts
       continue;
     }
     const Event& event = *c.event;
-    if ((c.plain >= 1) != plainly || explaining(event, c.from, c.to, true) != nullptr) continue;
+    if ((c.plain >= 1) != plainly || causes.explaining(event, c.from, c.to, true) != nullptr) continue;
     std::vector<Spell>& spells = pairs[pair];
     const bool reached = over.erase(pair) > 0;
     if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
@@ -106,20 +109,20 @@ std::vector<Silence> Extractor::unreachable(const std::vector<Contact>& contacts
     Spell& spell = spells.back();
     spell.last = event.ts_ns;
     spell.calls += weight_of(event);
-    const Said::Of* of = said(event);
+    const Said::Of* of = given.said(event);
     spell.plain = std::max(spell.plain, of != nullptr ? c.plain * of->weight : c.plain);
     spell.out = spell.out && c.out;
   }
   std::vector<Silence> silences;
   for (const auto& [pair, spells] : pairs) {
-    std::vector<std::int64_t> times;
-    for (const Spell& spell : spells) times.push_back(spell.first);
-    const bool usual = all_the_time(std::move(times));
+    std::vector<std::int64_t> begun;
+    for (const Spell& spell : spells) begun.push_back(spell.first);
+    const bool usual = all_the_time(std::move(begun), given.longest_ns);
     for (const Spell& spell : spells) {
       Silence one;
       one.src = pair.first;
       one.dst = pair.second;
-      one.start = std::max(plan_.begin_ts, spell.first - spell.early);
+      one.start = std::max(times.begin, spell.first - spell.early);
       const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
       one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
       one.events = 0;
@@ -136,7 +139,7 @@ std::vector<Silence> Extractor::unreachable(const std::vector<Contact>& contacts
   return silences;
 }
 
-bool Extractor::believable(const Cut& cut) const {
+bool believable(const Cut& cut) {
   if (cut.plain < kHalfSaid && cut.calls < kBurst * cut.peers.size()) return false;
   if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
   return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // of two nodes, one that says it plainly

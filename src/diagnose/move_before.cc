@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {

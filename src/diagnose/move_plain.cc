@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/simplify.h"
 #include "diagnose/surprise.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/surprise.h"
 #include "kernel/syscalls.h"

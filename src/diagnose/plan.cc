@@ -10,10 +10,8 @@ namespace rose::diagnose {
 Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   ROSE_ASSERT(inputs.config != nullptr);
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
-  Plan plan;
-  plan.notes = nodes.notes();
   const std::int64_t timeout = inputs.config->workload ? inputs.config->workload->timeout_ns : 60 * kSecond;
-  extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, plan);
+  Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(*inputs.config, node.name) && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
           return c.node == node.name && c.kind == schedule::FaultKind::syscall;

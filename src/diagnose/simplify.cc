@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/words.h"
 
 namespace rose::diagnose {

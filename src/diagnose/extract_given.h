@@ -1,0 +1,37 @@
+// What extraction is given, and reads in all of its stages. Inside this room only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "diagnose/diagnose.h"
+#include "diagnose/nodes.h"
+
+namespace rose::diagnose {
+
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
+
+struct Given {
+  const Inputs& inputs;
+  const NodeMap& nodes;
+  const std::int64_t longest_ns;  // the workload of the test deployment surely does not last longer
+
+  [[nodiscard]] const config::Config& config() const { return *inputs.config; }
+  [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
+  // What a log says of the event; nullptr when it comes from a dump.
+  [[nodiscard]] const Said::Of* said(const Event& event) const;
+  // What is shorter is not in the dump; where it does not say, the configuration does.
+  [[nodiscard]] std::int64_t pause_threshold() const;
+  [[nodiscard]] std::int64_t network_threshold() const;
+};
+
+inline std::uint64_t weight_of(const Event& event) { return std::max<std::uint32_t>(1, event.count); }
+
+}  // namespace rose::diagnose

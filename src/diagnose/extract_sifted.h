@@ -1,0 +1,50 @@
+// What a stage of extraction makes of its part of the dumps. Inside this room only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+// Events that are no candidates, and why not.
+class Discards {
+ public:
+  void add(std::string_view why, std::uint64_t events);
+  void add(const Discards& others);
+  // Of a host that plays no node; "": nobody says which host.
+  void add_stranger(const std::string& host, std::uint64_t events);
+  // The most events first.
+  [[nodiscard]] std::vector<Discarded> list() const;
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> events_;
+};
+
+struct Sifted {
+  std::vector<Candidate> candidates;
+  Discards discards;
+  std::vector<std::string> notes;
+};
+
+// Names of faults, no two of them alike. The names of two stages begin differently.
+class Ids {
+ public:
+  // Short enough for the schedule's file form, whatever the node is called.
+  [[nodiscard]] std::string next(std::string base);
+
+ private:
+  std::map<std::string, int> used_;
+};
+
+// Of the fault's node and kind; all else of it is as plain as can be.
+[[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
+// Tells of the message behind a candidate, and believes it as far as the message goes; nullptr: there is none.
+void from_log(Candidate& candidate, const Said::Of* said);
+
+}  // namespace rose::diagnose

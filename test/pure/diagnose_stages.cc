@@ -1,0 +1,138 @@
+// What one stage of extraction hands to the next.
+#include <catch2/catch.hpp>
+
+#include "diagnose/extract_causes.h"
+#include "diagnose/extract_facts.h"
+#include "diagnose/extract_network.h"
+#include "diagnose/extract_processes.h"
+#include "diagnose_world.h"
+
+using namespace rose;
+using namespace rose::diagnose;
+using namespace rose::diagnose::test;
+
+TEST_CASE("facts are all that is not a call, by time, and starts are those of main processes where these are known") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(9, "n1");
+  dump.exited(4, "n2", 1, 0);
+  dump.started(5, "n1", 0);
+  dump.started(12, "n1");
+  dump.started(6, "n2", 0);
+  dump.silence(2, 8, "n3", "10.77.0.1", "10.77.0.3");
+  dump.scf(7, "n1", "fsync", EIO, "/data/log");
+  dump.sys(7, "n1", "rename", "/data/log");
+  dump.ends(20);
+  const Inputs inputs = inputs_of(config, {dump});
+  const auto nodes = NodeMap::make(inputs);
+  REQUIRE(nodes);
+  const Facts facts = read_facts({inputs, *nodes, 60 * kSecond});
+  CHECK(facts.times.begin == at(2));  // of the silence
+  CHECK(facts.times.end == at(20));
+  CHECK(facts.times.at(at(3)) == "3s after the workload began");
+  CHECK(facts.failures == 4);
+  REQUIRE(facts.processes.size() == 2);
+  CHECK(facts.processes[0].node == 1);
+  CHECK_FALSE(facts.processes[0].main_known);
+  CHECK(facts.processes[1].main_known);
+  CHECK(facts.silences.size() == 1);
+  CHECK(facts.back_after(0, at(1)) == at(12));
+  CHECK(facts.back_after(1, at(4)) == at(6));
+  CHECK(facts.back_after(1, at(6)) == kNever);
+}
+
+TEST_CASE("causes explain what fails while they last, and more of them explain more") {
+  trace::Event event;
+  event.err = ECONNREFUSED;
+  const auto failed = [&](double t) -> const trace::Event& {
+    event.ts_ns = at(t);
+    return event;
+  };
+  // In no order.
+  const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"}, {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}}, 3);
+  CHECK(ends.list().front().node == 1);
+  CHECK(ends.explaining(failed(5), 0, 1, true) == nullptr);
+  const Cause* cause = ends.explaining(failed(11), 0, 1, true);
+  REQUIRE(cause != nullptr);
+  CHECK(cause->words == "the crash of n2");
+  CHECK(ends.explaining(failed(11), 0, 2, true) == nullptr);
+  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // who knows whom it called
+  CHECK(ends.explaining(failed(16), 0, 1, true) == cause);                // connections fail a little longer
+  CHECK(ends.explaining(failed(18), 0, 1, true) == nullptr);
+  CHECK(ends.explaining(failed(1000), 0, 2, true) != nullptr);
+  CHECK(ends.last_breath(failed(11), 1));
+  CHECK_FALSE(ends.last_breath(failed(11), 0));
+  CHECK_FALSE(ends.last_breath(failed(13), 1));
+
+  const Causes all = ends.with({{CauseKind::cut, 0, {1}, at(20), at(25), "the cut of n1"}});
+  CHECK(ends.explaining(failed(22), 1, 0, true) == nullptr);
+  REQUIRE(all.explaining(failed(22), 1, 0, true) != nullptr);
+  CHECK(all.explaining(failed(22), 1, 0, true)->words == "the cut of n1");
+  CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
+}
+
+TEST_CASE("what processes did is known to the network's stage, and both to the calls'") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(5, "n2");
+  dump.started(8, "n2");
+  dump.silence(4.5, 8.5, "n1", "10.77.0.2", "10.77.0.1");
+  dump.cut(15, 25, 3, {1, 2});
+  dump.ends(40);
+  const Inputs inputs = inputs_of(config, {dump});
+  const auto nodes = NodeMap::make(inputs);
+  REQUIRE(nodes);
+  const Given given{inputs, *nodes, 60 * kSecond};
+  const Facts facts = read_facts(given);
+  const Processes processes = sift_processes(given, facts);
+  REQUIRE(processes.sifted.candidates.size() == 1);
+  REQUIRE(processes.causes.size() == 1);
+  CHECK(processes.causes[0].end == at(8));
+  const Network network = sift_network(given, facts, processes.causes);
+  REQUIRE(network.sifted.candidates.size() == 2);
+  CHECK(network.sifted.candidates[0].symptom);
+  CHECK_FALSE(network.sifted.candidates[1].symptom);
+  CHECK(network.sifted.candidates[1].node == "n3");
+  REQUIRE(network.causes.list().size() == 2);
+  CHECK(network.causes.list()[1].kind == CauseKind::cut);
+}
+
+TEST_CASE("a node that speaks after its end was there again") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(5, "n2");
+  dump.silence(25, 32, "n1", "10.77.0.2", "10.77.0.1");
+  const Inputs inputs = inputs_of(config, {dump});
+  const auto nodes = NodeMap::make(inputs);
+  REQUIRE(nodes);
+  const Given given{inputs, *nodes, 60 * kSecond};
+  const Facts facts = read_facts(given);
+  const Processes processes = sift_processes(given, facts);
+  REQUIRE(processes.causes.size() == 1);
+  CHECK(processes.causes[0].end == kNever);
+  CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half way
+}
+
+TEST_CASE("names of faults are short, and no two are alike") {
+  Ids ids;
+  CHECK(ids.next("cut-n1") == "cut-n1");
+  CHECK(ids.next("cut-n1") == "cut-n1-2");
+  CHECK(ids.next(std::string(80, 'x')).size() == 56);
+  CHECK(ids.next(std::string(80, 'x')) == std::string(56, 'x') + "-2");
+}
+
+TEST_CASE("what is left out is told with the most events first, once for each reason") {
+  Discards some;
+  some.add("few", 2);
+  some.add("none", 0);
+  Discards all;
+  all.add("many", 5);
+  all.add("few", 1);
+  all.add_stranger("web7", 4);
+  all.add(some);
+  const std::vector<Discarded> list = all.list();
+  REQUIRE(list.size() == 3);
+  CHECK(list[0].why == "many");
+  CHECK(list[1].why.find("'web7'") != std::string::npos);
+  CHECK(list[2].events == 3);
+}
