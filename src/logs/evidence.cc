@@ -16,6 +16,8 @@
 namespace rose::logs {
 namespace {
 
+constexpr std::size_t kReadForIds = 5'000;                // messages of a node, for what it calls itself
+constexpr std::size_t kLeastId = 6;                       // characters: shorter ones stand for much else
 constexpr std::size_t kQuoted = 140;                      // characters of a message
 constexpr std::size_t kLooked = 30;                       // lines of a message, for the one that names the error
 constexpr std::uint64_t kMostRead = 500;                  // messages of one kind that are read one by one
@@ -32,10 +34,13 @@ constexpr double kRestarted = 0.9;  // it began again, and nothing says why
 constexpr double kPanicked = 0.6;   // it ended itself: why is told by something else, mostly
 constexpr double kSilent = 0.5;     // it says nothing any more
 constexpr double kStood = 0.35;     // a gap
-constexpr double kHushed = 0.3;     // times this: a silence that began after the failure's cause was told
+constexpr double kHushed = 0.3;     // times this: a silence of all nodes, or one that began after the failure's cause was told
+constexpr double kTogether = 0.8;   // of a silence, in one piece, that others share
 constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
 constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
+constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
+constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it
 constexpr double kRefused = 0.6;    // nobody listens there any more, and the machine answers: mostly the process is gone,
 constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
 constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
@@ -54,6 +59,7 @@ constexpr double kThrownByProgram = 0.2;   // the program's own mistake: somethi
 constexpr double kThrownInStopping = 0.1;
 constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
 constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
+constexpr double kOutweighs = 3;      // of two messages of one thing, so much more weight has the one that counts
 
 std::size_t end_of(const NodeLog& node) { return node.messages.size(); }
 
@@ -93,6 +99,7 @@ class Finder {
         if (normal_.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
     observed_.resize(failure_.nodes.size());
     for (const Observed& one : difference_.observed) observed_[one.node].emplace(one.kind, &one);
+    learn_ids();
     for (const NodeLog& node : failure_.nodes)
       if (timed(node)) last_ = std::max(last_, node.messages.back().ts_ns);
     for (std::size_t n = 0; n < failure_.nodes.size(); ++n) {
@@ -103,6 +110,7 @@ class Finder {
       sayings(n);
       throwings(n);
     }
+    stood_while_missed();
     roles();
     hush();
     std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
@@ -272,11 +280,30 @@ class Finder {
       const Message& before = here.messages[i - 1];
       const std::int64_t gap = here.messages[i].ts_ns - before.ts_ns;
       if (gap < most || is_end(here.node, before.ts_ns)) continue;
-      Hint& hint = add(Hint::Kind::stop, n, before, kStood);
+      const bool together = all_silent(n, before.ts_ns, here.messages[i].ts_ns);
+      Hint& hint = add(Hint::Kind::stop, n, before, together ? kStood * kHushed : kStood);
       hint.until_ns = here.messages[i].ts_ns;
-      hint.words += fmt::format(", and then nothing for {}", format_duration(gap / 1'000'000 * 1'000'000));
+      hint.words += fmt::format(", and then nothing for {}{}", format_duration(gap / 1'000'000 * 1'000'000), together ? ", as from all others" : "");
       silences_.push_back(hints_.size() - 1);
     }
+  }
+
+  // Was nothing said by the others either, for most of that time? Then there was nothing to say, rather than that all stood still.
+  bool all_silent(std::size_t n, std::int64_t begin, std::int64_t end) const {
+    bool others = false;
+    for (std::size_t other = 0; other < failure_.nodes.size(); ++other) {
+      if (other == n || !timed(node(other))) continue;
+      others = true;
+      const std::vector<Message>& all = node(other).messages;
+      std::int64_t longest = 0, since = begin;
+      for (auto next = std::lower_bound(all.begin(), all.end(), begin, [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
+           next != all.end() && next->ts_ns < end; ++next) {
+        longest = std::max(longest, next->ts_ns - since);
+        since = next->ts_ns;
+      }
+      if (static_cast<double>(std::max(longest, end - since)) < kTogether * static_cast<double>(end - begin)) return false;
+    }
+    return others;
   }
 
   bool is_end(const std::string& name, std::int64_t ts) const {
@@ -373,6 +400,36 @@ class Finder {
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
       if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return true;
     return false;
+  }
+
+  // What a node calls itself ("local-member-id":"d2e0757e399d7e99"): others call it so when they miss it.
+  void learn_ids() {
+    for (const NodeLog& here : failure_.nodes) {
+      const auto name = std::find_if(names_.begin(), names_.end(), [&](const NodeName& one) { return one.node == here.node; });
+      if (name == names_.end()) continue;
+      std::map<std::string, std::size_t> ids;
+      for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
+        if (const std::string id = own_id(failure_.text(here.messages[i])); !id.empty()) ++ids[id];
+      const auto most = std::max_element(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (most != ids.end()) name->also.push_back(most->first);
+    }
+  }
+
+  // The value of a key that begins with "local" and ends with "id"; "" when there is none that looks like an id.
+  static std::string own_id(std::string_view text) {
+    const auto of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
+    for (std::size_t at = text.find("local"); at != std::string_view::npos; at = text.find("local", at + 1)) {
+      std::size_t end = at;
+      while (end < text.size() && of_word(text[end])) ++end;
+      if (!lower_case(text.substr(at, end - at)).ends_with("id")) continue;
+      std::size_t begin = end;
+      while (begin < text.size() && begin < end + 4 && std::string_view("\": =").find(text[begin]) != std::string_view::npos) ++begin;
+      end = begin;
+      while (end < text.size() && of_word(text[end])) ++end;
+      const std::string_view id = text.substr(begin, end - begin);
+      if (id.size() >= kLeastId && std::any_of(id.begin(), id.end(), is_digit)) return std::string(id);
+    }
+    return {};
   }
 
   // The node that a message of another one speaks of; "" none.
@@ -474,7 +531,10 @@ class Finder {
     }
   }
 
+  // What runs without faults say, too, neither begins nor prolongs what only the failure says.
   static void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
+    if (weight * kOutweighs <= said.weight) return;
+    if (weight >= said.weight * kOutweighs) said = {};
     if (said.first == nullptr) {
       said.first = &message;
       said.meaning = meaning;
@@ -498,6 +558,42 @@ class Finder {
   }
 
   static double weight_of(Level level) { return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1; }
+
+  // Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who is cut off mostly
+  // misses the others.
+  void stood_while_missed() {
+    std::map<std::string, std::map<std::string, std::size_t>> missed;  // by whom: their hints
+    for (std::size_t i = 0; i < hints_.size(); ++i)
+      if (const Hint& hint = hints_[i]; hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime) missed[hint.peer].emplace(hint.node, i);
+    for (const auto& [name, by] : missed) {
+      if (by.size() + 1 < names_.size()) continue;
+      const auto earlier = [&](const auto& a, const auto& b) { return hints_[a.second].ts_ns < hints_[b.second].ts_ns; };
+      const Hint first = hints_[std::min_element(by.begin(), by.end(), earlier)->second];
+      const auto here = std::find_if(failure_.nodes.begin(), failure_.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
+      if (here == failure_.nodes.end() || !timed(*here)) continue;
+      const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns, [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
+      if (next == here->messages.begin() || next == here->messages.end()) continue;
+      const std::int64_t begin = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
+      if (next->ts_ns - begin < kLeastStood) continue;
+      const bool misses_others = std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) {
+        return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed && hint.ts_ns < next->ts_ns;
+      });
+      if (misses_others) continue;
+      const double weight = kStoodOrCut * first.weight;
+      const auto told = std::find_if(hints_.begin(), hints_.end(), [&](const Hint& hint) {
+        return hint.node == name && (hint.kind == Hint::Kind::end || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
+      });
+      if (told != hints_.end()) {
+        if (told->kind == Hint::Kind::stop) told->weight = std::max(told->weight, weight);
+        continue;
+      }
+      Hint& hint = add(Hint::Kind::stop, first.log, node(first.log).messages[first.message], weight);
+      hint.node = name;
+      hint.ts_ns = begin;
+      hint.until_ns = next->ts_ns;
+      hint.words += fmt::format("; {} itself says nothing until {} later", name, format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
+    }
+  }
 
   void silence_hint(std::size_t n, const std::string& other, const Said& said, double weight) {
     Hint& hint = add(Hint::Kind::silence, n, *said.first, weight * said.weight);
@@ -617,7 +713,7 @@ class Finder {
   const Logs& failure_;
   const Logs& normal_;
   const Difference& difference_;
-  const std::vector<NodeName>& names_;
+  std::vector<NodeName> names_;
   std::vector<std::map<TemplateId, const Observed*>> observed_;
   std::set<TemplateId> with_lines_behind_;  // kinds of messages of runs without faults
   std::int64_t last_ = kNoTime;

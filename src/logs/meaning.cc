@@ -116,6 +116,18 @@ bool has(std::string_view low, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
 }
 
+// As a word of its own, or of an exception's name: "election-timeout": "1s" and minSessionTimeout are settings.
+bool says_late(std::string_view low) {
+  const auto of_name = [](char c) { return is_digit(c) || is_alpha(c) || c == '-' || c == '_' || c == '.'; };
+  for (const std::string_view word : kLate)
+    for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
+      const std::string_view behind = low.substr(at + word.size());
+      const bool key = behind.starts_with("\":") || behind.starts_with('=') || behind.starts_with('-') || behind.starts_with('_');
+      if (behind.starts_with("exception") || behind.starts_with("error") || (!key && (at == 0 || !of_name(low[at - 1])))) return true;
+    }
+  return false;
+}
+
 bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
 
 bool has_word(std::string_view low, std::span<const std::string_view> words) {
@@ -531,7 +543,7 @@ Meaning read_meaning(std::string_view text) {
   const Found error = find_error(text, low);
   meaning.error = error.error;
   meaning.lost = has(low, kLost);
-  meaning.late = has(low, kLate);
+  meaning.late = says_late(low);
   meaning.panic = has(low, kPanic);
   meaning.stopping = has(low, kStopping);
   meaning.starting = has(low, kStarting);

@@ -103,7 +103,7 @@ class Sink {
       case Took::rest:
         ++out_.source.rest;
         if (open_) {
-          if (exceptions_ < kExceptionsInKind && head_.size() < kMostMasked && names_exception(parts_.text)) {
+          if (exceptions_ < kExceptionsInKind && head_.size() < kMostToMask && names_exception(parts_.text)) {
             ++exceptions_;
             head_ += ' ';
             head_ += parts_.text.substr(parts_.text.find_first_not_of(" \t"));
@@ -150,7 +150,7 @@ class Sink {
     message.stream = stream_of();
     logger_.assign(parts_.logger);
     text_.assign(parts_.text.substr(0, kLongestText));
-    head_.assign(text_, 0, std::min(text_.find('\n'), kMostMasked));
+    head_.assign(text_, 0, std::min(text_.find('\n'), kMostToMask));
     exceptions_ = 0;
     long_text_ = false;
     // A message whose rest came with it (JSON's stack traces).

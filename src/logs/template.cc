@@ -180,10 +180,10 @@ bool plain_word(const std::string& word) {
 
 void mask(std::string_view text, std::string& masked) {
   masked.clear();
-  text = text.substr(0, std::min(kMostMasked, text.find('\n')));
+  text = text.substr(0, std::min(kMostToMask, text.find('\n')));
   std::size_t at = 0;
   std::string_view before;  // the word before
-  while (at < text.size()) {
+  while (at < text.size() && masked.size() < kMostMasked) {
     const std::uint8_t kind = class_of(text[at]);
     if (kind == space_char) {
       if (!masked.empty() && masked.back() != ' ') masked += ' ';

@@ -16,9 +16,10 @@ namespace rose::logs {
 
 using TemplateId = std::uint32_t;
 
-// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Only the first line counts, and of it the
-// first kMostMasked characters. Signs: <n> a number, <addr>, <path>, <url>, <id>.
+// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Only the first line counts: of it what becomes
+// kMostMasked characters, wherever long paths end, at most kMostToMask. Signs: <n> a number, <addr>, <path>, <url>, <id>.
 inline constexpr std::size_t kMostMasked = 1000;
+inline constexpr std::size_t kMostToMask = 4 * kMostMasked;
 void mask(std::string_view text, std::string& masked);
 
 // Words of a masked text that name an error, as one number; 0: it has none.

@@ -403,6 +403,99 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") + at(53, "heart beats")));
 }
 
+TEST_CASE("that nobody says anything is no standstill of each") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 INFO {}\n", second, text); };
+  const auto beats = [&](int from, int to) {
+    std::string all;
+    for (int i = from; i < to; ++i) all += at(i, "heart beats");
+    return all;
+  };
+  const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store") + beats(2, 20);
+  Templates kinds;
+  rose::test::Folder folder;
+  const auto logs = [&](const std::string& run, const std::string& one, const std::string& other) {
+    const std::vector<Input> both = {{folder / (run + "1.log"), "n1"}, {folder / (run + "2.log"), "n2"}};
+    std::ofstream(both[0].path) << begin << one;
+    std::ofstream(both[1].path) << begin << other;
+    return read_files(both, kinds);
+  };
+  const auto stood = [&](const std::string& other) {
+    const std::vector<Hint> hints = hints_of(logs("failed", beats(35, 50), other), logs("usual", beats(20, 50), beats(20, 50)), kinds, {{"n1", {}}, {"n2", {}}});
+    for (const Hint& hint : hints)
+      if (hint.kind == Hint::Kind::stop && hint.node == "n1") return hint.weight;
+    return 0.0;
+  };
+  CHECK(stood(beats(36, 50)) > 0);
+  CHECK(stood(beats(36, 50)) < stood(beats(20, 50)) / 2);
+  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it went on for a while
+}
+
+TEST_CASE("a peer is missed from when the failure says so, not from when every run does") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const std::string begin = at(0, "server version 3 starting") + at(1, "cannot connect to n2 yet") + at(2, "joined");
+  Templates kinds;
+  const Logs normal = read_text(begin + at(30, "closing: disconnected from n2"), {"n1.log", "n1"}, {}, kinds);
+  const Logs failure = read_text(begin + at(12, "stream to peer n2 was cut: no response from it") + at(15, "stream to peer n2 was cut: no response from it") +
+                                     at(30, "closing: disconnected from n2"), {"n1.log", "n1"}, {}, kinds);
+  std::vector<const Hint*> missed;
+  const std::vector<Hint> hints = hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}});
+  for (const Hint& hint : hints)
+    if (hint.kind == Hint::Kind::silence) missed.push_back(&hint);
+  REQUIRE(missed.size() == 1);
+  CHECK(missed[0]->message == 3);
+  CHECK(missed[0]->until_ns - missed[0]->ts_ns == 3'000'000'000);
+}
+
+TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const auto stood = [&](const std::string& of_n1, bool both) {
+    Templates kinds;
+    rose::test::Folder folder;
+    const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
+    for (int n = 0; n < 3; ++n) {
+      std::ofstream out(three[n].path);
+      out << at(0, "server version 3 starting") << at(1, "opened the store");
+      if (n == 0) out << of_n1;
+      else if (n == 1 || both) out << at(25, "stream to peer n1 was cut: no response from it");
+      out << at(29, "entering the next round");
+    }
+    const Logs failure = read_files(three, kinds);
+    for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
+      if (hint.kind == Hint::Kind::stop && hint.node == "n1") return hint.until_ns - hint.ts_ns;
+    return std::int64_t{0};
+  };
+  CHECK(stood(at(20, "took a snapshot"), true) == 9'000'000'000);
+  CHECK(stood("", true) == 12'000'000'000);  // not from long before
+  CHECK(stood(at(20, "took a snapshot"), false) == 0);
+  CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true) == 0);  // it was cut off
+}
+
+TEST_CASE("a setting is no lateness") {
+  for (const char* text : {"starting heartbeat-interval=100ms election-timeout=1s", R"(starting "heartbeat-interval":"100ms","timeout":"3s")",
+                           "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000", "session.timeout.ms = 10000"})
+    CHECK(!read_meaning(text).late);
+  for (const char* text : {"read tcp 10.0.0.1:5->10.0.0.2:2380: i/o timeout", "no heartbeat from n2", "java.net.SocketTimeoutException: connect", "ReadTimeoutError(...)",
+                           "request timed out", R"("error":"dial tcp: i/o timeout")"})
+    CHECK(read_meaning(text).late);
+}
+
+TEST_CASE("a peer that others miss is named by the id that it has for itself") {
+  Templates kinds;
+  rose::test::Folder folder;
+  const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
+  const char* ids[] = {"d2e0757e399d7e99", "69849e15a650cbd7", "62e8f38e1967bc4b"};
+  for (int n = 0; n < 3; ++n) {
+    std::ofstream out(three[n].path);
+    out << R"({"level":"info","ts":"2026-11-25T04:03:14.756Z","msg":"starting","local-member-id":")" << ids[n] << "\"}\n";
+    if (n > 0) out << R"({"level":"warn","ts":"2026-11-25T04:03:25.781Z","msg":"lost TCP streaming connection with remote peer","local-member-id":")" << ids[n] << R"(","remote-peer-id":")" << ids[0] << "\"}\n";
+  }
+  const Logs failure = read_files(three, kinds);
+  std::string missed;
+  for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
+    if (hint.kind == Hint::Kind::silence) missed += hint.node + "-" + hint.peer + " ";
+  CHECK(missed == "n2-n1 n3-n1 ");
+}
+
 TEST_CASE("a peer that others miss is named by its address or its name") {
   Templates kinds;
   const Logs normal;

@@ -44,6 +44,20 @@ TEST_CASE("messages that differ in a name are one kind; in an error, a level or 
   CHECK(kind("link eth0 is up") != kind("link eth0 is down"));
 }
 
+TEST_CASE("a long message is of one kind however long the paths in it are") {
+  const auto masked = [](const std::string& folder) {
+    std::string text = "starting";
+    for (int i = 0; i < 60; ++i) text += fmt::format(" setting-{}=\"{}/file\"", static_cast<char>('a' + i % 26), folder), text += " further words of it";
+    std::string into;
+    mask(text, into);
+    return into;
+  };
+  CHECK(masked("/tmp") == masked("/var/lib/machines/one/of/many/data"));
+  std::string endless;
+  mask(std::string(std::size_t{1} << 20, 'x'), endless);
+  CHECK(endless.size() <= kMostToMask);
+}
+
 TEST_CASE("kinds of several logs become one set") {
   Templates all;
   const Logs normal = read_files({{log_file("redis.normal"), "n1"}}, all);
