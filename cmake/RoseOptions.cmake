@@ -70,10 +70,11 @@ if(ROSE_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${ROSE_CCACHE})
 endif()
 
-# rose_library(NAME DEPENDS ...): one folder of src is one library, made of every .cc in it.
+# rose_library(NAME DEPENDS ... FOLDERS ...): one folder of src is one library, made of every .cc in it, and in those folders of it.
 function(rose_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;FOLDERS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE further)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc ${further})
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC rose_options ${ARG_DEPENDS})

@@ -40,7 +40,8 @@ def main():
     total = 0
     for folder in sorted(folders):
         seen = {}
-        for path in sorted(folder.glob("*.cc")):
+        own = [other for other in folders if other != folder and other.is_relative_to(folder)]  # rooms of their own
+        for path in sorted(p for p in folder.rglob("*.cc") if not any(p.is_relative_to(other) for other in own)):
             for name, line in local_names(path).items():
                 total += 1
                 if name in seen:

@@ -5,8 +5,8 @@
 #include "base/ascii.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "diagnose/from_logs.h"
-#include "diagnose/log_hosts.h"
+#include "diagnose/logs/from_logs.h"
+#include "diagnose/logs/hosts.h"
 #include "replay/run_logs.h"
 
 namespace rose::cli {

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "diagnose/code.h"
-#include "diagnose/throw_sites.h"
+#include "diagnose/logs/throw_sites.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "diagnose/extract_calls.h"
-#include "diagnose/extract_clocks.h"
-#include "diagnose/extract_exceptions.h"
-#include "diagnose/extract_facts.h"
-#include "diagnose/extract_network.h"
-#include "diagnose/extract_processes.h"
-#include "diagnose/rank.h"
+#include "diagnose/extract/calls.h"
+#include "diagnose/extract/clocks.h"
+#include "diagnose/extract/exceptions.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/network.h"
+#include "diagnose/extract/processes.h"
+#include "diagnose/extract/rank.h"
 
 namespace rose::diagnose {
 

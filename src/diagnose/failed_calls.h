@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/extract_causes.h"
-#include "diagnose/extract_facts.h"
-#include "diagnose/extract_sifted.h"
+#include "diagnose/extract/causes.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "diagnose/from_logs.h"
-#include "diagnose/log_hosts.h"
+#include "diagnose/logs/from_logs.h"
+#include "diagnose/logs/hosts.h"
 #include "diagnose_play.h"
 #include "diagnose_world.h"
 #include "folder.h"

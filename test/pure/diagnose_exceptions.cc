@@ -1,7 +1,7 @@
 // Exceptions of logs: where they are thrown, as which candidates, and the search for the visit that counts.
 #include <catch2/catch.hpp>
 
-#include "diagnose/throw_sites.h"
+#include "diagnose/logs/throw_sites.h"
 #include "diagnose_told.h"
 
 using namespace rose;

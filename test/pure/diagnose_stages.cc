@@ -1,10 +1,10 @@
 // What one stage of extraction hands to the next.
 #include <catch2/catch.hpp>
 
-#include "diagnose/extract_causes.h"
-#include "diagnose/extract_facts.h"
-#include "diagnose/extract_network.h"
-#include "diagnose/extract_processes.h"
+#include "diagnose/extract/causes.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/network.h"
+#include "diagnose/extract/processes.h"
 #include "diagnose_world.h"
 
 using namespace rose;

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "diagnose/from_logs.h"
-#include "diagnose/log_hosts.h"
+#include "diagnose/logs/from_logs.h"
+#include "diagnose/logs/hosts.h"
 #include "diagnose_world.h"
 
 namespace rose::diagnose::test {

@@ -1,0 +1,165 @@
+#include "diagnose/extract/call_faults.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/extract/usual.h"
+#include "diagnose/forms.h"
+#include "diagnose/surprise.h"
+#include "diagnose/thresholds.h"
+#include "diagnose/words.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kMostTimes = 1000;
+constexpr std::uint64_t kFew = 3;  // failures that need not mean that it failed for good
+
+// What a call can be matched by; other tools may note more than that.
+bool matches_path(const kernel::SyscallInfo* info) { return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0); }
+bool matches_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
+
+// The peer as the test deployment will show it.
+std::string peer_glob(const Peer& peer, const NodeMap& nodes) {
+  if (peer.id == 0 || peer.address.starts_with("unix:")) return "";
+  std::string host = peer.node >= 0 && !nodes.test_address(peer.node).empty() ? nodes.test_address(peer.node) : "*";
+  if (host.find(':') != std::string::npos) host = fmt::format("[{}]", host);
+  if (peer.port == 0) return host == "*" ? std::string{} : host + ":*";
+  return fmt::format("{}:{}", host, peer.port);
+}
+
+// Does the node make this call so often that its first one means nothing?
+bool hot(const Given& given, int node, const std::string& syscall) {
+  const std::optional<profile::Profile>& profile = given.inputs.profile;
+  if (profile && profile->seconds > 0) {
+    const auto counts = profile->syscalls.find(given.name(node));
+    if (counts != profile->syscalls.end()) {
+      const auto count = counts->second.find(syscall);
+      return count != counts->second.end() && static_cast<double>(count->second) >= profile->seconds;
+    }
+  }
+  return hot_call(syscall);
+}
+
+// It went on failing until the dump's end.
+bool for_good(const FailedCall& group, const Times& times) {
+  const std::int64_t length = times.end - times.begin;
+  const std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
+  return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
+}
+
+Fault call_fault(const Given& given, const Times& times, const Failure& failure, Ids& ids) {
+  const FailedCall& group = *failure.group;
+  const std::string& node = given.name(group.node);
+  Fault fault;
+  fault.kind = FaultKind::syscall;
+  fault.node = node;
+  fault.id = ids.next(fmt::format("fail-{}-{}", failure.syscall, node));
+  fault.call.syscall = failure.syscall;
+  fault.error = group.err;
+  const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
+  if (!group.nameless && matches_path(info))
+    if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty()) fault.call.path = std::move(glob);
+  if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
+    // Nobody has come yet: what the dump notes is the address that the node itself listens at.
+    if (group.peer.id != 0 && group.peer.port != 0) fault.call.local = fmt::format(":{}", group.peer.port);
+  } else if (matches_peer(info)) {
+    if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
+  }
+  // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
+  // (A dump that is over soon after says less; of a few failures it is tried that they were all.)
+  if (group.count > 1)
+    fault.times = for_good(group, times) && group.count > kFew ? -1 : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
+  return fault;
+}
+
+// The likeliest first.
+std::vector<Fault> call_shapes(const Given& given, const Times& times, const Failure& failure, const Fault& fault, bool with_shapes) {
+  const FailedCall& group = *failure.group;
+  std::vector<Fault> shapes;
+  std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
+  if (since > given.longest_ns) since = given.longest_ns / 2;  // production runs for days, the test's workload does not
+  const auto shape = [&](std::int64_t in_a_row, bool timed) {
+    if (timed && since < kSecond / 2) return;
+    Fault f = fault;
+    f.times = in_a_row;
+    // Somewhat early: armed too late, it would miss the call in half of the runs.
+    if (timed) f.when = {elapsed(since - since / 5)};
+    shapes.push_back(std::move(f));
+  };
+  // The first call of a kind made all the time comes with the start and tells nothing; the first call
+  // of a rare kind, or on a file made meanwhile, is likely the one that failed, whenever it comes.
+  const bool often = !group.newborn && hot(given, group.node, failure.syscall);
+  // Seen from the node's start on, the dump says which one it was.
+  if (group.nth > 1 && group.nth <= static_cast<std::uint64_t>(std::max(1, given.config().diagnose.syscall_attempts))) {
+    shape(fault.times, false);
+    shapes.back().count = static_cast<int>(group.nth);
+  }
+  shape(fault.times, often);
+  if (with_shapes || shapes.empty()) shape(fault.times, !often);
+  if (!with_shapes) return shapes;
+  // A message tells of one failed call; of what lasts in practice, others may have failed with nobody to tell of them.
+  if (fault.times == 1 && given.said(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
+  if (fault.times != 1) {
+    shape(1, often);
+    shape(1, !often);
+  }
+  if (for_good(group, times) && fault.times > 0) shape(-1, often);
+  if (!fault.call.path) return shapes;
+  if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true); wide != *fault.call.path) {
+    Fault f = shapes.front();
+    f.call.path = std::move(wide);
+    shapes.push_back(std::move(f));
+  }
+  return shapes;
+}
+
+// Why it is a candidate, for people.
+void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
+  const FailedCall& group = *failure.group;
+  const Said::Of* said = given.said(*group.first);
+  c.why = fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count), times.at(group.first_ts));
+  if (said != nullptr)
+    from_log(c, said);
+  else if (failure.far_more)
+    c.why += fmt::format("the profile has it too, but only {:.1f} times a run", failure.normal);
+  else if (given.inputs.profile)
+    c.why += "the profile never shows it";
+  else
+    c.why += "no profile says whether it is normal";
+  if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
+  if (c.usual < 1) c.why += "; it fails like that all the time";
+  if (c.ordinariness == 3) c.why += "; of a kind that healthy programs see all the time";
+  if (group.cause != nullptr) c.why += fmt::format("; {} explains it", group.cause->words);
+  if (c.follows) c.why += fmt::format("; it always follows {}", failure.follows);
+}
+
+}  // namespace
+
+Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes, Ids& ids) {
+  const FailedCall& group = *failure.group;
+  const Fault fault = call_fault(given, times, failure, ids);
+  std::vector<Fault> shapes = call_shapes(given, times, failure, fault, with_shapes);
+  Fault first = std::move(shapes.front());
+  shapes.erase(shapes.begin());
+
+  Candidate c = candidate_of(std::move(first), group.count, group.first_ts);
+  c.alternatives = std::move(shapes);
+  c.last_ts = group.last_ts;
+  c.syscall = failure.syscall;
+  c.error = kernel::errno_name(group.err);
+  c.path = fault.call.path.value_or(group.pattern);
+  if (matches_peer(kernel::find_syscall(group.syscall))) c.peer = peer_glob(group.peer, given.nodes);
+  c.profiled = failure.far_more;
+  c.ordinariness = failure.ordinariness;
+  c.symptom = failure.symptom();
+  c.follows = !failure.follows.empty();
+  if (!strict_resource_error(group.err) && all_the_time(group.times, given.longest_ns)) c.usual = kOddsUsual;
+  tell(c, given, times, failure);
+  return c;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,110 @@
+#include "diagnose/extract/calls.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract/call_faults.h"
+#include "diagnose/failed_calls.h"
+#include "diagnose/surprise.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
+constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
+
+// Failures that the profile does not have, or far rarer.
+std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups, Discards& discards) {
+  const std::optional<profile::Profile>& profile = given.inputs.profile;
+  std::optional<profile::BenignIndex> normal_failures;
+  if (profile) normal_failures.emplace(*profile);
+  std::vector<Failure> failures;
+  for (const FailedCall& group : groups) {
+    Failure failure;
+    failure.group = &group;
+    failure.syscall = kernel::syscall_name(group.syscall);
+    if (const profile::CallKind* kind = normal_failures ? normal_failures->find(*group.trace, *group.first) : nullptr; kind != nullptr) {
+      failure.normal = static_cast<double>(kind->count) / std::max(1, profile->runs);
+      failure.far_more = static_cast<double>(group.count) > 10 * failure.normal * times.longer_than_a_run(*profile) + 20;
+      if (!failure.far_more) {
+        discards.add("benign: the profile shows the same failures without faults", group.count);
+        continue;
+      }
+    }
+    failure.ordinariness = ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
+    failures.push_back(std::move(failure));
+  }
+  return failures;
+}
+
+using Moments = std::vector<std::pair<std::int64_t, const Failure*>>;  // by time
+
+// By node, when something failed that is more than everyday.
+std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes) {
+  std::vector<Moments> worse(static_cast<std::size_t>(nodes));
+  for (const Failure& failure : failures)
+    if (failure.ordinariness <= 1)
+      for (const std::int64_t ts : failure.group->times) worse[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
+  for (Moments& of : worse) std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return worse;
+}
+
+// Each time right after a start of its node, and after more than one of them.
+bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
+  std::set<std::int64_t> after;
+  return std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
+           const auto it = std::upper_bound(starts.begin(), starts.end(), ts);
+           if (it == starts.begin() || ts - *std::prev(it) > kAfterStart) return false;
+           after.insert(*std::prev(it));
+           return true;
+         }) &&
+         after.size() > 1;
+}
+
+// What it failed right after the last time; nullptr: not each time after something worse.
+const Failure* followed(const FailedCall& group, const Moments& worse) {
+  const Failure* last = nullptr;
+  const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
+    const auto it = std::upper_bound(worse.begin(), worse.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
+    if (it == worse.begin() || ts - std::prev(it)->first > kAfterError) return false;
+    last = std::prev(it)->second;
+    return true;
+  });
+  return always ? last : nullptr;
+}
+
+// What always comes right after a start of its node, or after a worse failure, is a consequence, wherever it stands.
+std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts, const std::vector<Moments>& worse) {
+  const FailedCall& group = *failure.group;
+  if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr) return "";  // some were not looked at
+  const auto node = static_cast<std::size_t>(group.node);
+  if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
+  if (failure.ordinariness < 2) return "";
+  const Failure* last = followed(group, worse[node]);
+  return last == nullptr ? "" : fmt::format("{} failing with {}", last->syscall, kernel::errno_name(last->group->err));
+}
+
+}  // namespace
+
+Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
+  FailedCalls calls = read_failed_calls(given, facts, causes);
+  Sifted sifted;
+  sifted.discards = std::move(calls.discards);
+  std::vector<Failure> failures = unusual(given, facts.times, calls.groups, sifted.discards);
+  const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
+  for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
+  // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
+  std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
+  const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
+  Ids ids;
+  sifted.candidates.reserve(failures.size());
+  for (const Failure& failure : failures) sifted.candidates.push_back(call_candidate(given, facts.times, failure, sifted.candidates.size() < to_try, ids));
+  return sifted;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,13 @@
+// Failed calls: which of them healthy runs have, too, and what the others are. Inside this room only.
+#pragma once
+
+#include "diagnose/extract/causes.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/sifted.h"
+
+namespace rose::diagnose {
+
+// `causes` explain some of them.
+[[nodiscard]] Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,88 @@
+#include "diagnose/extract/causes.h"
+
+#include <limits>
+#include <utility>
+
+#include "diagnose/surprise.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kShutdown = 2 * kSecond;          // failures of a node this soon after its kill are its last breath
+constexpr std::int64_t kAftermath = 5 * kSecond;         // connections go on failing this long after the cause is gone
+constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
+
+std::vector<Cause> by_time(std::vector<Cause> causes) {
+  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.start < b.start; });
+  return causes;
+}
+
+std::vector<std::int64_t> ends_of(const std::vector<Cause>& causes) {
+  std::vector<std::int64_t> ends;
+  for (const Cause& cause : causes) ends.push_back(cause.end);
+  return ends;
+}
+
+}  // namespace
+
+Lasting::Lasting(const std::vector<std::int64_t>& ends) : size_(ends.size()) {
+  while (leaves_ < size_) leaves_ *= 2;
+  latest_.assign(2 * leaves_, std::numeric_limits<std::int64_t>::min());
+  std::copy(ends.begin(), ends.end(), latest_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+  for (std::size_t i = leaves_ - 1; i > 0; --i) latest_[i] = std::max(latest_[2 * i], latest_[2 * i + 1]);
+}
+
+std::size_t Lasting::next(std::size_t from, std::int64_t ts) const {
+  if (from >= size_) return size_;
+  std::size_t at = leaves_ + from;
+  while (latest_[at] < ts) {
+    while ((at & 1) != 0) at /= 2;  // the last of its pair: on to the next pair
+    if (at == 0) return size_;
+    ++at;
+  }
+  while (at < leaves_) {
+    at *= 2;
+    if (latest_[at] < ts) ++at;
+  }
+  return std::min(at - leaves_, size_);
+}
+
+Causes::Causes(std::vector<Cause> causes, int nodes)
+    : causes_(by_time(std::move(causes))), of_(static_cast<std::size_t>(nodes)), lasting_(ends_of(causes_)) {
+  for (std::size_t i = 0; i < causes_.size(); ++i) of_[static_cast<std::size_t>(causes_[i].node)].push_back(i);
+}
+
+Causes Causes::with(const std::vector<Cause>& more) const {
+  std::vector<Cause> all = causes_;
+  all.insert(all.end(), more.begin(), more.end());
+  return {std::move(all), static_cast<int>(of_.size())};
+}
+
+const Cause* Causes::explaining(const Event& event, int node, int peer_node, bool peer_known) const {
+  const std::int64_t grace = event.err == 110 /* ETIMEDOUT */ ? kConnectTimeout : kAftermath;
+  for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size(); i = lasting_.next(i + 1, event.ts_ns - grace)) {
+    const Cause& cause = causes_[i];
+    if (event.ts_ns < cause.start - kSecond / 2) break;  // they are in their order
+    if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
+      if (peer_known ? cause.node == peer_node : cause.node != node) return &cause;
+    } else if (!peer_known || cause.concerns(node, peer_node)) {
+      return &cause;
+    }
+  }
+  return nullptr;
+}
+
+bool Causes::last_breath(const Event& event, int node) const {
+  const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
+  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kShutdown, [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
+  for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
+    const Cause& cause = causes_[*it];
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly) continue;
+    // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
+    if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;
+    if (event.ts_ns < cause.end) return true;
+  }
+  return false;
+}
+
+}  // namespace rose::diagnose

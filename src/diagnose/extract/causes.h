@@ -1,0 +1,68 @@
+// What explains what comes after it: ends and pauses of processes, and cuts of the network. Inside this room only.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/extract/given.h"
+
+namespace rose::diagnose {
+
+inline constexpr std::int64_t kHeartbeat = 2 * kSecond;  // a silence begins at the last packet before its cause: so much earlier at most
+
+enum class CauseKind { killed, ended_itself, paused, planned, cut };
+
+struct Cause {
+  CauseKind kind = CauseKind::killed;
+  int node = -1;
+  std::vector<int> peers;  // cut: empty means all
+  std::int64_t start = 0;
+  std::int64_t end = 0;    // of its direct effect: back again, resumed, healed
+  std::string words;       // "n1 was killed"
+  bool partly = false;     // other processes of the node lived on
+  std::int64_t gone = 0;   // it ended itself: when what decides had ended, after others
+
+  [[nodiscard]] bool concerns(int a, int b) const {
+    if (kind != CauseKind::cut) return node == a || node == b;
+    const auto among = [&](int x) { return x >= 0 && (peers.empty() || std::find(peers.begin(), peers.end(), x) != peers.end()); };
+    return (a == node && (b < 0 || among(b))) || (b == node && (a < 0 || among(a)));
+  }
+};
+
+// Which of many spans still last at a time: those that ended before are passed over.
+class Lasting {
+ public:
+  explicit Lasting(const std::vector<std::int64_t>& ends);
+  // The first from `from` on that ends at `ts` or later; as many as there are when there is none.
+  [[nodiscard]] std::size_t next(std::size_t from, std::int64_t ts) const;
+
+ private:
+  std::size_t size_ = 0;
+  std::size_t leaves_ = 1;
+  std::vector<std::int64_t> latest_;  // a tree: the latest end below each
+};
+
+// By time, and asked by calls what may be behind their failures.
+class Causes {
+ public:
+  Causes(std::vector<Cause> causes, int nodes);
+  // These and more.
+  [[nodiscard]] Causes with(const std::vector<Cause>& more) const;
+
+  [[nodiscard]] const std::vector<Cause>& list() const { return causes_; }
+  // Of a failed call of `node`, to another one or to who knows whom; nullptr: none.
+  [[nodiscard]] const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
+  // Did it fail while its node was ending?
+  [[nodiscard]] bool last_breath(const Event& event, int node) const;
+
+ private:
+  std::vector<Cause> causes_;
+  std::vector<std::vector<std::size_t>> of_;  // by node
+  Lasting lasting_;
+};
+
+}  // namespace rose::diagnose

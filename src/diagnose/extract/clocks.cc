@@ -1,0 +1,192 @@
+#include "diagnose/extract/clocks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/words.h"
+#include "trace/clock.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr double kWrongClock = static_cast<double>(kSecond);  // what keeps clocks in time keeps them far closer than this
+
+struct DumpsOfHost {
+  std::vector<std::size_t> traces;
+  trace::HostHandshakes seen;
+};
+
+std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces) {
+  std::map<std::string, DumpsOfHost> by_name;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const trace::Meta& meta = traces[i].meta;
+    DumpsOfHost& host = by_name[fmt::format("{}\n{}", meta.boot_id, meta.host.empty() ? meta.node : meta.host)];
+    host.traces.push_back(i);
+    for (const std::string& line : meta.handshakes)
+      if (const std::optional<trace::Handshake> handshake = trace::to_handshake(line)) host.seen.handshakes.push_back(*handshake);
+    if (traces[i].events.empty()) continue;
+    const std::int64_t first = traces[i].events.front().ts_ns;
+    host.seen.begin_ns = host.seen.begin_ns == 0 ? first : std::min(host.seen.begin_ns, first);
+    host.seen.end_ns = std::max(host.seen.end_ns, traces[i].events.back().ts_ns);
+  }
+  std::vector<DumpsOfHost> hosts;
+  for (auto& [name, host] : by_name) hosts.push_back(std::move(host));
+  return hosts;
+}
+
+// `or_all_others`: of two hosts nobody knows whose it is.
+Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others, Ids& ids) {
+  Fault fault;
+  fault.kind = FaultKind::clock;
+  fault.node = given.name(node);
+  fault.id = ids.next("clock-" + fault.node);
+  fault.clock.shift_ns = off_ns < 0 ? -rounded(-off_ns) : rounded(off_ns);
+  Candidate c = candidate_of(std::move(fault), 1, times.begin);
+  c.last_ts = times.end;
+  c.why = fmt::format("its clock was {} {} {}, as the handshakes of their connections say", format_duration(std::abs(c.fault.clock.shift_ns)),
+                      off_ns > 0 ? "ahead of" : "behind", or_all_others ? "the other host's" : "the others'");
+  for (int other = 0; or_all_others && other < given.nodes.count(); ++other) {
+    if (other == node || !given.nodes.watched(other)) continue;
+    Fault back = c.fault;
+    back.node = given.name(other);
+    back.id = ids.next("clock-" + back.node);
+    back.clock.shift_ns = -back.clock.shift_ns;
+    c.alternatives.push_back(std::move(back));
+  }
+  return c;
+}
+
+Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
+  Sifted sifted;
+  const std::vector<DumpsOfHost> hosts = hosts_of_dumps(given.inputs.traces);
+  if (hosts.size() < 2) return sifted;
+  std::vector<trace::HostHandshakes> seen;
+  for (const DumpsOfHost& host : hosts) seen.push_back(host.seen);
+  const std::vector<trace::HostClock> clocks = trace::estimate_clocks(seen);
+  // Most clocks are right: against the one in the middle.
+  std::vector<double> ahead;
+  for (const trace::HostClock& clock : clocks)
+    if (clock.known) ahead.push_back((clock.ahead_begin + clock.ahead_end) / 2);
+  if (ahead.size() < 2) return sifted;
+  const bool two = ahead.size() == 2;
+  std::nth_element(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>((ahead.size() - 1) / 2), ahead.end());
+  const double middle = ahead[(ahead.size() - 1) / 2];
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    if (!clocks[h].known) continue;
+    const double off = (clocks[h].ahead_begin + clocks[h].ahead_end) / 2 - middle;
+    if (std::abs(off) < kWrongClock + clocks[h].error_ns) continue;
+    std::set<int> nodes;
+    for (const std::size_t trace : hosts[h].traces) nodes.insert(given.nodes.of(trace, Event{}));
+    if (nodes.size() == 1 && *nodes.begin() >= 0)
+      sifted.candidates.push_back(wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
+    else
+      sifted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but which node is meant is not known",
+                                         given.inputs.traces[hosts[h].traces[0]].meta.host,
+                                         format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))), off > 0 ? "ahead of" : "behind"));
+  }
+  return sifted;
+}
+
+struct StepOf {
+  std::vector<int> nodes;
+  ToldClockStep step;
+};
+
+// What the tracer of one dump saw happen to clocks.
+std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, std::vector<std::string>& notes) {
+  std::vector<StepOf> all;
+  std::map<std::string, StepOf> last_of;  // by host: one that may be set right again
+  for (const std::string& sentence : trace.meta.clock) {
+    const std::optional<trace::ClockStep> step = trace::to_step(sentence);
+    if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
+    const std::string host(step->host);
+    const auto before = last_of.find(host);
+    if (before != last_of.end() && std::abs(before->second.step.change_ns + step->change_ns) < std::abs(step->change_ns) / 10) {
+      before->second.step.duration_ns = std::max(kTimeStep, step->at_ns - before->second.step.at_ns);
+      all.push_back(std::move(before->second));
+      last_of.erase(before);
+      continue;
+    }
+    StepOf one;
+    if (host == (trace.meta.host.empty() ? trace.meta.node : trace.meta.host)) {
+      for (const std::string& name : trace::node_names(trace))
+        if (const int node = given.nodes.of_address(name); node >= 0) one.nodes.push_back(node);
+    } else if (const int node = given.nodes.of_address(host); node >= 0) {
+      one.nodes.push_back(node);
+    }
+    if (one.nodes.empty()) notes.push_back(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
+    one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';'))};
+    if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
+    else last_of.emplace(host, std::move(one));
+  }
+  for (auto& [host, one] : last_of) all.push_back(std::move(one));
+  return all;
+}
+
+Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids) {
+  const std::int64_t size = rounded(std::abs(step.change_ns));
+  Fault fault;
+  fault.kind = FaultKind::clock;
+  fault.node = node;
+  fault.id = ids.next("clock-" + node);
+  fault.clock.shift_ns = step.change_ns < 0 ? -size : size;
+  fault.duration_ns = step.duration_ns > 0 ? rounded(step.duration_ns) : 0;
+  Candidate c = candidate_of(std::move(fault), 1, step.at_ns);
+  c.last_ts = step.at_ns + step.duration_ns;
+  c.stepped = true;
+  c.said = step.weight;
+  c.why = step.words;
+  return c;
+}
+
+// Is it the step of which the candidate tells already? A dump and a log may tell of the same.
+bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
+  return known.node == node && std::abs(known.fault.clock.shift_ns - step.change_ns) < rounded(std::abs(step.change_ns)) / 10 &&
+         std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
+}
+
+// What logs tell of clocks, and what tracers saw.
+Sifted set_clocks(const Given& given, Ids& ids) {
+  Sifted sifted;
+  std::vector<StepOf> all;
+  for (const ToldClockStep& told : given.inputs.clock_steps)
+    if (const int node = given.nodes.of_address(told.node); node >= 0) all.push_back({{node}, told});
+  for (const trace::Trace& trace : given.inputs.traces) {
+    std::vector<StepOf> seen = seen_steps(given, trace, sifted.notes);
+    std::move(seen.begin(), seen.end(), std::back_inserter(all));
+  }
+  for (const auto& [nodes, step] : all)
+    for (const int node : nodes) {
+      const std::string& name = given.name(node);
+      const auto known = std::find_if(sifted.candidates.begin(), sifted.candidates.end(),
+                                      [&, &step = step](const Candidate& c) { return tells_of(c, name, step); });
+      if (known == sifted.candidates.end()) {
+        sifted.candidates.push_back(set_clock(name, step, ids));
+      } else {
+        known->said = std::max(known->said, step.weight);
+        ++known->count;
+      }
+    }
+  return sifted;
+}
+
+}  // namespace
+
+Sifted sift_clocks(const Given& given, const Times& times) {
+  Ids ids;
+  Sifted sifted = wrong_clocks(given, times, ids);
+  Sifted set = set_clocks(given, ids);
+  std::move(set.candidates.begin(), set.candidates.end(), std::back_inserter(sifted.candidates));
+  std::move(set.notes.begin(), set.notes.end(), std::back_inserter(sifted.notes));
+  return sifted;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract/process_faults.h"
+#include "diagnose/extract/usual.h"
+#include "diagnose/words.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+using schedule::Scope;
+
+namespace {
+
+constexpr std::int64_t kLivedOn = 2 * kSecond;  // processes seen this long after others ended did not end with them
+constexpr std::int64_t kOneCrash = kSecond;     // ends of one node this close are one crash
+
+// Signals that a process brings on itself, against those sent from outside.
+bool own_signal(int signal) {
+  switch (signal) {
+    case 4:      // SIGILL
+    case 5:      // SIGTRAP
+    case 6:      // SIGABRT
+    case 7:      // SIGBUS
+    case 8:      // SIGFPE
+    case 11:     // SIGSEGV
+    case 13:     // SIGPIPE
+    case 31: return true;  // SIGSYS
+    default: return false;
+  }
+}
+
+bool outside(const ProcessEvent& p) { return p.signal != 0 && !own_signal(p.signal); }
+
+// The signal that a schedule sends: the observed one if its default is to end a process.
+int ending_signal(int signal) {
+  switch (signal) {
+    case 17:    // SIGCHLD
+    case 18:    // SIGCONT
+    case 19:    // SIGSTOP
+    case 20:    // SIGTSTP
+    case 21:    // SIGTTIN
+    case 22:    // SIGTTOU
+    case 23:    // SIGURG
+    case 28:    // SIGWINCH
+      return 9;
+    default: return signal >= 1 && signal <= 31 ? signal : 9;
+  }
+}
+
+// From when to when processes of the nodes were seen doing anything; long ones only.
+class Lives {
+ public:
+  explicit Lives(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
+    for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
+      for (const Event& event : given.inputs.traces[s].events) {
+        const int node = event.pid > 0 ? given.nodes.of(s, event) : -1;
+        if (node < 0) continue;
+        auto& life = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
+        life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
+      }
+    for (auto& lives : of_) std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
+  }
+
+  // Whether others of the node's processes were there before these ended, and still are.
+  [[nodiscard]] bool went_on(int node, std::span<const ProcessEvent> ended) const {
+    const auto& lives = of_[static_cast<std::size_t>(node)];
+    return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
+      const auto& [pid, life] = entry;
+      return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kLivedOn &&
+             std::none_of(ended.begin(), ended.end(), [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
+    });
+  }
+
+ private:
+  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>> of_;  // by process: its first and last event
+};
+
+// What ends at the same moment ended together; who leads decides what it was.
+struct Crash {
+  std::span<const ProcessEvent> ended;
+  const ProcessEvent* lead = nullptr;
+  std::uint64_t weight = 0;
+
+  [[nodiscard]] std::int64_t ts() const { return ended.front().event->ts_ns; }
+  // A dump that began after the node, and holds no end of its main process, does not tell which one that is.
+  [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
+};
+
+std::vector<Crash> ended_together(std::span<const ProcessEvent> ends) {
+  std::vector<Crash> crashes;
+  while (!ends.empty()) {
+    Crash crash;
+    crash.lead = &ends.front();
+    std::size_t n = 0;
+    for (; n < ends.size() && ends[n].event->ts_ns - ends[0].event->ts_ns <= kOneCrash; ++n) {
+      crash.weight += ends[n].weight;
+      const ProcessEvent& l = *crash.lead;
+      const ProcessEvent& p = ends[n];
+      const bool lead_crashed = l.event->state == ProcessState::crashed;
+      // The main process stands for the node, unless it only reacted to the kill of another.
+      if (p.main && !l.main && (outside(p) || !outside(l))) crash.lead = &p;
+      else if (p.main == l.main && outside(p) && !outside(l) && !lead_crashed) crash.lead = &p;
+    }
+    crash.ended = ends.first(n);
+    ends = ends.subspan(n);
+    crashes.push_back(crash);
+  }
+  return crashes;
+}
+
+// Ended from outside.
+Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
+  const ProcessEvent& p = *crash.lead;
+  const std::string& name = given.name(p.node);
+  Fault fault;
+  fault.kind = FaultKind::crash;
+  fault.node = name;
+  fault.id = ids.next("crash-" + name);
+  fault.signal = ending_signal(p.signal);
+  // The main process lived on: what it makes of the end of its workers may be the bug.
+  if (p.main_known && std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; })) fault.scope = Scope::others;
+  Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
+  c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name, kernel::signal_name(p.signal),
+                      times.at(crash.ts()), crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
+  c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
+  if (c.out_of_memory) c.why += ", by the kernel for its memory";
+  from_log(c, given.said(*p.event));
+  return c;
+}
+
+Candidate ended_itself(const Given& given, const Times& times, const Crash& crash, const std::string& who, Ids& ids) {
+  const ProcessEvent& p = *crash.lead;
+  const std::string& name = given.name(p.node);
+  Fault fault;
+  fault.kind = FaultKind::crash;
+  fault.node = name;
+  fault.id = ids.next("crash-" + name);
+  fault.signal = ending_signal(p.signal);
+  Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
+  c.own_end = true;
+  const std::string at = times.at(crash.ts());
+  c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
+          : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
+                             : fmt::format("{} ended {}, its status is not known", who, at);
+  from_log(c, given.said(*p.event));
+  return c;
+}
+
+ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes, const std::optional<Lives>& lives, Ids& ids) {
+  ProcessFaults found;
+  std::vector<Candidate>& candidates = found.sifted.candidates;
+  const std::string& name = given.name(node);
+  std::map<std::tuple<bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
+  std::map<std::pair<int, Scope>, std::vector<std::size_t>> from_outside;
+  for (const Crash& crash : crashes) {
+    const ProcessEvent& p = *crash.lead;
+    const std::int64_t ts = crash.ts();
+    const std::int64_t back = facts.back_after(node, ts);
+    if (outside(p)) {
+      candidates.push_back(killed(given, facts.times, crash, ids));
+      from_outside[{p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
+      found.causes.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name, facts.times.at(ts))});
+      if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
+      continue;
+    }
+    const bool partly = crash.perhaps_partly() && lives->went_on(node, crash.ended);
+    const std::string who = (partly ? "a process of " : "") + name;
+    found.causes.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, facts.times.at(ts)), partly,
+                            p.event->ts_ns});
+    const auto [known, fresh] = own.try_emplace({p.signal != 0, p.signal, p.exit_code}, candidates.size());
+    if (fresh) {
+      candidates.push_back(ended_itself(given, facts.times, crash, who, ids));
+    } else {
+      candidates[known->second].count += crash.weight;
+      candidates[known->second].last_ts = ts;
+    }
+  }
+  std::vector<std::vector<std::size_t>> alike;
+  for (auto& [kind, which] : from_outside) alike.push_back(std::move(which));
+  candidates = fold_usual(std::move(candidates), alike, "ended", facts.times, given.longest_ns);
+  return found;
+}
+
+}  // namespace
+
+std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, const ByNode& ends) {
+  std::vector<std::vector<Crash>> all;
+  bool perhaps_partly = false;
+  for (const std::vector<ProcessEvent>& of : ends) {
+    all.push_back(ended_together(of));
+    perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(), [](const Crash& crash) { return crash.perhaps_partly(); });
+  }
+  std::optional<Lives> lives;  // of no use else, and there may be a million events
+  if (perhaps_partly) lives.emplace(given);
+  Ids ids;
+  std::vector<ProcessFaults> found;
+  for (std::size_t node = 0; node < all.size(); ++node) found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], lives, ids));
+  return found;
+}
+
+}  // namespace rose::diagnose

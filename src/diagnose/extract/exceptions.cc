@@ -1,0 +1,90 @@
+#include "diagnose/extract/exceptions.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/words.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostExceptions = 40;  // of all nodes: the plainest
+constexpr std::uint64_t kMostVisits = 10'000; // counted; by then a time says as much
+constexpr std::size_t kLongestMessage = 300; // of an exception in a schedule
+
+// As a schedule may hold it.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (text.size() > kLongestMessage) text.clear();  // half a text is another text
+  return text;
+}
+
+Candidate exception_candidate(const Given& given, const Times& times, const ToldException& told, int node, Ids& ids) {
+  std::vector<Fault> shapes;
+  const std::string id = ids.next(fmt::format("throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
+  const auto shape = [&](const ThrowSite& site) {
+    Fault fault;
+    fault.kind = FaultKind::exception;
+    fault.node = given.name(node);
+    fault.id = id;
+    fault.throws = site.throws;
+    fault.message = one_line(site.message);
+    fault.function = site.function;
+    fault.at_line = site.line;
+    shapes.push_back(std::move(fault));
+  };
+  for (const ThrowSite& site : told.sites) {
+    shape(site);
+    // The first visit would have been told of earlier: by the time line it was this one.
+    if (&site == &told.sites[0] && told.visits > 1 && told.visits <= kMostVisits) {
+      shape(site);
+      shapes.back().count = static_cast<int>(told.visits);
+    }
+  }
+  // The first visit of a place that is visited all the time comes with the start.
+  std::int64_t since = times.workload != 0 ? told.first_ts - times.workload : 0;
+  if (since > given.longest_ns) since = given.longest_ns / 2;
+  if (since >= kSecond / 2) {
+    shapes.push_back(shapes[0]);
+    shapes.back().when = {elapsed(since - since / 5)};
+  }
+  if (told.count > 1) {
+    shapes.push_back(shapes[0]);
+    shapes.back().times = -1;
+  }
+  Fault first = std::move(shapes.front());
+  shapes.erase(shapes.begin());
+  Candidate c = candidate_of(std::move(first), told.count, told.first_ts);
+  c.alternatives = std::move(shapes);
+  c.last_ts = told.last_ts;
+  c.ordinariness = 1;
+  c.said = told.weight;
+  c.why = told.words;
+  return c;
+}
+
+}  // namespace
+
+Sifted sift_exceptions(const Given& given, const Times& times) {
+  Sifted sifted;
+  std::vector<const ToldException*> all;
+  for (const ToldException& one : given.inputs.exceptions) all.push_back(&one);
+  std::stable_sort(all.begin(), all.end(), [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
+  if (all.size() > kMostExceptions) {
+    sifted.notes.push_back(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried", all.size(), kMostExceptions));
+    all.resize(kMostExceptions);
+  }
+  Ids ids;
+  for (const ToldException* one : all) {
+    const int node = given.nodes.of_address(one->node);
+    if (node < 0 || one->sites.empty()) continue;
+    sifted.candidates.push_back(exception_candidate(given, times, *one, node, ids));
+  }
+  return sifted;
+}
+
+}  // namespace rose::diagnose

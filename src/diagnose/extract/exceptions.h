@@ -1,0 +1,11 @@
+// Exceptions that logs tell of, as candidates. Inside this room only.
+#pragma once
+
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/sifted.h"
+
+namespace rose::diagnose {
+
+[[nodiscard]] Sifted sift_exceptions(const Given& given, const Times& times);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,27 @@
+#include "diagnose/extract/given.h"
+
+namespace rose::diagnose {
+
+const Said::Of* Given::said(const Event& event) const {
+  for (const Said& one : inputs.said) {
+    const std::vector<Event>& events = inputs.traces[one.trace].events;
+    if (events.empty() || &event < &events.front() || &event > &events.back()) continue;
+    const auto found = one.events.find(static_cast<std::size_t>(&event - &events.front()));
+    if (found != one.events.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+std::int64_t Given::pause_threshold() const {
+  for (const trace::Trace& trace : inputs.traces)
+    if (trace.meta.pause_ns > 0) return trace.meta.pause_ns;
+  return config().trace.pause_ns;
+}
+
+std::int64_t Given::network_threshold() const {
+  for (const trace::Trace& trace : inputs.traces)
+    if (trace.meta.network_delay_ns > 0) return trace.meta.network_delay_ns;
+  return config().trace.network_delay_ns;
+}
+
+}  // namespace rose::diagnose

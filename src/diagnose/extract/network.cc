@@ -1,0 +1,59 @@
+#include "diagnose/extract/network.h"
+
+#include <iterator>
+#include <utility>
+
+#include "diagnose/extract/cut.h"
+#include "diagnose/extract/silences.h"
+#include "diagnose/extract/unreachable.h"
+#include "diagnose/network.h"
+#include "diagnose/thresholds.h"
+
+namespace rose::diagnose {
+namespace {
+
+std::vector<bool> watched_nodes(const NodeMap& nodes) {
+  std::vector<bool> watched;
+  for (int i = 0; i < nodes.count(); ++i) watched.push_back(nodes.watched(i));
+  return watched;
+}
+
+}  // namespace
+
+Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
+  const std::vector<bool> watched = watched_nodes(given.nodes);
+  SortedSilences silences = sort_silences(given, facts, causes);
+  Ids ids;
+  std::vector<Candidate> candidates;
+  const auto symptoms = [&](std::vector<Silence> found, const std::string& because) {
+    for (const Cut& cut : find_cuts(std::move(found), watched)) {
+      Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
+      c.symptom = true;
+      c.why += because;
+    }
+  };
+  for (auto& [cause, group] : silences.explained) symptoms(std::move(group), fmt::format("; {} explains it", causes[cause].words));
+  symptoms(std::move(silences.idle), "; without faults they are silent until the end, too");
+
+  const auto cuts = [&](std::vector<Silence> found) {
+    std::vector<Cause> made;
+    for (const Cut& cut : find_cuts(std::move(found), watched)) {
+      if (!cut.silent && !believable(cut)) continue;
+      const Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
+      if (c.said < kHalfSaid) continue;  // too little to explain anything by it
+      made.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
+                      fmt::format("the cut of {} ({})", c.node, facts.times.at(cut.start))});
+    }
+    return made;
+  };
+  // What plainly was a cut explains calls that only may mean one.
+  const Causes of_processes(causes, given.nodes.count());
+  const std::vector<Contact> between = contacts(given);
+  std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);
+  std::move(plain.begin(), plain.end(), std::back_inserter(silences.unexplained));
+  const Causes with_plain = of_processes.with(cuts(std::move(silences.unexplained)));
+  Causes all = with_plain.with(cuts(unreachable(given, facts.times, between, with_plain, false)));
+  return {{std::move(candidates), std::move(silences.discards), {}}, std::move(all)};
+}
+
+}  // namespace rose::diagnose

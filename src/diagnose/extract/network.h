@@ -1,0 +1,20 @@
+// What the network did: its cuts, from silences and from calls that fail as unreachable. Inside this room only.
+#pragma once
+
+#include <vector>
+
+#include "diagnose/extract/causes.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/sifted.h"
+
+namespace rose::diagnose {
+
+struct Network {
+  Sifted sifted;
+  Causes causes;  // those that were given, and cuts
+};
+
+// `causes`: what processes did.
+[[nodiscard]] Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
+
+}  // namespace rose::diagnose

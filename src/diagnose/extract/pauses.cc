@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract/process_faults.h"
+#include "diagnose/extract/usual.h"
+#include "diagnose/forms.h"
+#include "diagnose/words.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kPauseTogether = 2 * kSecond;  // the tracer samples processes once a second
+
+struct Pause {
+  std::int64_t start = 0, end = 0;
+  std::uint64_t weight = 0;
+  bool counts = false;
+  bool open = false;
+  bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
+  const Event* event = nullptr;
+};
+
+Pause pause_of(const ProcessEvent& p, const Given& given, const Times& times) {
+  const bool open = (p.event->flags & trace::kOpen) != 0;
+  const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMs : given.pause_threshold();
+  const bool blocked = (p.event->flags & trace::kBlocked) != 0;
+  // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
+  const bool frozen = !blocked && p.event->pid == 0;
+  Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0 || frozen,
+              open, blocked, p.event};
+  if (open) pause.end = std::max(pause.end, times.end);
+  return pause;
+}
+
+// Processes of one node that stood still together.
+std::vector<Pause> stood_together(std::vector<Pause> each) {
+  std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) {
+    return std::pair(a.blocked, a.start) < std::pair(b.blocked, b.start);
+  });
+  std::vector<Pause> found;
+  for (const Pause& pause : each) {
+    if (!found.empty() && pause.blocked == found.back().blocked && pause.start - found.back().start <= kPauseTogether && pause.start <= found.back().end) {
+      found.back().end = std::max(found.back().end, pause.end);
+      found.back().weight += pause.weight;
+      found.back().counts = found.back().counts || pause.counts;
+      found.back().open = found.back().open || pause.open;
+    } else {
+      found.push_back(pause);
+    }
+  }
+  return found;
+}
+
+Candidate paused(const Given& given, const Times& times, int node, const Pause& pause, Ids& ids) {
+  Fault fault;
+  fault.kind = FaultKind::pause;
+  fault.node = given.name(node);
+  fault.id = ids.next("pause-" + fault.node);
+  fault.duration_ns = rounded(pause.end - pause.start);
+  Candidate c = candidate_of(std::move(fault), pause.weight, pause.start);
+  c.last_ts = pause.end;
+  c.blocked = pause.blocked;
+  c.why = fmt::format("{} {} for {}, from {}{}", c.node,
+                      pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
+                      times.at(pause.start), pause.open ? ", and still was when the dump was written" : "");
+  from_log(c, given.said(*pause.event));
+  return c;
+}
+
+ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const std::vector<ProcessEvent>& events, Ids& ids) {
+  std::vector<Pause> each;
+  for (const ProcessEvent& p : events) each.push_back(pause_of(p, given, facts.times));
+  ProcessFaults found;
+  std::vector<Candidate>& candidates = found.sifted.candidates;
+  std::vector<std::size_t> stopped;  // from outside
+  for (const Pause& pause : stood_together(std::move(each))) {
+    if (!pause.counts) {
+      found.sifted.discards.add("a helper process of a node waited", pause.weight);
+      continue;
+    }
+    if (!pause.blocked) stopped.push_back(candidates.size());
+    candidates.push_back(paused(given, facts.times, node, pause, ids));
+    found.causes.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
+                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start))});
+  }
+  candidates = fold_usual(std::move(candidates), {stopped}, "stood still", facts.times, given.longest_ns);
+  return found;
+}
+
+}  // namespace
+
+std::vector<ProcessFaults> pause_faults(const Given& given, const Facts& facts, const ByNode& events) {
+  Ids ids;
+  std::vector<ProcessFaults> found;
+  for (std::size_t node = 0; node < events.size(); ++node) found.push_back(pauses_of(given, facts, static_cast<int>(node), events[node], ids));
+  return found;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,202 @@
+#include "diagnose/extract/rank.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/feedback.h"
+#include "diagnose/surprise.h"
+#include "diagnose/thresholds.h"
+#include "diagnose/words.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
+constexpr std::int64_t kPromote = 30 * kSecond;
+
+// The latest before it.
+const Cause* cause_before(const Candidate& own, const Causes& causes) {
+  const Cause* cause = nullptr;
+  for (const Cause& c : causes.list()) {
+    if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned) continue;
+    const std::int64_t slack = c.kind == CauseKind::cut ? kHeartbeat : 0;
+    if (c.start + slack <= own.first_ts) cause = &c;
+  }
+  return cause;
+}
+
+// The worst of its node that came soon before it.
+const Candidate* failure_before(const Candidate& own, const std::vector<Candidate>& calls) {
+  const Candidate* failure = nullptr;
+  for (const Candidate& c : calls) {
+    if (c.follows) continue;  // what comes with a start or an error explains no death
+    if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
+    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kSoon) continue;
+    if (failure == nullptr || c.ordinariness < failure->ordinariness) failure = &c;
+  }
+  return failure;
+}
+
+bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
+
+int order_of_kind(const Candidate& c) {
+  if (!is_call(c) && c.said < kHalfSaid) return 4;  // a guess of what logs do not say
+  switch (c.kind) {
+    case FaultKind::crash:
+    case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
+    case FaultKind::partition:
+    case FaultKind::network:
+    case FaultKind::clock:
+    case FaultKind::descriptors:
+    case FaultKind::memory:
+    case FaultKind::cpu:
+    case FaultKind::disk_full:
+    case FaultKind::disk_slow: return 2;
+    case FaultKind::block:
+    case FaultKind::exception:
+    case FaultKind::syscall: return 3;
+  }
+  return 0;
+}
+
+using Order = std::tuple<int, int, int, double, int, std::int64_t>;
+
+Order order_of(const Candidate& c) {
+  const bool call = is_call(c);
+  return {c.symptom ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, call ? c.ordinariness : 0, c.first_ts};
+}
+
+// A disk that fails right before a node is killed or falls silent may be why: of the paper's order
+// we depart for the first such failure, because a symptom never precedes its cause.
+std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
+  const auto first_call = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) {
+    return c.kind == FaultKind::syscall && !c.symptom;
+  });
+  if (first_call == candidates.begin() || first_call == candidates.end()) return candidates;
+  auto best = candidates.end();
+  for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
+    const int err = it->fault.error;
+    if (it->profiled || it->said < kHalfSaid || !strict_resource_error(err)) continue;
+    const bool before_all = std::all_of(candidates.begin(), first_call,
+                                        [&](const Candidate& c) { return it->first_ts < c.first_ts; });
+    const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
+      const bool same = c.node == it->node ||
+                        std::find(c.fault.peers.begin(), c.fault.peers.end(), it->node) != c.fault.peers.end();
+      return same && c.first_ts - it->first_ts <= kPromote;
+    });
+    if (before_all && near && (best == candidates.end() || it->first_ts < best->first_ts)) best = it;
+  }
+  if (best == candidates.end()) return candidates;
+  best->why += "; it came before all other faults";
+  best->first = true;
+  std::rotate(candidates.begin(), best, best + 1);
+  return candidates;
+}
+
+double odds(const Candidate& c) {
+  switch (c.kind) {
+    case FaultKind::crash:
+    case FaultKind::pause: return c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess;
+    case FaultKind::partition:
+    case FaultKind::network: return kOddsNetwork;
+    case FaultKind::clock: return c.stepped ? kOddsClockStep : kOddsClock;
+    case FaultKind::descriptors:
+    case FaultKind::memory:
+    case FaultKind::cpu:
+    case FaultKind::disk_full:
+    case FaultKind::disk_slow: return kOddsProcess;
+    case FaultKind::block:
+    case FaultKind::exception:
+    case FaultKind::syscall:
+      return c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;
+  }
+  return 0;
+}
+
+// A dump is written when something has gone wrong: what is over long before that, counted in what has happened since, is
+// hardly why. The last few are all near; so are those that came in one incident with the last.
+void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
+  std::vector<std::int64_t> times;
+  for (const Candidate& c : candidates)
+    if (!c.symptom && c.ordinariness < 3) times.push_back(c.last_ts);
+  std::sort(times.begin(), times.end());
+  std::vector<double> incidents(times.size() + 1);  // that begin there or later: what is further apart than a workload lasts are two
+  for (std::size_t i = times.size(); i-- > 1;) incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns ? 1 : 0);
+  incidents[0] = incidents.size() > 1 ? incidents[1] + 1 : 0;
+  for (Candidate& c : candidates) {
+    const auto at = std::upper_bound(times.begin(), times.end(), c.last_ts) - times.begin();
+    const double far = std::max(static_cast<double>(times.size() - static_cast<std::size_t>(at)) / kNearFew, incidents[static_cast<std::size_t>(at)] / kNearIncidents);
+    if (far > 1) c.weight /= far;
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, const std::vector<Candidate>& calls) {
+  for (Candidate& own : processes) {
+    if (!own.own_end) continue;
+    const Cause* cause = cause_before(own, causes);
+    const Candidate* failure = failure_before(own, calls);
+    own.symptom = cause != nullptr || failure != nullptr;
+    if (failure != nullptr)
+      own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
+    else if (cause != nullptr)
+      own.why += fmt::format("; {} explains it", cause->words);
+    else
+      own.why += "; nothing in the dump explains it";
+  }
+  return processes;
+}
+
+std::vector<Candidate> ranked(std::vector<std::vector<Candidate>> kinds) {
+  std::vector<Candidate*> all;
+  for (std::vector<Candidate>& kind : kinds)
+    for (Candidate& c : kind) all.push_back(&c);
+  std::vector<std::pair<Order, std::size_t>> sorted;
+  sorted.reserve(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) sorted.emplace_back(order_of(*all[i]), i);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<Candidate> candidates;
+  candidates.reserve(sorted.size());
+  for (const auto& [key, index] : sorted) candidates.push_back(std::move(*all[index]));
+  candidates = promoted(std::move(candidates));
+  int rank = 0;
+  for (Candidate& candidate : candidates) candidate.rank = ++rank;
+  return candidates;
+}
+
+std::vector<Candidate> weighed(std::vector<Candidate> ranked, std::int64_t longest_ns, bool nearness) {
+  for (Candidate& c : ranked) {
+    c.weight = odds(c);
+    if (c.profiled) c.weight *= kOddsProfiled;
+    c.weight *= c.usual;
+    if (c.symptom) c.weight *= kOddsSymptom;
+    if (c.first) c.weight *= kOddsFirst;
+    c.weight *= c.said;
+  }
+  if (nearness) weigh_nearness(ranked, longest_ns);
+  double all = 0;
+  for (const Candidate& c : ranked) all += c.weight;
+  for (Candidate& c : ranked) c.weight /= all;
+  return ranked;
+}
+
+std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& ranked) {
+  constexpr std::size_t kMost = 256;
+  std::vector<Observable> list;
+  for (const Observable& one : inputs.log_observables)
+    if (list.size() < kMost) list.push_back(one);
+  if (inputs.said.size() == inputs.traces.size() && !inputs.said.empty()) return list;  // candidates of logs were not seen to happen
+  for (const Candidate& c : ranked) {
+    if (list.size() >= kMost) break;
+    if (c.kind == FaultKind::crash && c.own_end)
+      list.push_back({sign_of_end(c.node), c.node, c.first_ts});
+    else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
+      list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});
+  }
+  return list;
+}
+
+}  // namespace rose::diagnose

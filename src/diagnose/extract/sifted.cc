@@ -1,0 +1,58 @@
+#include "diagnose/extract/sifted.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rose::diagnose {
+
+void Discards::add(std::string_view why, std::uint64_t events) {
+  if (events == 0) return;
+  const auto it = events_.find(why);
+  if (it == events_.end())
+    events_.emplace(std::string(why), events);
+  else
+    it->second += events;
+}
+
+void Discards::add(const Discards& others) {
+  for (const auto& [why, events] : others.events_) add(why, events);
+}
+
+void Discards::add_stranger(const std::string& host, std::uint64_t events) {
+  add(host.empty() ? std::string("their host is not named and matches no node of the deployment (see --map)")
+                   : fmt::format("host '{}' matches no node of the deployment (see --map)", host),
+      events);
+}
+
+std::vector<Discarded> Discards::list() const {
+  std::vector<Discarded> list;
+  for (const auto& [why, events] : events_) list.push_back({why, events});
+  std::stable_sort(list.begin(), list.end(), [](const Discarded& a, const Discarded& b) { return a.events > b.events; });
+  return list;
+}
+
+std::string Ids::next(std::string base) {
+  if (base.size() > 56) base.resize(56);
+  const int n = ++used_[base];
+  return n == 1 ? base : fmt::format("{}-{}", base, n);
+}
+
+Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts) {
+  Candidate candidate;
+  candidate.kind = fault.kind;
+  candidate.node = fault.node;
+  candidate.count = count;
+  candidate.first_ts = ts;
+  candidate.last_ts = ts;
+  candidate.fault = std::move(fault);
+  return candidate;
+}
+
+void from_log(Candidate& candidate, const Said::Of* said) {
+  if (said == nullptr) return;
+  candidate.said = said->weight;
+  candidate.why = said->words;
+  candidate.since_ts = said->since_ns;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "diagnose/extract/processes.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kSurelyGone = 10 * kSecond;   // nothing that was under way arrives so late
+constexpr std::int64_t kHelpersGone = 60 * kSecond;  // nor do helpers do anything any more
+
+// It never came back, as far as is known.
+bool gone(const Cause& c) { return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly; }
+
+using TimesByNode = std::vector<std::vector<std::int64_t>>;
+
+TimesByNode sorted(TimesByNode times) {
+  for (std::vector<std::int64_t>& of : times) std::sort(of.begin(), of.end());
+  return times;
+}
+
+// When nodes surely did something themselves.
+TimesByNode spoken(const Given& given, const Facts& facts) {
+  TimesByNode spoke(static_cast<std::size_t>(given.nodes.count()));
+  for (const auto& [s, event] : facts.silences) {
+    const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
+    if (src < 0 || event->duration_ms < 0) continue;
+    spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns - event->duration_ms * kMs);  // its last packet before the silence
+    if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);
+  }
+  for (const ProcessEvent& p : facts.processes)
+    if (p.event->state != ProcessState::paused && (p.main || !p.main_known)) spoke[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
+  return sorted(std::move(spoke));
+}
+
+// When they, or helpers of them, did; a few times instead of many that are close.
+TimesByNode acted(const Given& given) {
+  TimesByNode acted(static_cast<std::size_t>(given.nodes.count()));
+  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
+    for (const Event& event : given.inputs.traces[s].events) {
+      if (event.type != EventType::af && event.type != EventType::sys && event.type != EventType::scf) continue;
+      const int node = given.nodes.of(s, event);
+      if (node < 0) continue;
+      std::vector<std::int64_t>& list = acted[static_cast<std::size_t>(node)];
+      if (list.empty() || std::abs(event.ts_ns - list.back()) > kSurelyGone) list.push_back(event.ts_ns);
+    }
+  return sorted(std::move(acted));
+}
+
+std::int64_t first_after(const std::vector<std::int64_t>& list, std::int64_t ts) {
+  const auto it = std::upper_bound(list.begin(), list.end(), ts);
+  return it == list.end() ? kNever : *it;
+}
+
+}  // namespace
+
+std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given, const Facts& facts) {
+  if (std::none_of(causes.begin(), causes.end(), gone)) return causes;
+  const TimesByNode themselves = spoken(given, facts);
+  const TimesByNode perhaps = acted(given);
+  for (Cause& cause : causes) {
+    if (!gone(cause)) continue;
+    const auto node = static_cast<std::size_t>(cause.node);
+    const std::int64_t sign = std::min(first_after(themselves[node], cause.start + kSurelyGone), first_after(perhaps[node], cause.start + kHelpersGone));
+    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // some time in between
+  }
+  return causes;
+}
+
+}  // namespace rose::diagnose

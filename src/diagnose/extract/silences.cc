@@ -1,0 +1,150 @@
+#include "diagnose/extract/silences.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/units.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kOfOneProcess = 60 * kSecond;  // silences that the end of one of a node's processes makes begin within this
+constexpr std::uint32_t kRhythm = 10;   // packets that show how often a pair speaks
+
+// How long before its cause a silence may begin: pairs that speak often fall silent at once.
+std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
+  const std::int64_t spoken = silence.start - times.begin;
+  // Only a dump that holds the whole run says how long the packets took that it counted.
+  if (times.workload == 0 || event.packets < kRhythm || spoken <= 0) return kHeartbeat;
+  return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
+}
+
+// The one node that is ready when it listens at this port.
+int owner_of_port(std::uint16_t port, const Given& given) {
+  int owner = -1;
+  for (int i = 0; port != 0 && i < given.nodes.count(); ++i) {
+    const config::Node& node = given.config().nodes[static_cast<std::size_t>(i)];
+    if (node.ready && node.ready->tcp == port) owner = owner == -1 ? i : -2;
+  }
+  return owner;
+}
+
+// As Silence has them.
+struct Between {
+  int src = NodeMap::kNone;
+  int dst = NodeMap::kNone;
+  std::uint16_t port = 0;
+  std::string left_out;  // why; "": it is between two nodes
+};
+
+// Which nodes a silence is between.
+Between between(std::size_t s, const Event& event, const Given& given) {
+  const trace::Trace& trace = given.inputs.traces[s];
+  const std::string_view src = trace.str(event.src);
+  const std::string_view dst = trace.str(event.dst);
+  const int receiver = given.nodes.of(s, event);
+  Between found;
+  found.src = event.src == 0 ? NodeMap::kNone : given.nodes.of_address(src);
+  found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.of_address(dst);
+  if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
+  if (found.src == NodeMap::kShared) {
+    // One address for all: the port of a service tells who is meant.
+    const int sender = owner_of_port(event.sport, given);
+    if (sender >= 0 && sender != found.dst && found.dst >= 0) {
+      found.src = sender;
+      found.port = event.sport;
+    } else if (found.dst >= 0 && event.dport != 0 && owner_of_port(event.dport, given) == found.dst) {
+      found.src = -1;
+      found.port = event.dport;
+      return found;
+    } else {
+      found.left_out = "silences between nodes that share one address and cannot be told apart";
+      return found;
+    }
+  }
+  if (found.src >= 0 && found.dst >= 0 && found.src != found.dst) return found;
+  const std::string_view other = found.src < 0 ? src : dst;
+  if (found.src >= 0 && found.src == found.dst) found.left_out = "silences of a node with itself";
+  else if (other.empty()) found.left_out = "silences without an address";
+  else found.left_out = fmt::format("silences with {}, which is no node of the deployment (a client?)", other);
+  return found;
+}
+
+// What the profile shows between these nodes, on this service: a silence as long, or one that no run saw the end of.
+enum class Usual { no, as_long, without_end };
+
+Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
+  Usual usual = Usual::no;
+  if (!given.inputs.profile) return usual;
+  const int port = event.dport != 0 ? event.dport : event.sport;
+  for (const profile::Silence& known : given.inputs.profile->silences) {
+    // A pair's idle connections don't excuse its busy ones.
+    if (known.port != 0 && port != 0 && known.port != port) continue;
+    const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
+    const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
+    if (!by_name && !by_address) continue;
+    // A tenth for timers that are not exact.
+    if ((silence.end - silence.start) / kMs <= known.longest_ms + known.longest_ms / 10) return Usual::as_long;
+    if (known.open) usual = Usual::without_end;
+  }
+  return usual;
+}
+
+// The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
+std::optional<std::size_t> cause_of(const Silence& silence, std::int64_t early, const std::vector<Cause>& causes) {
+  std::optional<std::size_t> cause;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const Cause& c = causes[i];
+    if (c.node != silence.src && c.node != silence.dst) continue;
+    if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
+    if (silence.end < c.start) continue;
+    // The others of its node lived on, and the pair spoke until now.
+    if (c.partly && silence.start > c.start + kOfOneProcess) continue;
+    if (!cause || c.start < causes[*cause].start) cause = i;
+  }
+  return cause;
+}
+
+}  // namespace
+
+SortedSilences sort_silences(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
+  const Times& times = facts.times;
+  SortedSilences sorted;
+  for (const auto& [s, event] : facts.silences) {
+    const std::uint64_t weight = weight_of(*event);
+    const Between nodes = between(s, *event, given);
+    if (!nodes.left_out.empty()) {
+      sorted.discards.add(nodes.left_out, weight);
+      continue;
+    }
+    Silence silence;
+    silence.src = nodes.src;
+    silence.dst = nodes.dst;
+    silence.port = nodes.port;
+    silence.events = weight;
+    silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMs : given.network_threshold());
+    const bool open = (event->flags & trace::kOpen) != 0;
+    silence.end = open ? std::max(event->ts_ns, times.end) : event->ts_ns;
+
+    const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;
+    if (usual == Usual::as_long) {
+      sorted.discards.add("benign: the profile shows silences as long between these nodes", weight);
+      continue;
+    }
+    if (silence.src >= 0 && open && silence.start <= times.begin + kSecond && times.end - times.begin > 2 * kSecond && event->packets == 1) {
+      sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
+      continue;
+    }
+    const std::optional<std::size_t> cause = cause_of(silence, heartbeat(*event, silence, times), causes);
+    if (!cause) {
+      (usual == Usual::without_end ? sorted.idle : sorted.unexplained).push_back(silence);
+    } else if (causes[*cause].kind == CauseKind::planned) {
+      sorted.discards.add("silences that a planned stop explains", weight);
+    } else {
+      sorted.explained[*cause].push_back(silence);
+    }
+  }
+  return sorted;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,24 @@
+// Silences between nodes: which of them are faults of the network, and which something explains. Inside this room only.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "diagnose/extract/causes.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/extract/sifted.h"
+#include "diagnose/network.h"
+
+namespace rose::diagnose {
+
+struct SortedSilences {
+  std::vector<Silence> unexplained;
+  std::vector<Silence> idle;                              // longer than a fault-free run, which had them to its end
+  std::map<std::size_t, std::vector<Silence>> explained;  // by the cause's place in `causes`
+  Discards discards;
+};
+
+[[nodiscard]] SortedSilences sort_silences(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,148 @@
+#include "diagnose/extract/unreachable.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/extract/usual.h"
+#include "diagnose/thresholds.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kOneSpell = 30 * kSecond;     // failures of a pair that are further apart are two
+constexpr std::int64_t kLongGap = kSecond;           // it lasted so much longer than to its last failure, at most
+constexpr std::int64_t kLeastNoticed = kSecond;      // what is over sooner, hardly a program notices
+constexpr std::int64_t kNeighbour = 3 * kSecond;     // Linux asks three times, a second apart, who has the address, then it is EHOSTUNREACH
+constexpr std::uint64_t kBurst = 3;                  // connections that were reset, for each pair
+
+// How plainly an error says that the network between was cut; 0: not at all.
+struct Meaning {
+  double plain = 0;
+  bool out = false;  // what is sent does not leave; what comes may still come
+};
+
+Meaning meaning_of(int err, std::string_view syscall) {
+  const bool datagram = kernel::sends_datagrams(syscall);
+  switch (err) {
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN: return {1, false};
+    case EPERM: return {datagram ? 1.0 : 0, true};     // a packet filter at the way out
+    case EACCES:                                       // a route that prohibits
+    case EINVAL: return {datagram ? kLikelyCut : 0, true};  // one that is a black hole
+    case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
+    case ECONNRESET: return {kPerhapsCut, false};      // mostly it is the other side's end
+    default: return {};
+  }
+}
+
+bool may_mean_it(int err) { return meaning_of(err, "sendto").plain > 0 || meaning_of(err, "connect").plain > 0; }
+
+}  // namespace
+
+std::vector<Contact> contacts(const Given& given) {
+  std::optional<profile::BenignIndex> normal;
+  if (given.inputs.profile) normal.emplace(*given.inputs.profile);
+  std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
+  for (const char* call : {"connect", "accept", "accept4"}) reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
+  std::vector<Contact> found;
+  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
+    const trace::Trace& trace = given.inputs.traces[s];
+    std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
+    for (const Event& event : trace.events) {
+      const bool failed = event.type == EventType::scf && may_mean_it(event.err);
+      const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
+      if ((!failed && !reached) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0) continue;
+      Contact contact{&event, -1, -1, 0, false};
+      if (failed) {
+        const std::string syscall = kernel::syscall_name(event.syscall);
+        const Meaning meaning = meaning_of(event.err, syscall);
+        if (meaning.plain <= 0 || kernel::names_own_address(syscall)) continue;
+        contact.plain = meaning.plain;
+        contact.out = meaning.out;
+      }
+      int& peer = peer_of[event.peer];
+      if (peer < NodeMap::kShared) {
+        const Endpoint endpoint = parse_endpoint(trace.str(event.peer));
+        peer = endpoint.address.empty() ? NodeMap::kNone : given.nodes.of_address(endpoint.address);
+      }
+      contact.to = peer;
+      contact.from = given.nodes.of(s, event);
+      if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
+      if (failed && normal && normal->find(trace, event) != nullptr) continue;
+      found.push_back(contact);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
+  return found;
+}
+
+std::vector<Silence> unreachable(const Given& given, const Times& times, const std::vector<Contact>& contacts, const Causes& causes, bool plainly) {
+  struct Spell {
+    std::int64_t first = 0, last = 0;
+    std::uint64_t calls = 0;
+    double plain = 0;
+    bool out = true;
+    std::int64_t early = 0;  // so long before its first failure, it began
+  };
+  std::map<std::pair<int, int>, std::vector<Spell>> pairs;
+  std::set<std::pair<int, int>> over;  // they have reached each other since
+  for (const Contact& c : contacts) {
+    const std::pair pair{c.from, c.to};
+    if (c.plain <= 0) {
+      over.insert(pair);
+      over.emplace(c.to, c.from);
+      continue;
+    }
+    const Event& event = *c.event;
+    if ((c.plain >= 1) != plainly || causes.explaining(event, c.from, c.to, true) != nullptr) continue;
+    std::vector<Spell>& spells = pairs[pair];
+    const bool reached = over.erase(pair) > 0;
+    if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
+      spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kNeighbour : 0});
+    Spell& spell = spells.back();
+    spell.last = event.ts_ns;
+    spell.calls += weight_of(event);
+    const Said::Of* of = given.said(event);
+    spell.plain = std::max(spell.plain, of != nullptr ? c.plain * of->weight : c.plain);
+    spell.out = spell.out && c.out;
+  }
+  std::vector<Silence> silences;
+  for (const auto& [pair, spells] : pairs) {
+    std::vector<std::int64_t> begun;
+    for (const Spell& spell : spells) begun.push_back(spell.first);
+    const bool usual = all_the_time(std::move(begun), given.longest_ns);
+    for (const Spell& spell : spells) {
+      Silence one;
+      one.src = pair.first;
+      one.dst = pair.second;
+      one.start = std::max(times.begin, spell.first - spell.early);
+      const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
+      one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
+      one.events = 0;
+      one.failed_at = pair.first;
+      one.calls = spell.calls;
+      one.plain = spell.plain * (usual ? kOddsUsual : 1);
+      silences.push_back(one);
+      if (spell.out) continue;
+      std::swap(one.src, one.dst);
+      one.calls = 0;
+      silences.push_back(one);
+    }
+  }
+  return silences;
+}
+
+bool believable(const Cut& cut) {
+  if (cut.plain < kHalfSaid && cut.calls < kBurst * cut.peers.size()) return false;
+  if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
+  return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // of two nodes, one that says it plainly
+}
+
+}  // namespace rose::diagnose

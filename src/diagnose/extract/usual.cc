@@ -1,0 +1,48 @@
+#include "diagnose/extract/usual.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "diagnose/thresholds.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kUsualTimes = 8;  // ends or pauses of one kind, at different times, and the node lived with them
+
+// All but the last stand for no event any more.
+void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did, const Times& all, std::int64_t longest_ns) {
+  std::size_t times = 1;
+  for (std::size_t i = 1; i < alike.size(); ++i) times += candidates[alike[i]].first_ts - candidates[alike[i - 1]].first_ts > longest_ns ? 1 : 0;
+  if (times < kUsualTimes) return;
+  Candidate& last = candidates[alike.back()];
+  for (std::size_t i = 0; i + 1 < alike.size(); ++i) last.count += std::exchange(candidates[alike[i]].count, 0);
+  last.why += fmt::format("; it {} like that {} times in the window", did, alike.size());
+  // Right at the end of the window it is a coincidence all the same: so many are to be expected between it and the end.
+  const double window = std::max(1.0, static_cast<double>(all.end - all.begin));
+  const double expected = static_cast<double>(alike.size()) * static_cast<double>(all.end - last.last_ts) / window;
+  if (expected <= kOddsUsual) {
+    last.why += ", but hardly by chance so near to its end";
+    return;
+  }
+  last.why += ", so it is usual";
+  last.usual = std::clamp(kOddsUsual / expected, kOddsUsual, 1.0);
+}
+
+}  // namespace
+
+bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns) {
+  std::sort(times.begin(), times.end());
+  std::size_t apart = times.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < times.size(); ++i) apart += times[i] - times[i - 1] > longest_ns ? 1 : 0;
+  return apart >= kUsualFailures;
+}
+
+std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike, std::string_view did,
+                                  const Times& times, std::int64_t longest_ns) {
+  for (const std::vector<std::size_t>& kind : alike) fold(candidates, kind, did, times, longest_ns);
+  std::erase_if(candidates, [](const Candidate& c) { return c.count == 0; });
+  return candidates;
+}
+
+}  // namespace rose::diagnose

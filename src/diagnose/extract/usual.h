@@ -1,0 +1,22 @@
+// What goes on all the time, and the deployment lives with it. Inside this room only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+#include "diagnose/extract/facts.h"
+
+namespace rose::diagnose {
+
+// At several times, each longer after the one before than a workload lasts.
+[[nodiscard]] bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns);
+
+// What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came nearest
+// to the failure. `alike`: which of the candidates are of one kind, by time.
+[[nodiscard]] std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike,
+                                                std::string_view did, const Times& times, std::int64_t longest_ns);
+
+}  // namespace rose::diagnose

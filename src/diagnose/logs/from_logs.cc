@@ -1,0 +1,350 @@
+#include "diagnose/logs/from_logs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "diagnose/logs/case.h"
+#include "diagnose/logs/guesses.h"
+#include "diagnose/logs/trace.h"
+#include "diagnose/nodes.h"
+#include "diagnose/thresholds.h"
+#include "diagnose/logs/throw_sites.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+using logs::Hint;
+using logs::kNoTime;
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+using trace::StringId;
+using trace::Trace;
+
+constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
+constexpr std::int64_t kTelling = 1'000'000;            // from a message that tells of its program's end to that end
+constexpr std::int64_t kLeastSilence = 5 * kSecond;
+constexpr double kSentHere = 0.4;                       // of an exception that a peer threw: here it is only what came of it
+constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
+constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
+constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
+constexpr std::size_t kMostPaths = 6;                   // that a message may mean which names none
+
+bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
+bool is_network_call(std::string_view call) {
+  return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") || call == "bind" ||
+         call == "listen" || call == "socket";
+}
+bool ends_connection(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+    case ETIMEDOUT:
+    case ENOTCONN:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN: return true;
+    default: return false;
+  }
+}
+bool is_process_call(std::string_view call) { return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk"; }
+
+class FromLogs {
+ public:
+  FromLogs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control)
+      : inputs_(inputs), case_(inputs, evidence, control), beside_(!inputs.traces.empty()), out_(case_) {}
+
+  void build() {
+    if (beside_) read_windows();
+    read_down_times();
+    for (const Hint& hint : case_.evidence().hints) said(hint);
+    for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
+    if (case_.control() != nullptr && !beside_) {
+      Guesses guesses(case_, out_);
+      guesses.calls();
+      guesses.stops();
+      out_.put_control();
+    }
+    std::move(out_).finish(inputs_);
+    notes();
+    observables();
+  }
+
+ private:
+  // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so what messages say
+  // of those is in them, or it was not so. As candidates they would only be there twice.
+
+  struct Window {
+    std::int64_t begin = 0, end = 0;
+    bool whole = true;  // nothing was lost
+  };
+
+  void read_windows() {
+    const Result<NodeMap> nodes = NodeMap::make(inputs_);
+    if (!nodes) return;  // the plan will say so
+    for (std::size_t i = 0; i < inputs_.traces.size(); ++i) {
+      const Trace& dump = inputs_.traces[i];
+      if (dump.events.empty()) continue;
+      const bool full = dump.meta.window != 0 && dump.events.size() >= dump.meta.window;
+      const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns, end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
+      std::set<int> players;
+      StringId last = 0;
+      for (const Event& event : dump.events) {
+        if (!players.empty() && event.node == last) continue;
+        last = event.node;
+        if (const int node = nodes->of(i, event); node >= 0) players.insert(node);
+      }
+      for (const int node : players) windows_[nodes->name(node)].push_back(window);
+    }
+  }
+
+  // How much is left of what a message says of this node at that time.
+  [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts) const {
+    if (!beside_) return 1;
+    const auto windows = windows_.find(node);
+    if (windows == windows_.end()) return kUnwatched;
+    double left = kUnwatched;
+    for (const Window& one : windows->second)
+      if (!case_.timed() || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
+    return left;
+  }
+
+  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a last message to the
+  // first one of the next life. Who said nothing for longer before it began again was still there.
+  void read_down_times() {
+    std::set<std::string> ended;
+    std::int64_t shortest = 0;
+    for (const Hint& hint : case_.evidence().hints) {
+      if (!between_lives(hint)) continue;
+      const std::int64_t down = hint.until_ns - hint.ts_ns;
+      shortest = ended.empty() ? down : std::min(shortest, down);
+      ended.insert(case_.node_of(hint.node));
+    }
+    if (ended.size() > 1) down_ = shortest;
+  }
+  [[nodiscard]] bool between_lives(const Hint& hint) const {
+    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && hint.ts_ns != kNoTime && hint.until_ns != kNoTime &&
+           hint.until_ns > hint.ts_ns && !case_.evidence().failure.nodes[hint.log].aligned;
+  }
+
+  // --- what messages say
+
+  void said(const Hint& hint) {
+    const std::string node = case_.node_of(hint.node);
+    if (node.empty()) {
+      ++nameless_;
+      return;
+    }
+    if (hint.kind == Hint::Kind::thrown) {
+      said_thrown(hint, node);
+      return;
+    }
+    double left = beside_dumps(node, case_.time_of(hint));
+    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns));  // some time in between
+    if (left == 0) return;
+    const double weight = hint.weight * left;
+    switch (hint.kind) {
+      case Hint::Kind::call: said_call(hint, node, weight); return;
+      case Hint::Kind::end: said_end(hint, node, weight); return;
+      case Hint::Kind::stop: said_stop(hint, node, weight); return;
+      case Hint::Kind::silence: said_silence(hint, node, weight); return;
+      case Hint::Kind::thrown: return;
+    }
+  }
+
+  void said_end(const Hint& hint, const std::string& node, double weight) {
+    // Whatever else the message tells of came before the end, and may be its cause.
+    const std::int64_t told = case_.time_of(hint);
+    std::int64_t gone = hint.itself || hint.told ? told : case_.latest(hint, node);
+    if (down_ != 0 && between_lives(hint)) gone = std::max(gone, hint.until_ns - down_);
+    const std::int64_t since = gone > told + kTelling ? told : 0;
+    if (gone == told) gone += kTelling;
+    Event end = out_.event(EventType::ps, node, gone);
+    end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
+    end.signal = static_cast<std::uint8_t>(hint.signal);
+    end.exit_code = hint.exit_code;
+    // Which one its main process is, something must tell.
+    if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
+    end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) | (hint.out_of_memory ? trace::kOutOfMemory : 0));
+    out_.put(end, weight, hint.words, since);
+    if (hint.until_ns != kNoTime) out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), weight, hint.words);
+    if (hint.weight >= kSpeaks) out_.cut_off(node, end.ts_ns);
+  }
+
+  Event start(const std::string& node, std::int64_t ts) {
+    Event start = out_.event(EventType::ps, node, ts);
+    start.state = ProcessState::started;
+    start.flags = trace::kMain;
+    return start;
+  }
+
+  void said_stop(const Hint& hint, const std::string& node, double weight) {
+    Event stop = out_.event(EventType::ps, node, hint.until_ns);
+    stop.state = ProcessState::paused;
+    stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((hint.until_ns - hint.ts_ns) / 1'000'000, 3'600'000));
+    stop.flags = trace::kMain;
+    out_.put(stop, weight, hint.words);
+  }
+
+  void said_silence(const Hint& hint, const std::string& node, double weight) {
+    const std::int64_t begin = std::max(case_.first(), case_.time_of(hint) - kLag);
+    const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
+    out_.put_silence(node, hint.peer, begin, end, weight, hint.words);
+  }
+
+  void said_call(const Hint& hint, const std::string& node, double weight) {
+    const std::int64_t ts = case_.time_of(hint);
+    std::int64_t later = 0;  // likelier calls stand before others
+    std::size_t left = 12;   // faults that one message may stand for
+    for (const std::string_view call : hint.syscalls) {
+      const kernel::SyscallInfo* info = kernel::find_syscall(call);
+      if (info == nullptr || !case_.makes(node, call) || left == 0) continue;
+      std::vector<std::string> paths;
+      const bool of_connection = ends_connection(hint.error) && !is_network_call(call);  // a read or write of a socket
+      if (of_connection && hint.peer.empty()) continue;
+      if (!of_connection && !is_network_call(call) && !is_process_call(call) && takes_path(*info)) {
+        if (!hint.path.empty()) paths.push_back(hint.path);
+        else paths = files_near(node, ts, call);
+        if (paths.empty()) {  // any call at all: its output, too
+          if (case_.control() == nullptr) ++fileless_;
+          continue;
+        }
+      } else {
+        paths.emplace_back();
+      }
+      for (const std::string& path : paths) {
+        if (left == 0) break;
+        --left;
+        Event failed = out_.event(EventType::scf, node, ts + 1000 * later++);
+        failed.syscall = static_cast<std::int16_t>(info->number);
+        failed.err = static_cast<std::int16_t>(hint.error);
+        if (!path.empty()) failed.path = out_.intern(path);
+        if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
+        failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
+        out_.put(failed, weight, hint.words);
+        if (hint.count > 1) {
+          failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
+          failed.count = 1;
+          out_.put(failed, weight, hint.words);
+        }
+        weight *= kNextCall;
+      }
+    }
+    if (hint.weight >= kSpeaks) out_.cut_off(node, ts);
+  }
+
+  // Files of the node that the run without faults made or changed, those touched last before that moment first.
+  [[nodiscard]] std::vector<std::string> files_near(const std::string& node, std::int64_t ts, std::string_view call) const {
+    std::vector<std::string> files;
+    if (case_.control() == nullptr) return files;
+    std::vector<std::pair<std::int64_t, std::string>> by_distance;
+    for (const Event& one : case_.control()->events) {
+      if (one.type != EventType::sys || one.path == 0 || case_.name_in_control(one) != node) continue;
+      const std::string done = kernel::syscall_name(one.syscall);
+      const bool makes_file = done.starts_with("open") || done == "creat" || done.find("sync") != std::string::npos || done.starts_with("rename") ||
+                              done.find("truncate") != std::string::npos || done == "fallocate" || done == call;
+      if (!makes_file || is_network_call(done) || done == "execve") continue;
+      const std::string_view path = case_.control()->str(one.path);
+      if (path.empty() || path[0] != '/' || path.starts_with("/proc/") || path.starts_with("/dev/") || path.starts_with("/sys/")) continue;
+      const std::int64_t apart = ts - case_.there(node, one.ts_ns);
+      by_distance.emplace_back(apart >= 0 ? apart : 10 * -apart, std::string(path));
+    }
+    std::stable_sort(by_distance.begin(), by_distance.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::set<std::string> patterns;
+    for (const auto& [distance, path] : by_distance) {
+      if (!patterns.insert(profile::path_pattern(path)).second) continue;
+      files.push_back(path);
+      if (files.size() == kMostPaths) break;
+    }
+    return files;
+  }
+
+  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw and sent along was
+  // thrown by some other node: which, the survey tells, that counts who comes by there.
+  void said_thrown(const Hint& hint, const std::string& node) {
+    const bool sent = std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
+    bool placed = false;
+    for (const config::Node& one : inputs_.config->nodes) {
+      const bool here = one.name == node;
+      if (!here && !sent) continue;
+      const double weight = (beside_ ? hint.weight * kBeside : hint.weight) * (here && sent ? kSentHere : 1);
+      ToldException told{one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
+      if (told.sites.empty()) continue;
+      placed = true;
+      told.last_ts = std::max(told.last_ts, told.first_ts);
+      told.visits = visits(one.name, told.sites[0].function, told.first_ts);
+      told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
+      inputs_.exceptions.push_back(std::move(told));
+    }
+    if (!placed && inputs_.config->find(node) != nullptr) ++nowhere_;
+  }
+
+  // How often the run without faults had entered the method by that moment of the incident's time line.
+  [[nodiscard]] std::uint64_t visits(const std::string& node, const std::string& function, std::int64_t ts) const {
+    if (case_.control() == nullptr) return 0;
+    std::uint64_t visits = 0;
+    for (const Event& one : case_.control()->events)
+      if (one.type == EventType::af && case_.name_in_control(one) == node && case_.control()->str(one.function) == function && case_.there(node, one.ts_ns) <= ts) ++visits;
+    return visits;
+  }
+
+  // Dumps do not see what a process is told of the time: believed beside them, too.
+  void set_clock(const logs::ClockJump& jump) {
+    const std::string node = case_.name_of(jump.log);
+    if (inputs_.config->find(node) == nullptr) {
+      ++nameless_;
+      return;
+    }
+    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns, jump.change_ns, jump.weight, jump.words});
+  }
+
+  // --- what the search is told besides the trace
+
+  void notes() {
+    if (nameless_ > 0)
+      inputs_.log_notes.push_back(fmt::format("{} of logs {} to no known node: say whose log it is with --log NODE=FILE", nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_),
+                                              nameless_ == 1 ? "belongs" : "belong"));
+    if (nowhere_ > 0)
+      inputs_.log_notes.push_back(fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}", nowhere_,
+                                              nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
+    const bool told_end = std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(),
+                                      [](const Hint& hint) { return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid; });
+    if (told_end && !beside_ && inputs_.config->nodes.size() > 1)
+      inputs_.log_notes.push_back("a cut or a pause that no message tells of may have come before what they tell: the search tries that, too, later than what is told");
+    if (fileless_ > 0)
+      inputs_.log_notes.push_back("some messages name an error but no file: a run without faults tells which files the node works on, and those are tried");
+  }
+
+  void observables() {
+    for (const logs::Observed& one : case_.evidence().difference.observed) {
+      const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
+      inputs_.log_observables.push_back({key_of(case_.evidence().failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last()});
+    }
+  }
+
+  Inputs& inputs_;
+  const LogCase case_;
+  const bool beside_;  // there are dumps, which say more: sites and contexts come from them
+  LogTrace out_;
+  std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
+  std::int64_t down_ = 0;  // of a node that begins again, at most; 0: not known
+  std::set<std::string> alive_;  // nodes of which helpers ended
+  std::uint64_t nameless_ = 0;
+  std::uint64_t fileless_ = 0; // errors of files that neither the message nor, without a run, anything else names
+  std::uint64_t nowhere_ = 0;  // exceptions that no method can be told of
+};
+
+}  // namespace
+
+void add_logs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control) { FromLogs(inputs, evidence, control).build(); }
+
+}  // namespace rose::diagnose

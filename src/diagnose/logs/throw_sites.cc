@@ -1,0 +1,95 @@
+#include "diagnose/logs/throw_sites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "jvm/names.h"
+#include "jvm/node.h"
+
+namespace rose::diagnose {
+namespace {
+
+using logs::Frame;
+using logs::Thrown;
+
+constexpr std::size_t kMostSites = 4;
+
+// The JDK's own, and what languages bring along: they throw what they are told by others.
+bool of_platform(const Frame& frame) {
+  static constexpr std::array kPackages = std::to_array<std::string_view>(
+      {"java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
+  return std::any_of(kPackages.begin(), kPackages.end(), [&](std::string_view package) { return frame.class_name.starts_with(package); });
+}
+
+std::string name_of(const Frame& frame) { return frame.class_name + "." + frame.method; }
+
+class Sites {
+ public:
+  explicit Sites(const config::Node& node) : node_(node), methods_(jvm::methods_of(node)) {
+    for (const std::string& function : methods_.functions) patterns_.emplace_back(function);
+  }
+
+  std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
+    // What was caught and became another exception had its effect inside of where that happened; outside of it, only the other one did.
+    for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
+      if (thrown->elsewhere == elsewhere) of(*thrown);
+    if (sites_.size() > kMostSites) sites_.resize(kMostSites);
+    return std::move(sites_);
+  }
+
+ private:
+  [[nodiscard]] bool possible(const Frame& frame) const {
+    return !frame.generated && !of_platform(frame) && jvm::is_method(node_, name_of(frame));
+  }
+
+  // Those that the configuration names.
+  [[nodiscard]] bool named(const Frame& frame) const {
+    if (std::find(methods_.sources.begin(), methods_.sources.end(), frame.file) != methods_.sources.end()) return true;
+    const jvm::Method method{frame.class_name, frame.method, {}, frame.file, 0};
+    return std::any_of(patterns_.begin(), patterns_.end(), [&](const jvm::NamePattern& pattern) { return pattern.matches(method); });
+  }
+
+  void of(const Thrown& thrown) {
+    if (thrown.class_name.find('.') == std::string::npos) return;
+    const std::size_t inside = thrown.frames.size() - thrown.common;
+    std::size_t own = inside;
+    for (std::size_t i = 0; i < inside && own == inside; ++i)
+      if (possible(thrown.frames[i]) && named(thrown.frames[i])) own = i;
+    for (std::size_t i = 0; i < inside && own == inside; ++i)
+      if (possible(thrown.frames[i])) own = i;
+    if (own == inside) return;
+    const Frame& frame = thrown.frames[own];
+    if (own > 0) {
+      // Something that it called threw: in the place of that call, or of the whole method.
+      if (frame.line != 0) add(thrown, frame, frame.line);
+      add(thrown, frame, std::nullopt);
+      return;
+    }
+    // The method threw it itself, on a line that nobody comes to without a reason.
+    add(thrown, frame, std::nullopt);
+    if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1])) add(thrown, thrown.frames[1], thrown.frames[1].line);
+  }
+
+  void add(const Thrown& thrown, const Frame& frame, std::optional<std::uint64_t> line) {
+    ThrowSite site{thrown.class_name, thrown.message, name_of(frame), line, {}};
+    const bool known = std::any_of(sites_.begin(), sites_.end(), [&](const ThrowSite& one) {
+      return one.throws == site.throws && one.function == site.function && one.line == site.line;
+    });
+    if (known) return;
+    site.frame = fmt::format("{}({}{})", site.function, frame.file.empty() ? "unknown source" : frame.file, frame.line != 0 ? fmt::format(":{}", frame.line) : "");
+    sites_.push_back(std::move(site));
+  }
+
+  const config::Node& node_;
+  const jvm::Names methods_;
+  std::vector<jvm::NamePattern> patterns_;
+  std::vector<ThrowSite> sites_;
+};
+
+}  // namespace
+
+std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node, bool elsewhere) { return Sites(node).find(trace, elsewhere); }
+
+}  // namespace rose::diagnose

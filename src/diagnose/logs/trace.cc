@@ -1,0 +1,97 @@
+#include "diagnose/logs/trace.h"
+
+#include <algorithm>
+
+#include "profile/profile.h"
+
+namespace rose::diagnose {
+namespace {
+
+using trace::Event;
+using trace::EventType;
+using trace::ProcessState;
+using trace::StringId;
+
+constexpr std::uint32_t kTold = 1000;  // packets of a pair that talks
+
+}  // namespace
+
+LogTrace::LogTrace(const LogCase& log_case) : case_(log_case) {
+  const trace::Trace* control = case_.control();
+  out_.meta.host = "logs";
+  out_.meta.begin_ns = case_.first();
+  out_.meta.end_ns = case_.last();
+  if (control != nullptr) {
+    out_.meta.pause_ns = control->meta.pause_ns;
+    out_.meta.network_delay_ns = control->meta.network_delay_ns;
+    out_.meta.workload_ts = std::clamp(case_.there(control->meta.workload_ts), case_.first(), case_.last());
+    if (control->meta.workload_ts == 0) out_.meta.workload_ts = 0;
+  }
+}
+
+Event LogTrace::event(EventType type, const std::string& node, std::int64_t ts) {
+  Event event;
+  event.type = type;
+  event.ts_ns = ts;
+  event.node = intern(node);
+  return event;
+}
+
+void LogTrace::put(const Event& event, double weight, const std::string& words, std::int64_t since_ns) {
+  made_.push_back({event, weight, words, since_ns});
+  if (event.type == EventType::scf) failed_.insert(key_of(event));
+}
+
+LogTrace::FailedCall LogTrace::key_of(const Event& failed) const {
+  return {failed.node, failed.syscall, failed.err, failed.path == 0 ? std::string() : profile::path_pattern(out_.str(failed.path)), failed.peer};
+}
+
+void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {
+  for (const bool back : {false, true}) {
+    Event silence = event(EventType::nd, back ? peer : node, end);
+    silence.src = intern(back ? node : peer);
+    silence.dst = intern(back ? peer : node);
+    silence.protocol = trace::Protocol::tcp;
+    silence.packets = kTold;
+    silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
+    put(silence, weight, words);
+  }
+}
+
+void LogTrace::cut_off(const std::string& node, std::int64_t ts) {
+  const auto [known, fresh] = cut_.try_emplace(node, ts);
+  if (!fresh) known->second = std::max(known->second, ts);
+}
+
+void LogTrace::put_control() {
+  const trace::Trace& control = *case_.control();
+  for (const Event& one : control.events) {
+    const bool start = one.type == EventType::ps && one.state == ProcessState::started;
+    if (one.type != EventType::af && one.type != EventType::sys && !start) continue;
+    if ((one.flags & trace::kInjected) != 0) continue;
+    const std::string_view node = case_.name_in_control(one);
+    Event event = one;
+    event.ts_ns = case_.there(node, one.ts_ns);
+    const auto cut = cut_.find(std::string(node));
+    if (cut != cut_.end() && event.ts_ns > cut->second) continue;
+    for (StringId Event::*field : {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
+      if (one.*field != 0) event.*field = intern(control.str(one.*field));
+    event.node = intern(node);
+    put_beside(event);
+  }
+  out_.meta.addresses = control.meta.addresses;
+}
+
+void LogTrace::finish(Inputs& inputs) && {
+  std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
+  Said& said = inputs.said.emplace_back();
+  said.trace = inputs.traces.size();
+  for (Made& one : made_) {
+    if (!one.words.empty()) said.events.emplace(out_.events.size(), Said::Of{one.weight, std::move(one.words), one.since_ns});
+    out_.events.push_back(one.event);
+    out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
+  }
+  inputs.traces.push_back(std::move(out_));
+}
+
+}  // namespace rose::diagnose
