@@ -10,7 +10,7 @@ namespace rose::diagnose {
 Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   ROSE_ASSERT(inputs.config != nullptr);
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
-  const std::int64_t timeout = inputs.config->workload ? inputs.config->workload->timeout_ns : 60 * kSecond;
+  const std::int64_t timeout = longest_workload(*inputs.config);
   Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(*inputs.config, node.name) && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {

@@ -37,26 +37,8 @@ bool lookup_call(std::string_view syscall) {
 
 }  // namespace
 
-bool strict_resource_error(int err) {
-  switch (err) {
-    case EIO:
-    case ENOSPC:
-    case EDQUOT:
-    case EROFS:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ESTALE:
-    case EUCLEAN:
-    case EBADMSG:
-    case ENODEV:
-    case EREMOTEIO: return true;
-    default: return false;
-  }
-}
-
 bool resource_error(int err) {
-  if (strict_resource_error(err)) return true;
+  if (kernel::resource_error(err)) return true;
   switch (err) {
     case EACCES:
     case EPERM:

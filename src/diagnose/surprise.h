@@ -6,9 +6,8 @@
 
 namespace rose::diagnose {
 
-// A file system or resource that fails: EIO, ENOSPC, EMFILE, ... The strict ones hardly ever mean anything else.
+// A file system or resource that fails, or may: besides kernel::resource_error() EACCES, ENOBUFS, ... which may mean something else.
 [[nodiscard]] bool resource_error(int err);
-[[nodiscard]] bool strict_resource_error(int err);
 // What does not go by before somebody makes room: a full disk, no descriptors left.
 [[nodiscard]] bool lasting_error(int err);
 // ECONNREFUSED, EPIPE, ...: what the other side's trouble looks like from here.

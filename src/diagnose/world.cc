@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "base/units.h"
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {
@@ -53,6 +55,14 @@ const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std:
   for (const schedule::FaultOutcome& outcome : result.faults)
     if (outcome.id == id) return &outcome;
   return nullptr;
+}
+
+std::int64_t longest_workload(const config::Config& config) { return config.workload ? config.workload->timeout_ns : 60 * kSecond; }
+
+std::vector<schedule::Condition> when_seen(const World& world, const Candidate& c) {
+  if (world.plan.workload_ts == 0 || c.first_ts <= world.plan.workload_ts) return {};
+  const std::int64_t most = (world.workload_ns > 0 ? world.workload_ns : longest_workload(*world.config)) / 2;
+  return {elapsed(std::min(rounded(c.first_ts - world.plan.workload_ts), std::max(kTimeStep, rounded(most))))};
 }
 
 std::string context_words(const schedule::Condition& c) {

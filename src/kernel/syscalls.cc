@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <unordered_map>
 
@@ -619,6 +620,24 @@ std::vector<std::string> errno_names() {
   names.reserve(kErrnos.size());
   for (const Name& entry : kErrnos) names.emplace_back(entry.name);
   return names;
+}
+
+bool resource_error(int err) {
+  switch (err) {
+    case EIO:
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ESTALE:
+    case EUCLEAN:
+    case EBADMSG:
+    case ENODEV:
+    case EREMOTEIO: return true;
+    default: return false;
+  }
 }
 
 std::string signal_name(int signal) {

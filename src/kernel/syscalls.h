@@ -44,6 +44,8 @@ struct SyscallInfo {
 [[nodiscard]] std::string errno_name(int err);
 [[nodiscard]] std::optional<int> errno_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> errno_names();
+// A disk or another resource that fails (EIO, ENOSPC, EMFILE, ...): healthy programs hardly ever see these.
+[[nodiscard]] bool resource_error(int err);
 
 // "SIGKILL" <-> 9; real-time signals as "SIG34".
 [[nodiscard]] std::string signal_name(int signal);

@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "base/units.h"
+#include "kernel/syscalls.h"
 #include "logs/line/header.h"
 
 namespace rose::logs {
@@ -71,21 +72,6 @@ std::int64_t longest_gap(const NodeLog& node) {
   for (std::size_t i = 1; i < node.messages.size(); ++i)
     if (node.messages[i - 1].ts_ns != kNoTime) longest = std::max(longest, node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
   return longest;
-}
-
-// Of a disk or another resource: no consequence of what other nodes do.
-bool of_resource(int error) {
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case EIO:
-    case EROFS:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM: return true;
-    default: return false;
-  }
 }
 
 class Finder {
@@ -236,7 +222,7 @@ class Finder {
   void hush() {
     std::int64_t told = kNoTime;
     for (const Hint& hint : hints_)
-      if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && of_resource(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
+      if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
         told = hint.ts_ns;
     if (told == kNoTime) return;
     for (const std::size_t one : silences_)

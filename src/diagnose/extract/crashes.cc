@@ -114,15 +114,20 @@ std::vector<Crash> ended_together(std::span<const ProcessEvent> ends) {
   return crashes;
 }
 
+Fault crash_fault(const std::string& node, int signal, Ids& ids) {
+  Fault fault;
+  fault.kind = FaultKind::crash;
+  fault.node = node;
+  fault.id = ids.next("crash-" + node);
+  fault.signal = ending_signal(signal);
+  return fault;
+}
+
 // Ended from outside.
 Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
   const std::string& name = given.name(p.node);
-  Fault fault;
-  fault.kind = FaultKind::crash;
-  fault.node = name;
-  fault.id = ids.next("crash-" + name);
-  fault.signal = ending_signal(p.signal);
+  Fault fault = crash_fault(name, p.signal, ids);
   // The main process lived on: what it makes of the end of its workers may be the bug.
   if (p.main_known && std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; })) fault.scope = Scope::others;
   Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
@@ -136,13 +141,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
 
 Candidate ended_itself(const Given& given, const Times& times, const Crash& crash, const std::string& who, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
-  const std::string& name = given.name(p.node);
-  Fault fault;
-  fault.kind = FaultKind::crash;
-  fault.node = name;
-  fault.id = ids.next("crash-" + name);
-  fault.signal = ending_signal(p.signal);
-  Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
+  Candidate c = candidate_of(crash_fault(given.name(p.node), p.signal, ids), crash.weight, crash.ts());
   c.own_end = true;
   const std::string at = times.at(crash.ts());
   c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)

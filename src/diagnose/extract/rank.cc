@@ -9,6 +9,7 @@
 #include "diagnose/surprise.h"
 #include "diagnose/thresholds.h"
 #include "diagnose/words.h"
+#include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
@@ -78,7 +79,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || it->said < kHalfSaid || !strict_resource_error(err)) continue;
+    if (it->profiled || it->said < kHalfSaid || !kernel::resource_error(err)) continue;
     const bool before_all = std::all_of(candidates.begin(), first_call,
                                         [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {

@@ -10,10 +10,10 @@
 #include "base/units.h"
 #include "diagnose/logs/case.h"
 #include "diagnose/logs/guesses.h"
+#include "diagnose/logs/throw_sites.h"
 #include "diagnose/logs/trace.h"
 #include "diagnose/nodes.h"
 #include "diagnose/thresholds.h"
-#include "diagnose/logs/throw_sites.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {

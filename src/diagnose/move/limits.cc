@@ -39,7 +39,7 @@ FaultKind limit_behind(int error) {
 class LimitTries {
  public:
   LimitTries(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
-    limit_ns_ = world.config->workload ? world.config->workload->timeout_ns : 60 * kSecond;
+    limit_ns_ = longest_workload(*world.config);
   }
 
   std::vector<Try> build() {
@@ -88,16 +88,8 @@ class LimitTries {
     fault.id = fmt::format("{}-{}", schedule::kind_name(kind), c.node);
     fault.kind = kind;
     fault.node = c.node;
-    fault.when = when_seen(c);
+    fault.when = when_seen(world_, c);
     return fault;
-  }
-
-  std::vector<Condition> when_seen(const Candidate& c) const {
-    if (world_.plan.workload_ts == 0 || c.first_ts <= world_.plan.workload_ts) return {};
-    const std::int64_t most = world_.workload_ns > 0 ? world_.workload_ns / 2 : limit_ns_ / 2;
-    Condition condition;
-    condition.elapsed_ns = std::min(rounded(c.first_ts - world_.plan.workload_ts), std::max(kTimeStep, rounded(most)));
-    return {condition};
   }
 
   void failed_calls(FaultKind kind, const std::vector<const Candidate*>& calls) {

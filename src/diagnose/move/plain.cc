@@ -10,6 +10,7 @@
 #include "diagnose/move.h"
 #include "diagnose/simplify.h"
 #include "diagnose/surprise.h"
+#include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
@@ -46,7 +47,7 @@ double weight_of(const List& list) {
 class Builder {
  public:
   explicit Builder(const World& world) : world_(world), plan_(world.plan), config_(*world.config) {
-    const std::int64_t most = config_.workload ? config_.workload->timeout_ns : 60 * kSecond;
+    const std::int64_t most = longest_workload(config_);
     span_ = world.workload_ns > 0 ? std::min(world.workload_ns, most) : std::min(most, std::max(kSecond, plan_.end_ts - plan_.begin_ts));
     limit_ = most;
     first_limit_ = world.workload_ns > 0 ? span_ : most;
@@ -318,7 +319,7 @@ class Builder {
   void root_causes(const List& calls) {
     List left;
     for (const Candidate* c : calls)
-      if (strict_resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
+      if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto one = [](const Candidate& c, const Candidate& head) {
       return c.node == head.node && c.fault.error == head.fault.error && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };

@@ -26,7 +26,7 @@ constexpr std::size_t kMostRoles = 2;                  // functions that may say
 class Rare {
  public:
   explicit Rare(const World& world) : world_(world) {
-    limit_ = world.config->workload ? world.config->workload->timeout_ns : 60 * kSecond;
+    limit_ = longest_workload(*world.config);
   }
 
   std::vector<Try> build() {
@@ -34,7 +34,7 @@ class Rare {
       if (c.symptom) continue;
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
       if (c.kind == FaultKind::syscall) half_done(c);
-      if (c.kind == FaultKind::syscall && c.count == 1 && strict_resource_error(c.fault.error)) forever(c);
+      if (c.kind == FaultKind::syscall && c.count == 1 && kernel::resource_error(c.fault.error)) forever(c);
       if (c.kind == FaultKind::partition) healed_by(c);
       if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
       if (c.kind == FaultKind::crash) power_of(c);
@@ -55,14 +55,6 @@ class Rare {
     tries_.push_back(std::move(t));
   }
 
-  std::vector<Condition> when_seen(const Candidate& c) const {
-    if (world_.plan.workload_ts == 0 || c.first_ts <= world_.plan.workload_ts) return {};
-    const std::int64_t most = world_.workload_ns > 0 ? world_.workload_ns / 2 : limit_ / 2;
-    Condition condition;
-    condition.elapsed_ns = std::min(rounded(c.first_ts - world_.plan.workload_ts), std::max(kTimeStep, rounded(most)));
-    return {condition};
-  }
-
   // A process that waits for its disk is held by a call on a file, not stopped: the others of the node go on.
   void slow_disk(const Candidate& c) {
     if (!can_fail_calls(*world_.config, c.node)) return;
@@ -75,7 +67,7 @@ class Rare {
       fault.call.syscall = syscall;
       if (syscall != std::string_view("f*sync")) fault.call.path = "/*";  // files, not sockets
       fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
-      fault.when = when_seen(c);
+      fault.when = when_seen(world_, c);
       propose({fault}, 1, share * c.weight, fmt::format("the disk holds one call up instead of the whole node standing still: {}", c.why));
       share *= kNextStep;
     }
@@ -125,7 +117,7 @@ class Rare {
         fault.duration_ns = 0;
         fault.until = {event.condition};
         fault.until[0].node = name;
-        fault.when = when_seen(c);
+        fault.when = when_seen(world_, c);
         fault.after.clear();
         propose({std::move(fault)}, 2, kShareRare * c.weight, fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
       }
@@ -163,7 +155,7 @@ class Rare {
     fault.after.clear();
     Candidate began = first;
     began.first_ts = from;
-    fault.when = when_seen(began);
+    fault.when = when_seen(world_, began);
     const std::string seen = fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
     std::int64_t silent = 0;
     for (const std::int64_t gap : gaps) silent += gap;
@@ -200,7 +192,7 @@ class Rare {
       has.kind = ConditionKind::role;
       has.role = "role";
       fault.when = {has};
-      for (Condition& later : when_seen(c)) fault.when.push_back(later);
+      for (Condition& later : when_seen(world_, c)) fault.when.push_back(later);
       propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
               fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why), {{"role", event.condition.function}});
       if (++roles >= kMostRoles) return;
@@ -216,7 +208,7 @@ class Rare {
     Fault fault = c.fault;
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;
-    fault.when = when_seen(c);
+    fault.when = when_seen(world_, c);
     propose({fault}, 1, kSharePower * kShareShape * c.weight, fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
     if (!world_.contexts || number == world_.node_numbers.end()) return;

@@ -6,6 +6,7 @@
 #include "jvm/agent/text.h"
 
 namespace rose::jvm {
+
 void CodeFile::open(std::string_view path) {
   if (path.empty()) return;
   fd_ = ::open(std::string(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);

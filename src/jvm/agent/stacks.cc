@@ -15,7 +15,9 @@
 
 namespace rose::jvm {
 namespace {
+
 constexpr std::uint32_t kNamesAtOnce = 128;
+
 }  // namespace
 
 bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {

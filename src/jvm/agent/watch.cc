@@ -5,7 +5,9 @@
 
 namespace rose::jvm {
 namespace {
+
 constexpr std::int64_t kLookNs = 50'000'000;
+
 }  // namespace
 
 void Agent::hold(Jni jni, Place& place) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -29,12 +28,6 @@ namespace {
 constexpr double kMoreFactor = 4;
 constexpr std::uint64_t kMoreCount = 10;
 
-// A disk or another resource that fails: healthy programs hardly ever see these.
-bool resource_error(int err) {
-  static constexpr std::array kErrors{EIO, ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EUCLEAN, EBADMSG, ENODEV, EREMOTEIO};
-  return std::find(kErrors.begin(), kErrors.end(), err) != kErrors.end();
-}
-
 // What tells most of a failure first: ends and pauses that nobody planned, errors of a disk or resource, silences, other failed calls;
 // then what also happens in peace.
 int rank(const Event& e) {
@@ -43,7 +36,7 @@ int rank(const Event& e) {
       const bool in_order = e.state == ProcessState::started || (e.state == ProcessState::exited && e.exit_code == 0) || (e.flags & trace::kPlanned) != 0;
       return in_order ? 4 : 0;
     }
-    case EventType::scf: return resource_error(e.err) ? 1 : 3;
+    case EventType::scf: return kernel::resource_error(e.err) ? 1 : 3;
     case EventType::nd: return 2;
     case EventType::sys: return 5;
     case EventType::af: return 6;
