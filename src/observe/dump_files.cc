@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <ctime>
 
@@ -87,6 +88,14 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   return std::nullopt;
 }
 
+// Which of one second's dumps it is: "crash" 1, "crash-2" 2.
+int number_in_second(std::string_view trigger) {
+  const std::string_view digits = trigger.substr(trigger.rfind('-') + 1);  // all of it without '-'
+  int number = 1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
 DumpTotals size_of(const trace::Trace& trace) {
   DumpTotals size{trace.events.size(), trace.meta.lost, trace.meta.suppressed, {}};
   for (const trace::Event& event : trace.events) size.by_type[static_cast<std::size_t>(event.type)] += event.count;
@@ -153,7 +162,8 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
 bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   struct Found {
     std::string stamp;
-    std::int64_t modified = 0;
+    std::int64_t modified = 0;  // the same for what is written within one tick of the kernel's clock
+    int number = 1;
     fs::path path;
   };
   std::vector<Found> found;
@@ -165,10 +175,10 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
     if (!parts || parts->host != host_) continue;
     if (it->path() == newest || ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     found.push_back({parts->stamp, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
-                     it->path()});
+                     number_in_second(parts->trigger), it->path()});
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    return std::tie(a.stamp, a.modified, a.path) > std::tie(b.stamp, b.modified, b.path);
+    return std::tie(a.stamp, a.modified, a.number, a.path) > std::tie(b.stamp, b.modified, b.number, b.path);
   });
   bool removed = false;
   for (std::size_t i = most; i < found.size(); ++i) {
