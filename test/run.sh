@@ -39,7 +39,7 @@ tests() {
 names() { { grep -oE "Test +#[0-9]+: [^ ]+ .*$1" "$logs/$2.out" || true; } | awk '{ print $3 }' | sort -u; }
 
 step "tests"
-jobs=$((4 * $(nproc)))  # they mostly wait
+jobs=$((5 * $(nproc)))  # they mostly wait
 tests first release -LE readers -j "$jobs" || true
 failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)|\*\*\*Exception' first)
 again=""

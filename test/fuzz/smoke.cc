@@ -268,19 +268,19 @@ Seeds rr_seeds() {
 }
 
 constexpr Target kTargets[] = {
-    {"code", fuzz_code, asked_seeds, 400},
-    {"config", fuzz_config, config_seeds, 1500},
-    {"draft", fuzz_draft, draft_seeds, 6000},
-    {"dump", fuzz_dump, dump_seeds, 1500},
-    {"gopclntab", fuzz_gopclntab, go_seeds, 20000},
-    {"jsonl", fuzz_jsonl, jsonl_seeds, 3000},
-    {"jvm", fuzz_jvm, jvm_seeds, 6000},
-    {"logs", fuzz_logs, logs_seeds, 1500},
-    {"profile", fuzz_profile, profile_seeds, 3000},
-    {"rr", fuzz_rr, rr_seeds, 1500},
-    {"schedule", fuzz_schedule, schedule_seeds, 1500},
-    {"unwind", fuzz_unwind, unwind_seeds, 400},
-    {"worker", fuzz_worker, worker_seeds, 4000},
+    {"code", fuzz_code, asked_seeds, 200},
+    {"config", fuzz_config, config_seeds, 750},
+    {"draft", fuzz_draft, draft_seeds, 3000},
+    {"dump", fuzz_dump, dump_seeds, 750},
+    {"gopclntab", fuzz_gopclntab, go_seeds, 10000},
+    {"jsonl", fuzz_jsonl, jsonl_seeds, 1500},
+    {"jvm", fuzz_jvm, jvm_seeds, 3000},
+    {"logs", fuzz_logs, logs_seeds, 750},
+    {"profile", fuzz_profile, profile_seeds, 1500},
+    {"rr", fuzz_rr, rr_seeds, 750},
+    {"schedule", fuzz_schedule, schedule_seeds, 750},
+    {"unwind", fuzz_unwind, unwind_seeds, 200},
+    {"worker", fuzz_worker, worker_seeds, 2000},
 };
 
 // A few of libFuzzer's mutations.

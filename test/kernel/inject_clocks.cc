@@ -14,7 +14,7 @@ namespace {
 
 const std::string kClock = std::string(ROSE_PROGRAMS_DIR) + "/clock_victim";
 const std::string kStatic = std::string(ROSE_PROGRAMS_DIR) + "/clock_static";
-constexpr double kMs = 1e3;        // us
+constexpr double kMsInUs = 1e3;
 constexpr double kHour = 3600e6;   // us
 
 double monotonic_minus_real() {
@@ -64,7 +64,7 @@ struct Clocks : Rig {
 };
 
 void all_ahead(const Shown& shown, double by) {
-  const double near = kMs + shown.took;
+  const double near = kMsInUs + shown.took;
   CHECK(std::abs(shown.libc - by) < near);
   CHECK(std::abs(shown.day - by) < near);
   CHECK(std::abs(shown.raw - by) < near);
@@ -103,7 +103,7 @@ shift = "-90m"
       double libc = 0, took = 0;
       if (std::sscanf(line.c_str(), "%*s %lf %*f %*d %*f %*f %lf", &libc, &took) != 2) continue;
       INFO(line);
-      CHECK(std::abs(libc - by) < kMs + took);
+      CHECK(std::abs(libc - by) < kMsInUs + took);
     }
   }
   const auto outcomes = rig.finish();
@@ -136,13 +136,13 @@ after = ["both"]
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
   const Shown two = *rig.shown("now");
-  CHECK(std::abs(two.libc - 20e6) < kMs + two.took);
-  CHECK(std::abs(two.monotonic - 30e6) < kMs + two.took);
+  CHECK(std::abs(two.libc - 20e6) < kMsInUs + two.took);
+  CHECK(std::abs(two.monotonic - 30e6) < kMsInUs + two.took);
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).ended_ns.has_value(); }));
   REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc - 30e6) < kSecond / 1e3; }));
   const Shown one = *rig.shown("once");
-  CHECK(std::abs(one.libc - 30e6) < kMs + one.took);
-  CHECK(std::abs(one.monotonic - 30e6) < kMs + one.took);
+  CHECK(std::abs(one.libc - 30e6) < kMsInUs + one.took);
+  CHECK(std::abs(one.monotonic - 30e6) < kMsInUs + one.took);
   rig.touch("stop");
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc) < kSecond / 1e3; }));

@@ -8,7 +8,6 @@ using namespace rose::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 
 struct Kinds : Stage {
   Kinds() : Stage({"time", "mkdir", "last", "print", "survived", "gate", "over", "time", "print", "after", "sleep", "60000"}) {

@@ -9,7 +9,6 @@ using namespace rose::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 struct Trio : ThreeNodes {
   explicit Trio(config::Network network = config::Network::netns, int base = 7200, bool six = false) : ThreeNodes(network, base, six) {
     const std::string server = six ? "server6" : "server", udp = six ? "udp6" : "udp";

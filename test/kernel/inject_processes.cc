@@ -10,7 +10,6 @@ using namespace rose::test;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 
 }  // namespace
 

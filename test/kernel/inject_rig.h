@@ -24,6 +24,7 @@
 
 namespace rose::test {
 
+inline constexpr std::int64_t kMs = 1'000'000;  // ns
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_victim";
 
 class Rig {

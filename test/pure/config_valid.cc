@@ -9,7 +9,7 @@ using config::parse_config;
 
 namespace {
 
-const std::string kNode = "[[node]]\nname = \"n1\"\ncommand = [\"./kv\"]\n";
+const std::string kOneNode = "[[node]]\nname = \"n1\"\ncommand = [\"./kv\"]\n";
 
 config::Config parse(const std::string& text) {
   INFO(text);
@@ -28,7 +28,7 @@ std::string nodes(int count) {
 }  // namespace
 
 TEST_CASE("the smallest file gets the defaults") {
-  const config::Config config = parse(kNode);
+  const config::Config config = parse(kOneNode);
   CHECK(config.name == "kv");  // of the folder
   CHECK(config.file == "rose.toml");
   CHECK(config.directory == "/srv/kv");
@@ -144,7 +144,7 @@ TEST_CASE("a subnet may be of IPv6") {
 }
 
 TEST_CASE("in host networks any address will do, none too") {
-  const config::Config config = parse("[deployment]\nnetwork = \"host\"\n" + kNode +
+  const config::Config config = parse("[deployment]\nnetwork = \"host\"\n" + kOneNode +
                                       "[[node]]\nname = \"n2\"\nip = \"::1\"\ncommand = [\"kv\"]\n" +
                                       "[[node]]\nname = \"n3\"\nip = \"127.0.0.1\"\ncommand = [\"kv\"]\n");
   CHECK(config.nodes[0].ip.empty());
@@ -159,17 +159,17 @@ TEST_CASE("small freedoms") {
     parse(std::string("[[node]]\nname = \"A-1.b_c\"\n") + line + "\n");
   CHECK(parse("[[node]]\nname = \"n1\"\ncommand = [\"${config_dir}/kv\"]\n").nodes[0].binaries ==
         std::vector<std::string>{"/srv/kv/kv"});
-  CHECK(parse(kNode + "restart = {}\n").nodes[0].restart->max == 5);
-  CHECK(parse(kNode + "binary = \"/usr/bin/kv\"\n").nodes[0].binaries[0] == "/usr/bin/kv");
-  CHECK(parse(kNode + "[oracle]\ncommand = [\"grep\"]\nwhen = \"poll\"\nevery = \"0.5s\"\n").oracle->every_ns ==
+  CHECK(parse(kOneNode + "restart = {}\n").nodes[0].restart->max == 5);
+  CHECK(parse(kOneNode + "binary = \"/usr/bin/kv\"\n").nodes[0].binaries[0] == "/usr/bin/kv");
+  CHECK(parse(kOneNode + "[oracle]\ncommand = [\"grep\"]\nwhen = \"poll\"\nevery = \"0.5s\"\n").oracle->every_ns ==
         kSecond / 2);
-  CHECK(parse(kNode + "[diagnose]\ntarget_rate = 1\nlevels = [2]\n").diagnose.levels == std::vector<int>{2});
-  CHECK(parse(kNode + "[inject]\nsyscall = \"override\"\n").inject.syscall == config::Backend::override_return);
-  CHECK(parse(kNode + "[node.env]\nA = \"\"\n").nodes[0].env.at("A").empty());
+  CHECK(parse(kOneNode + "[diagnose]\ntarget_rate = 1\nlevels = [2]\n").diagnose.levels == std::vector<int>{2});
+  CHECK(parse(kOneNode + "[inject]\nsyscall = \"override\"\n").inject.syscall == config::Backend::override_return);
+  CHECK(parse(kOneNode + "[node.env]\nA = \"\"\n").nodes[0].env.at("A").empty());
   CHECK(parse("node = [ { name = \"n1\", command = [\"./kv\"] } ]\n").nodes.size() == 1);
-  CHECK(parse("\xef\xbb\xbf" + kNode).nodes.size() == 1);  // a byte order mark
+  CHECK(parse("\xef\xbb\xbf" + kOneNode).nodes.size() == 1);  // a byte order mark
   CHECK(parse("name = \"a\"\r\n[[node]]\r\nname = \"n1\"\r\ncommand = [\"./kv\"]\r\n").name == "a");
-  CHECK(parse("name = \"\"\"x\"\"\"\"\"\n" + kNode).name == "x\"\"");
+  CHECK(parse("name = \"\"\"x\"\"\"\"\"\n" + kOneNode).name == "x\"\"");
 }
 
 TEST_CASE("a missing or unreadable file is said") {
@@ -189,16 +189,16 @@ TEST_CASE("large and deep files end in an answer") {
     CHECK(config.error().message.rfind("rose.toml:", 0) == 0);
     CHECK(config.error().message.size() < 500);
   };
-  const std::size_t large = 10'000'000;
-  CHECK(parse(kNode + "# " + std::string(large, 'x') + "\n").nodes.size() == 1);
-  CHECK(parse(kNode + "[workload]\ncommand = [\"x\", \"" + std::string(large, 'x') + "\"]\n").workload->command.size() == 2);
+  const std::size_t large = 3'000'000;
+  CHECK(parse(kOneNode + "# " + std::string(large, 'x') + "\n").nodes.size() == 1);
+  CHECK(parse(kOneNode + "[workload]\ncommand = [\"x\", \"" + std::string(large, 'x') + "\"]\n").workload->command.size() == 2);
   refused(std::string(large, '['));
   refused("a = " + std::string(large, '['));
   refused("a = " + std::string(large, '{'));
   std::string dotted = "a";
   std::string inline_tables = "a";
   std::string headers = "[a";
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < 300'000; ++i) {
     dotted += ".a";
     headers += " . \"a\"";
     inline_tables += " = { a";
@@ -208,9 +208,9 @@ TEST_CASE("large and deep files end in an answer") {
   refused(inline_tables);
   refused(std::string(large, 'a') + " = 1\n");
   refused("name = \"" + std::string(large, 'x') + "\"\n[[node]]\nname = \"" + std::string(large / 2, 'n') + "\"\n");
-  refused(kNode + "ready = { log = \"" + std::string(100'000, '(') + "\" }\n");
-  refused(kNode + "ready = { log = \"" + std::string(400, '(') + "\" }\n");
-  refused(kNode + "ready = { log = \"((a{500}){500}){500}\" }\n");
+  refused(kOneNode + "ready = { log = \"" + std::string(100'000, '(') + "\" }\n");
+  refused(kOneNode + "ready = { log = \"" + std::string(400, '(') + "\" }\n");
+  refused(kOneNode + "ready = { log = \"((a{500}){500}){500}\" }\n");
   refused(std::string(17 << 20, '\n'));
   std::string many;
   for (int i = 0; i < 20'000; ++i) many += "[[node]]\n";
@@ -223,7 +223,7 @@ TEST_CASE("large and deep files end in an answer") {
 TEST_CASE("a program named without a slash is looked into where PATH has it") {
   const config::Config config = parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
   CHECK(config.nodes[0].binaries == std::vector<std::string>{"/bin/sh"});
-  CHECK(parse(kNode + "binary = \"no-such-program\"\n").nodes[0].binaries == std::vector<std::string>{"no-such-program"});
+  CHECK(parse(kOneNode + "binary = \"no-such-program\"\n").nodes[0].binaries == std::vector<std::string>{"no-such-program"});
 }
 
 TEST_CASE("a node with an image is a container, its command being optional") {

@@ -18,7 +18,7 @@ using schedule::FaultKind;
 
 namespace {
 
-constexpr std::int64_t kHour = 3600 * kSecond;
+constexpr std::int64_t kHourNs = 3600 * kSecond;
 
 // A host a dump; something else fails, too.
 std::vector<Dump> hosts() {
@@ -36,7 +36,7 @@ std::vector<Dump> hosts() {
 
 bool set_at(const std::vector<Hit>& hits, double from, double to) {
   return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-    return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == kHour && hit.t >= from && hit.t <= to;
+    return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == kHourNs && hit.t >= from && hit.t <= to;
   });
 }
 
@@ -45,7 +45,7 @@ bool set_at(const std::vector<Hit>& hits, double from, double to) {
 TEST_CASE("a clock that a tracer saw being set is set in the test, at that moment") {
   const auto config = deployment();
   std::vector<Dump> dumps = hosts();
-  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHour));
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
   Play play({}, [](const std::vector<Hit>& hits, int) { return set_at(hits, 4, 8); });
   const Result<Diagnosis> d = rose::diagnose::diagnose(inputs_of(config, dumps), play, {});
   REQUIRE(d);
@@ -55,13 +55,13 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
 
   // Set right again: for as long.
   dumps = hosts();
-  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHour));
-  dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHour));
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
+  dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHourNs));
   Result<Plan> plan = make_plan(inputs_of(config, dumps));
   REQUIRE(plan);
   const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
   REQUIRE(clock != plan->candidates.end());
-  CHECK(clock->fault.clock.shift_ns == kHour);
+  CHECK(clock->fault.clock.shift_ns == kHourNs);
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
@@ -80,9 +80,9 @@ TEST_CASE("nodes of one host have its clock: it is set for all of them at once")
   dumps[0].ends(30);
   dumps[0].meta().host = "machine";
   dumps[0].meta().nodes = {"n1", "n2", "n3"};
-  dumps[0].meta().clock.push_back(trace::step_text("machine", at(6), -kHour));
+  dumps[0].meta().clock.push_back(trace::step_text("machine", at(6), -kHourNs));
   Play play({}, [](const std::vector<Hit>& hits, int) {
-    return std::count_if(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->clock.shift_ns == -kHour; }) == 3;
+    return std::count_if(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->clock.shift_ns == -kHourNs; }) == 3;
   });
   const Result<Diagnosis> d = rose::diagnose::diagnose(inputs_of(config, dumps), play, {});
   REQUIRE(d);
@@ -98,7 +98,7 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"}) {
     std::string text;
-    for (int second = 0; second <= 28; ++second) text += line(at(second) + (node == "n3" && second > 6 ? kHour : 0));
+    for (int second = 0; second <= 28; ++second) text += line(at(second) + (node == "n3" && second > 6 ? kHourNs : 0));
     REQUIRE(write_file(folder / (node + ".log"), text));
     files.push_back({folder / (node + ".log"), node});
   }
@@ -119,7 +119,7 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
     REQUIRE(clock != plan->candidates.end());
     CHECK(clock->rank <= 2);
     CHECK(clock->node == "n3");
-    CHECK(clock->fault.clock.shift_ns == kHour);
+    CHECK(clock->fault.clock.shift_ns == kHourNs);
     CHECK(clock->first_ts == at(7));
     CHECK(clock->why == "n3.log:8 of n3: its times jump forward by 1h");
     if (!with_dumps) continue;
@@ -149,7 +149,7 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   add_logs(inputs, evidence, nullptr);
   REQUIRE(inputs.clock_steps.size() == 1);
   CHECK(inputs.clock_steps[0].node == "n3");
-  CHECK(inputs.clock_steps[0].change_ns == kHour);
+  CHECK(inputs.clock_steps[0].change_ns == kHourNs);
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });

@@ -180,7 +180,7 @@ TEST_CASE("the search finds the visit at which an exception counts") {
   told.config.diagnose.confirm_runs = 2;
   constexpr int kVisits = 30, kRight = 17;
   Cluster cluster([&](const schedule::Schedule& schedule, int) {
-    test::Answer answer;
+    rose::diagnose::test::Answer answer;
     answer.oracle = schedule::OracleAnswer::miss;
     for (const schedule::Fault& fault : schedule.faults) {
       const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";

@@ -13,7 +13,6 @@ using schedule::Schedule;
 
 namespace {
 
-constexpr double kHour = 3600;
 
 double weight_of(const Plan& plan, FaultKind kind, std::string_view node) {
   double weight = 0;

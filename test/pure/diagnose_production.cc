@@ -16,7 +16,6 @@ using schedule::Schedule;
 
 namespace {
 
-constexpr double kHour = 3600;
 
 Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
 Act calls(double t, std::string node, std::string syscall, std::string path) {

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/extract/given.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose::test {
 
-inline constexpr std::int64_t kMs = 1'000'000;
+using diagnose::kMs;
+inline constexpr double kHour = 3600;  // seconds
 inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
 
 inline std::int64_t at(double seconds) { return kBase + static_cast<std::int64_t>(seconds * 1e9); }

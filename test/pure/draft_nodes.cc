@@ -52,7 +52,7 @@ NodeDraft one(const Seen& seen) {
   return draft_nodes({seen}, machine(), secrets).front();
 }
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -91,34 +91,34 @@ TEST_CASE("an address becomes the node that listens there; what is nobody's is k
   const Draft draft = drafted(seen);
   INFO(draft.text);
   CHECK(draft.nodes == Texts{"kv1", "kv2"});
-  CHECK(has(draft.text, R"(command = ["/opt/kv", "--listen", "${ip}:7001", "--peers", "${ip_kv2}:7002,10.9.9.9:7003"])"));
-  CHECK(has(draft.text, R"(command = ["/opt/kv", "--listen=${ip}:7002", "--join", "${ip_kv1}:7001"])"));
-  CHECK(has(draft.text, R"(ready   = { tcp = 7001, timeout = "30s" })"));
+  CHECK(holds(draft.text, R"(command = ["/opt/kv", "--listen", "${ip}:7001", "--peers", "${ip_kv2}:7002,10.9.9.9:7003"])"));
+  CHECK(holds(draft.text, R"(command = ["/opt/kv", "--listen=${ip}:7002", "--join", "${ip_kv1}:7001"])"));
+  CHECK(holds(draft.text, R"(ready   = { tcp = 7001, timeout = "30s" })"));
   REQUIRE(draft.doubts.size() == 1);
-  CHECK(has(draft.doubts[0], "10.9.9.9:7003"));
+  CHECK(holds(draft.doubts[0], "10.9.9.9:7003"));
 }
 
 TEST_CASE("what a runtime runs is named from its own folder, also behind an option without a value") {
   Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
   java.runtime = "java";
   java.paths["Server.java"] = {"/srv/Server.java", false, false};
-  CHECK(has(drafted({java}).text, R"("-XX:+UseSerialGC", "/srv/Server.java", "7500")"));
+  CHECK(holds(drafted({java}).text, R"("-XX:+UseSerialGC", "/srv/Server.java", "7500")"));
   Seen classes = program({"/usr/bin/java", "-cp", "classes:lib/*:/opt/a.jar:.", "org.x.Main"});
   classes.runtime = "java";
-  CHECK(has(drafted({classes}).text, R"("-cp", "/srv/classes:/srv/lib/*:/opt/a.jar:/srv", "org.x.Main")"));
+  CHECK(holds(drafted({classes}).text, R"("-cp", "/srv/classes:/srv/lib/*:/opt/a.jar:/srv", "org.x.Main")"));
   Seen python = program({"/usr/bin/python3", "-u", "server.py", "-m", "http.server"});
   python.runtime = "python";
   python.paths["server.py"] = {"/srv/server.py", false, false};
   python.paths["http.server"] = {"/srv/http.server", false, false};
-  CHECK(has(drafted({python}).text, R"("-u", "/srv/server.py", "-m", "http.server")"));
+  CHECK(holds(drafted({python}).text, R"("-u", "/srv/server.py", "-m", "http.server")"));
 }
 
 TEST_CASE("a port that two nodes have is nobody's") {
   Seen other = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other, program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
   const Draft draft = drafted(seen);
-  CHECK(has(draft.text, R"("--to", "127.0.0.1:7001")"));
-  CHECK(has(draft.text, "several do"));
+  CHECK(holds(draft.text, R"("--to", "127.0.0.1:7001")"));
+  CHECK(holds(draft.text, "several do"));
 }
 
 TEST_CASE("Redis with a replica, by titles: the replica is told from its connection") {
@@ -134,9 +134,9 @@ TEST_CASE("Redis with a replica, by titles: the replica is told from its connect
   second.written.clear();
   const Draft draft = drafted({first, second});
   INFO(draft.text);
-  CHECK(has(draft.text, R"("/usr/bin/redis-server", "--port", "7401", "--appendonly", "yes", "--bind", "${ip}")"));
-  CHECK(has(draft.text, "\"--replicaof\", \"${ip_redis1}\", \"7401\""));
-  CHECK(has(draft.text, "info replication"));
+  CHECK(holds(draft.text, R"("/usr/bin/redis-server", "--port", "7401", "--appendonly", "yes", "--bind", "${ip}")"));
+  CHECK(holds(draft.text, "\"--replicaof\", \"${ip_redis1}\", \"7401\""));
+  CHECK(holds(draft.text, "info replication"));
   CHECK(draft.questions.size() == 2);
   CHECK(draft.questions[0].blocking);
   CHECK_FALSE(draft.questions[1].blocking);
@@ -157,19 +157,19 @@ TEST_CASE("Redis with a password: examples and readiness know the made-up one, n
   second.main.env = {{"NOTE", "redis://:hunter2@127.0.0.1:7401/0"}};
   const Draft draft = drafted({first, second});
   INFO(draft.text);
-  CHECK_FALSE(has(draft.text, "hunter2"));
-  CHECK(has(draft.text, "\"--masterauth\",\n           \"rose-secret-1\""));
-  CHECK(has(draft.text, "#: export REDISCLI_AUTH=rose-secret-1"));
-  CHECK(has(draft.text, "REDISCLI_AUTH=rose-secret-1 redis-cli -h ${ip} -p 7402 info replication"));
-  CHECK(has(draft.text, R"("redis://:rose-secret-1@${ip_redis1}:7401/0")"));
-  CHECK(has(draft.text, "\"--daemonize\", \"no\""));
-  CHECK_FALSE(has(draft.text, "\"::1\""));
+  CHECK_FALSE(holds(draft.text, "hunter2"));
+  CHECK(holds(draft.text, "\"--masterauth\",\n           \"rose-secret-1\""));
+  CHECK(holds(draft.text, "#: export REDISCLI_AUTH=rose-secret-1"));
+  CHECK(holds(draft.text, "REDISCLI_AUTH=rose-secret-1 redis-cli -h ${ip} -p 7402 info replication"));
+  CHECK(holds(draft.text, R"("redis://:rose-secret-1@${ip_redis1}:7401/0")"));
+  CHECK(holds(draft.text, "\"--daemonize\", \"no\""));
+  CHECK_FALSE(holds(draft.text, "\"::1\""));
 }
 
 TEST_CASE("a password of Redis's configuration file is none in a run") {
   Seen seen = program({"/usr/bin/redis-server", "/etc/redis.conf"}, {{"0.0.0.0", 6379}});
   seen.settings = {{"/etc/redis.conf", {}, {}, {"requirepass"}}};
-  CHECK(has(drafted({seen}).text, "\"--requirepass\", \"\""));
+  CHECK(holds(drafted({seen}).text, "\"--requirepass\", \"\""));
 }
 
 TEST_CASE("a title shows no secret") {
@@ -177,8 +177,8 @@ TEST_CASE("a title shows no secret") {
   seen.main.exe = "/bin/sh";
   seen.title = true;
   const Draft draft = drafted({seen});
-  CHECK_FALSE(has(draft.text, "hunter2"));
-  CHECK(has(draft.text, "command = \"?\""));
+  CHECK_FALSE(holds(draft.text, "hunter2"));
+  CHECK(holds(draft.text, "command = \"?\""));
   CHECK(draft.questions.size() == 3);
 }
 
@@ -190,11 +190,11 @@ TEST_CASE("folders that it writes move into the run; what its words do not name 
   seen.main.user = "nobody";
   const Draft draft = drafted({seen});
   INFO(draft.text);
-  CHECK(has(draft.text, R"("--data", "${dir}/n1", "--config", "/etc/kv.conf")"));
-  CHECK(has(draft.text, "install -d -o nobody kv/n1"));
-  CHECK(has(draft.text, "\"/var/spool/kv\""));
-  CHECK(has(draft.text, "exec setpriv --reuid nobody"));
-  CHECK_FALSE(has(draft.text, "\nuser "));
+  CHECK(holds(draft.text, R"("--data", "${dir}/n1", "--config", "/etc/kv.conf")"));
+  CHECK(holds(draft.text, "install -d -o nobody kv/n1"));
+  CHECK(holds(draft.text, "\"/var/spool/kv\""));
+  CHECK(holds(draft.text, "exec setpriv --reuid nobody"));
+  CHECK_FALSE(holds(draft.text, "\nuser "));
 }
 
 TEST_CASE("what it only reads stays where it is, though its folder moves") {
@@ -202,7 +202,7 @@ TEST_CASE("what it only reads stays where it is, though its folder moves") {
   seen.paths["/srv/kv"] = {"/srv/kv", true, true};
   seen.paths["/srv/kv/kv.conf"] = {"/srv/kv/kv.conf", false, true};
   seen.written = {"/srv/kv/log"};
-  CHECK(has(drafted({seen}).text, R"("--data", "${dir}/kv", "--config", "/srv/kv/kv.conf")"));
+  CHECK(holds(drafted({seen}).text, R"("--data", "${dir}/kv", "--config", "/srv/kv/kv.conf")"));
 }
 
 TEST_CASE("a folder that everybody uses is never covered or moved") {
@@ -212,10 +212,10 @@ TEST_CASE("a folder that everybody uses is never covered or moved") {
   seen.sockets = {"/tmp/kv.sock"};
   const NodeDraft node = one(seen);
   const auto text = fmt::format("{}", fmt::join(node.command, " "));
-  CHECK(has(text, "--data-dir /tmp"));
-  CHECK(has(text, " /tmp/kv.db --"));  // the file alone
+  CHECK(holds(text, "--data-dir /tmp"));
+  CHECK(holds(text, " /tmp/kv.db --"));  // the file alone
   REQUIRE_FALSE(node.doubts.empty());
-  CHECK(has(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
+  CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
 
 TEST_CASE("a unit says how a node is started again, and is its name") {
@@ -226,7 +226,7 @@ TEST_CASE("a unit says how a node is started again, and is its name") {
   seen.unit->restart_delay_ns = 100'000'000;
   const Draft draft = drafted({seen});
   CHECK(draft.nodes == Texts{"my_kv-1"});
-  CHECK(has(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
+  CHECK(holds(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
 }
 
 TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
@@ -238,14 +238,14 @@ TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
   host.environment = {{"SAME", "1"}};
   const Draft draft = drafted({seen}, host);
   INFO(draft.text);
-  CHECK_FALSE(has(draft.text, "env.HOME"));
-  CHECK(has(draft.text, "env.KV_HOME = \"$${HOME}/x\""));
-  CHECK(has(draft.text, "env.KV_TOKEN = \"rose-secret-1\""));
-  CHECK(has(draft.text, "env.KV_PEER = \"${ip}:7001\""));
-  CHECK(has(draft.text, "BYTES: it is not UTF-8"));
-  CHECK(has(draft.text, "LONG: it has 5000 bytes"));
-  CHECK_FALSE(has(draft.text, "env.SAME"));
-  CHECK_FALSE(has(draft.text, "SSH_TTY"));
+  CHECK_FALSE(holds(draft.text, "env.HOME"));
+  CHECK(holds(draft.text, "env.KV_HOME = \"$${HOME}/x\""));
+  CHECK(holds(draft.text, "env.KV_TOKEN = \"rose-secret-1\""));
+  CHECK(holds(draft.text, "env.KV_PEER = \"${ip}:7001\""));
+  CHECK(holds(draft.text, "BYTES: it is not UTF-8"));
+  CHECK(holds(draft.text, "LONG: it has 5000 bytes"));
+  CHECK_FALSE(holds(draft.text, "env.SAME"));
+  CHECK_FALSE(holds(draft.text, "SSH_TTY"));
 }
 
 TEST_CASE("names of nodes differ, as variables too") {
@@ -274,8 +274,8 @@ TEST_CASE("every system that is known makes a draft that its reader takes") {
     INFO(name);
     Seen seen = program({fmt::format("/usr/bin/{}", name), "-p", "77"}, {{"0.0.0.0", 7001}});
     const Draft draft = drafted({seen});
-    CHECK(has(draft.text, "#: command = "));
-    CHECK(has(draft.text, "#: [oracle]"));
+    CHECK(holds(draft.text, "#: command = "));
+    CHECK(holds(draft.text, "#: [oracle]"));
   }
 }
 
@@ -283,5 +283,5 @@ TEST_CASE("nginx's title gives its command line back") {
   Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /etc/n.conf"}, {{"0.0.0.0", 80}});
   seen.title = true;
   seen.main.exe = "/usr/sbin/nginx";
-  CHECK(has(fmt::format("{}", fmt::join(one(seen).command, "|")), "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
+  CHECK(holds(fmt::format("{}", fmt::join(one(seen).command, "|")), "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
 }

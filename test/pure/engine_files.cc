@@ -103,7 +103,7 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
 }
 
 TEST_CASE("a folder travels: files once, empty ones, modes, folders without files") {
-  const test::Folder from, to;
+  const rose::test::Folder from, to;
   fs::create_directories(from / "bin/empty");
   fs::create_directories(from / ".git");
   REQUIRE(write_file(from / "rose.toml", "name", 0644));
@@ -137,7 +137,7 @@ TEST_CASE("a folder travels: files once, empty ones, modes, folders without file
 }
 
 TEST_CASE("a folder travels: what is no file or folder does not") {
-  const test::Folder from;
+  const rose::test::Folder from;
   fs::create_symlink("/etc/passwd", from / "link");
   Result<Tree> tree = read_tree(from.path, {}, {});
   REQUIRE_FALSE(tree);
@@ -170,13 +170,13 @@ TEST_CASE("a folder travels: hostile lists") {
 TEST_CASE("a folder travels: a file that changed meanwhile, or that nobody asked for") {
   const std::string abc = sha256("abc");
   for (const std::string content : {"abd", "abcd"}) {
-    const test::Folder to;
+    const rose::test::Folder to;
     TreeBuilder builder(to.path, received(Json::array({entry("a")})).value());
     const Result<void> sent = builder.piece(abc, content);
     REQUIRE_FALSE(sent);
     CHECK(sent.error().message == "a has changed since the diagnosis began");
   }
-  const test::Folder to;
+  const rose::test::Folder to;
   TreeBuilder builder(to.path, received(Json::array({entry("a"), entry("b", sha256("xyz").c_str())})).value());
   CHECK_FALSE(builder.piece(sha256("other"), "other"));
   REQUIRE(builder.piece(abc, "a"));
@@ -184,7 +184,7 @@ TEST_CASE("a folder travels: a file that changed meanwhile, or that nobody asked
 }
 
 TEST_CASE("a run travels: record, trace, files, how its logs grew") {
-  const test::Folder there, here;
+  const rose::test::Folder there, here;
   config::Config config;
   config::Node node;
   node.name = "n1";
@@ -236,7 +236,7 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   CHECK(book.knows("n1", "a.B.c"));
   CHECK(book.texts() == code.texts());
 
-  const test::Folder logs, nothing;
+  const rose::test::Folder logs, nothing;
   REQUIRE(travelled(Keep::logs, logs.path, nullptr));
   CHECK(fs::exists(logs / "n1/stdout.log"));
   CHECK_FALSE(fs::exists(logs / "n1/data"));
@@ -247,7 +247,7 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   const Result<Message> good = pack_run(run, schedule, config, there.path, Keep::all, code, growth);
   REQUIRE(good);
   const auto refused = [&](const std::function<void(Message&)>& change) {
-    const test::Folder to;
+    const rose::test::Folder to;
     Message message = *good;
     change(message);
     message.header = Json::parse(message.header.dump());

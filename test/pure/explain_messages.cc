@@ -22,7 +22,7 @@ const explain::StoryLine* line(const explain::Explanation& e, const std::string&
   return found == e.story.end() ? nullptr : &*found;
 }
 
-script::Run usual(int number) {
+script::Run put_on_two(int number) {
   return script::Run(number).enters(10, "start").enters(100, "request").sends(101, "n1", "n2", "put 17", 1).takes(102, "n1", "n2", 5).enters(103, "apply", 5, "n2");
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
 TEST_CASE("a message that only failing runs send is told, and what the thread that takes it does", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "forget", 5, "n2"));
-    one.add(Group::sound, usual(2 * i + 1).enters(106, "go_on").sends(107, "n1", "n2", "commit " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "keep", 5, "n2"));
+    one.add(Group::failing, put_on_two(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "forget", 5, "n2"));
+    one.add(Group::sound, put_on_two(2 * i + 1).enters(106, "go_on").sends(107, "n1", "n2", "commit " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "keep", 5, "n2"));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
@@ -123,8 +123,8 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
 TEST_CASE("a message that is sent in all runs and that failing ones never take is told", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(105).sends(107, "n1", "n2", "beat"));
-    one.add(Group::sound, usual(2 * i + 1).sends(107, "n1", "n2", "beat").takes(109, "n1", "n2", 5));
+    one.add(Group::failing, put_on_two(2 * i).faulted(105).sends(107, "n1", "n2", "beat"));
+    one.add(Group::sound, put_on_two(2 * i + 1).sends(107, "n1", "n2", "beat").takes(109, "n1", "n2", 5));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
@@ -144,7 +144,7 @@ TEST_CASE("what varies in messages is noise of their own: it neither tells a sto
     for (int i = 0; i < 10; ++i) {
       const bool failing = i % 2 == 0;
       const auto with_noise = [&] {
-        script::Run run = usual(i).faulted(105);
+        script::Run run = put_on_two(i).faulted(105);
         for (int k = 0; k < 8; ++k)
           if (coin(0.5)) run.sends(120 + k, "n2", "n3", std::string("beat-") + static_cast<char>('a' + k));
         return run;
@@ -166,10 +166,10 @@ TEST_CASE("what varies in messages is noise of their own: it neither tells a sto
 TEST_CASE("where not all messages of a node are known, nothing is said of them", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    script::Run failing = usual(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort").sends(108, "n3", "n2", "late");
+    script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort").sends(108, "n3", "n2", "late");
     if (i == 3) failing.talkative("n1");
     one.add(Group::failing, failing);
-    one.add(Group::sound, usual(2 * i + 1).enters(106, "go_on"));
+    one.add(Group::sound, put_on_two(2 * i + 1).enters(106, "go_on"));
   }
   const explain::Explanation e = one.explain();
   CHECK(find(e, "enters give_up") != nullptr);
@@ -194,7 +194,7 @@ TEST_CASE("whichever node a fault hits, messages are compared without names", "[
 TEST_CASE("how much goes between nodes is told in as long a time of all runs, and whether it differs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    script::Run failing = usual(2 * i).faulted(105).enters(106, "give_up").ends(400), sound = usual(2 * i + 1).enters(106, "go_on").ends(900);
+    script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400), sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
     for (int k = 0; k < 30 + i; ++k) failing.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 4; ++k) sound.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // behind where failing runs end

@@ -19,7 +19,7 @@ std::string head(std::uint32_t used) {
   return {reinterpret_cast<const char*>(&one), sizeof one};
 }
 
-std::string record(RecordKind kind, std::string_view text, std::uint32_t entry = 0) {
+std::string packed(RecordKind kind, std::string_view text, std::uint32_t entry = 0) {
   StateRecord one;
   one.kind = static_cast<std::uint32_t>(kind);
   one.entry = entry;
@@ -32,7 +32,7 @@ std::string record(RecordKind kind, std::string_view text, std::uint32_t entry =
 
 TEST_CASE("what a JVM told is read back") {
   JvmState state;
-  REQUIRE(parse_state(head(2) + record(RecordKind::note, "no\x1b", 7) + record(RecordKind::place, "x.A.m", 3), state));
+  REQUIRE(parse_state(head(2) + packed(RecordKind::note, "no\x1b", 7) + packed(RecordKind::place, "x.A.m", 3), state));
   CHECK(state.pid == 42);
   CHECK(state.breakpoints);
   CHECK(state.version == "17.0.15+6");
@@ -45,11 +45,11 @@ TEST_CASE("what a JVM told is read back") {
 }
 
 TEST_CASE("what a JVM says of values that are asked for is read back") {
-  std::string placed = record(RecordKind::asked, "x.A.m|int", 5);
+  std::string placed = packed(RecordKind::asked, "x.A.m|int", 5);
   const std::uint32_t flags = kAskedPlaced;
   std::memcpy(placed.data() + offsetof(StateRecord, flags), &flags, sizeof flags);
   JvmState state;
-  REQUIRE(parse_state(head(2) + placed + record(RecordKind::asked, "x.A was compiled without names", 6), state));
+  REQUIRE(parse_state(head(2) + placed + packed(RecordKind::asked, "x.A was compiled without names", 6), state));
   REQUIRE(state.asked.size() == 2);
   CHECK(state.asked[0].placed);
   CHECK(state.asked[0].fetch == 5);
@@ -64,7 +64,7 @@ TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a fo
   CHECK_FALSE(parse_state("", state));
   CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));
   // More records are promised than there are.
-  REQUIRE(parse_state(head(1000) + record(RecordKind::note, "a") + record(RecordKind::note, "b").substr(0, 100), state));
+  REQUIRE(parse_state(head(1000) + packed(RecordKind::note, "a") + packed(RecordKind::note, "b").substr(0, 100), state));
   CHECK(state.notes.size() == 1);
   // Lengths beyond the record, and kinds of a later version, are left out.
   StateRecord one;

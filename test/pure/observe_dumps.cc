@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kS = 1'000'000'000;
 using Answer = DumpPlan::Answer;
 
-struct Folder : test::Folder {
+struct Dumps : rose::test::Folder {
   // Name and content of each file.
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
@@ -135,7 +135,7 @@ TEST_CASE("a dump that could not be written is due again, ever more rarely, and 
 }
 
 TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
   CHECK(folder.files().empty());  // opening leaves nothing
   using Files = std::map<std::string, std::string>;
@@ -164,7 +164,7 @@ TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]")
 }
 
 TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 5);
   std::ofstream(folder / "d.bin") << "by rose dump";
   REQUIRE(files.write({TriggerKind::end, ""}, 1, text("end")));
@@ -179,7 +179,7 @@ TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "
 
 TEST_CASE("into a file: what an earlier recorder wrote is kept, whatever the clock says", "[dumps]") {
   const auto age = GENERATE(std::chrono::hours(1), std::chrono::hours(-1));
-  const Folder folder;
+  const Dumps folder;
   std::ofstream(folder / "d.bin") << "the crash";
   fs::last_write_time(folder / "d.bin", fs::file_time_type::clock::now() - age);
   DumpFiles files = opened(folder / "d.bin", 2);
@@ -188,7 +188,7 @@ TEST_CASE("into a file: what an earlier recorder wrote is kept, whatever the clo
 }
 
 TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   std::ofstream(folder / "rose-other-20200101T000000Z-crash.bin") << "";
   std::ofstream(folder / "rose-host_1-notes.bin") << "";
   std::ofstream(folder / "rose-host_1-20200101T000000Z-end.bin") << "";
@@ -210,7 +210,7 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
 }
 
 TEST_CASE("into a folder: with no room for a new one the oldest goes first, never the last", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   const int keep = GENERATE(1, 2, 3);
   DumpFiles files = opened(folder.path + "/", keep);
   // As on a disk that holds `keep` dumps.
@@ -236,7 +236,7 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
 }
 
 TEST_CASE("what a killed recorder left where files need names goes when the next one starts", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   std::ofstream(folder / ".d.bin.rose-a1B2c3") << "half";
   std::ofstream(folder / ".other.bin.rose-a1B2c3") << "half";
   (void)opened(folder / "d.bin", 1);
@@ -248,7 +248,7 @@ TEST_CASE("what a killed recorder left where files need names goes when the next
 }
 
 TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
-  const Folder folder;
+  const Dumps folder;
   DumpFiles files = opened(folder.path + "/new/", 2);
   CHECK(fs::is_directory(folder / "new"));
   CHECK_FALSE(DumpFiles::open(folder.path + "/no/folder/", 2, "h"));

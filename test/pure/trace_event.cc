@@ -71,7 +71,7 @@ TEST_CASE("merging keeps every event, in order of time, stably", "[event]") {
     }
     const auto seed = static_cast<std::size_t>(e.result / 1000);
     const Trace& source = traces[seed - 1];
-    if (!test::same_event(source, source.events[static_cast<std::size_t>(e.result % 1000)], merged, e))
+    if (!rose::trace::test::same_event(source, source.events[static_cast<std::size_t>(e.result % 1000)], merged, e))
       FAIL("event " << i << " changed");
   }
 }

@@ -389,7 +389,7 @@ TEST_CASE("malformed lines are refused with file and line", "[jsonl]") {
 }
 
 TEST_CASE("a million lines", "[jsonl]") {
-  const Trace trace = test::realistic_trace(22, test::big());
+  const Trace trace = rose::trace::test::realistic_trace(22, rose::trace::test::big());
   const auto begin = std::chrono::steady_clock::now();
   std::string text;
   write_jsonl(trace, [&](std::string_view lines) { text += lines; });
