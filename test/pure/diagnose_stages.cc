@@ -119,6 +119,11 @@ TEST_CASE("names of faults are short, and no two are alike") {
   CHECK(ids.next("cut-n1") == "cut-n1-2");
   CHECK(ids.next(std::string(80, 'x')).size() == 56);
   CHECK(ids.next(std::string(80, 'x')) == std::string(56, 'x') + "-2");
+  // One node's name is another's and a number.
+  CHECK(ids.next("crash-n1") == "crash-n1");
+  CHECK(ids.next("crash-n1") == "crash-n1-2");
+  CHECK(ids.next("crash-n1-2") == "crash-n1-2-2");
+  CHECK(ids.next("crash-n1") == "crash-n1-3");
 }
 
 TEST_CASE("what is left out is told with the most events first, once for each reason") {

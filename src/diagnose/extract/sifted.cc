@@ -33,8 +33,13 @@ std::vector<Discarded> Discards::list() const {
 
 std::string Ids::next(std::string base) {
   if (base.size() > 56) base.resize(56);
-  const int n = ++used_[base];
-  return n == 1 ? base : fmt::format("{}-{}", base, n);
+  int& n = used_[base];
+  std::string id;
+  do {
+    ++n;
+    id = n == 1 ? base : fmt::format("{}-{}", base, n);
+  } while (!given_.insert(id).second);  // node "n1-2" may be there beside the second of "n1"
+  return id;
 }
 
 Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts) {

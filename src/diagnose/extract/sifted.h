@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,8 @@ class Ids {
   [[nodiscard]] std::string next(std::string base);
 
  private:
-  std::map<std::string, int> used_;
+  std::map<std::string, int> used_;  // of each base
+  std::set<std::string> given_;
 };
 
 // Of the fault's node and kind; all else of it is as plain as can be.
