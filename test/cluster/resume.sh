@@ -12,7 +12,7 @@ for f in one two three four; do echo "$f" > $f; done
 touch ready
 while :; do
   for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
-  sleep 0.05
+  sleep 0.1
 done
 SH
 cat > rose.toml <<'TOML'

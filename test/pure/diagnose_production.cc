@@ -642,7 +642,7 @@ TEST_CASE("what is accepted, and the rates that are told, hold what the document
     double rate;
     double least, most;  // share of searches that accept
   };
-  const int count = 400;
+  const int count = 200;
   for (const Row& row : {Row{0.6, 0, 0.1}, Row{0.8, 0.8, 1}, Row{0.9, 0.98, 1}}) {
     const Told told = searches(row.rate, count);
     const double accepted = static_cast<double>(told.accepted) / count;

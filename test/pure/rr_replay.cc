@@ -129,7 +129,7 @@ TEST_CASE("what was killed is replayed up to where it was cut off") {
     const rose::test::Folder folder;
     const std::string file = folder / "r";
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    const auto pid = spawn_process({"env", "ROSE_RR=record:" + file, ROSE_PROGRAMS_DIR "/rr_victim", "order", "4", "100000000"}, null, null, null);
+    const auto pid = spawn_process({"env", "ROSE_RR=record:" + file, ROSE_RR_VICTIM, "order", "4", "100000000"}, null, null, null);
     ::close(null);
     REQUIRE(pid.has_value());
     std::uint64_t reserved = 0;

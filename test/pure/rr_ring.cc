@@ -171,7 +171,7 @@ TEST_CASE("kill -9 loses no call that had returned") {
     REQUIRE(told != MAP_FAILED);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     const std::string window = round % 2 == 0 ? "64KiB" : "4MiB";
-    const auto pid = spawn_process({"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_PROGRAMS_DIR "/rr_victim", "flood", told_file, "8"}, null, null, null);
+    const auto pid = spawn_process({"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_RR_VICTIM, "flood", told_file, "8"}, null, null, null);
     ::close(null);
     REQUIRE(pid.has_value());
     while (told[8 * (round % 8)].load() < 2000U + 100U * static_cast<unsigned>(round)) {

@@ -62,7 +62,7 @@ struct MadeRing {
 inline Output victim(const std::vector<std::string>& variables, const std::vector<std::string>& arguments, std::string_view input = {}) {
   std::vector<std::string> argv = {"env"};
   argv.insert(argv.end(), variables.begin(), variables.end());
-  argv.push_back(ROSE_PROGRAMS_DIR "/rr_victim");
+  argv.push_back(ROSE_RR_VICTIM);
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   auto output = run_command(argv, input);
   REQUIRE(output.has_value());

@@ -445,11 +445,12 @@ TEST_CASE("the number of faults and conditions is bounded") {
     }
     return parse_schedule(text, "s.toml");
   };
-  CHECK(with(4096, 0).has_value());
+  const auto most = with(4096, 0);
+  REQUIRE(most.has_value());
   CHECK(with(4097, 0).error().message == "s.toml:20481:1: fault: 4097 faults were found, up to 4096 are accepted");
   CHECK(with(1, 4000).has_value());
   CHECK(with(1, 4001).error().message == "s.toml:6:80010: fault.when: 4001 conditions were found, up to 4000 are accepted");
-  CHECK_FALSE(in_words(*with(4096, 0)).empty());
+  CHECK_FALSE(in_words(*most).empty());
 }
 
 TEST_CASE("faults in words") {
