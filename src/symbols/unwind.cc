@@ -169,7 +169,8 @@ class Unwinder {
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    if (own == nullptr || *own == nullptr) {
+    // To libdw, what lies right behind a file's segments is the file's.
+    if (own == nullptr || *own == nullptr || in_no_file(at)) {
       add_unknown(at);
       return DWARF_CB_OK;
     }
@@ -190,6 +191,10 @@ class Unwinder {
       if (frame.function.empty()) ++nameless_;
       out_.frames.push_back(std::move(frame));
     }
+  }
+
+  [[nodiscard]] bool in_no_file(std::uint64_t pc) const {
+    return std::any_of(snapshot_.maps.begin(), snapshot_.maps.end(), [&](const Mapping& map) { return pc >= map.start && pc < map.end && map.file.empty() && map.name.empty(); });
   }
 
   // Code of no file that we can read.

@@ -19,6 +19,7 @@ using namespace rose::symbols;
 namespace {
 
 Snapshot taken;
+constexpr std::size_t kCodeAt = 64;  // in its page
 
 // As the kernel copies a stack: whatever lies in it, what AddressSanitizer puts between variables included.
 __attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile std::uint8_t* from, std::size_t size) {
@@ -140,41 +141,67 @@ TEST_CASE("maps that overlap or wrap around do no harm") {
   CHECK(unwind(taken).frames.size() <= kMostFrames);
 }
 
-// As a runtime does it: code that is in no file, with a frame pointer, named in a list.
-TEST_CASE("frames of code that a runtime made have the names of its list") {
+namespace {
+
+// As a runtime does it: code that is in no file, with a frame pointer, named in a list. nullptr: `at` is taken.
+void* made_code(std::uint64_t at) {
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-  void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(page != MAP_FAILED);
-  std::memcpy(static_cast<char*>(page) + 64, kCode, sizeof kCode);
+  void* page = ::mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  std::memcpy(static_cast<char*>(page) + kCodeAt, kCode, sizeof kCode);
   REQUIRE(::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
-  const auto start = reinterpret_cast<std::uint64_t>(page) + 64;
-  char list[] = "/tmp/rose-test-XXXXXX";
-  const int fd = ::mkstemp(list);
-  REQUIRE(fd >= 0);
-  REQUIRE(::dprintf(fd, "%lx %zx JS:*handle /srv/app.js:12:3\n", static_cast<unsigned long>(start), sizeof kCode) > 0);
-  ::close(fd);
+  return page;
+}
 
-  taken = {};
-  reinterpret_cast<void (*)(void (*)())>(start)(&unwind_first);
-  sink = sink + 1;
-  taken.maps = own_maps();
-  const auto handle = [&] {
-    auto told = unwind(taken);
-    std::string text = told.incomplete;
-    for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
-    INFO(text);
-    const auto behind = std::find_if(told.frames.begin(), told.frames.end(), [](const auto& frame) { return frame.function == "unwind_first()"; });
-    REQUIRE(told.frames.end() - behind >= 2);
-    CHECK(behind[1].binary == "");
-    return behind[1];
-  };
-  CHECK(handle().function == "");
-  taken.runtime_list = list;
-  const auto named = handle();
-  CHECK(named.function == "handle");
-  CHECK(named.file == "/srv/app.js");
-  CHECK(named.line == 12);
-  ::unlink(list);
-  ::munmap(page, 4096);
+// Anywhere, and right behind whatever is mapped where there is room: behind a library, too, and between its parts.
+std::vector<void*> made_codes() {
+  std::vector<std::uint64_t> ends = {0};
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long start = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) == 2 && line.find(" /") != std::string::npos) ends.push_back(end);
+  }
+  std::vector<void*> pages;
+  for (const std::uint64_t end : ends)
+    if (void* page = made_code(end); page != nullptr) pages.push_back(page);
+  return pages;
+}
+
+}  // namespace
+
+TEST_CASE("frames of code that a runtime made have the names of its list, wherever it lies") {
+  const std::vector<void*> pages = made_codes();
+  CHECK(pages.size() > 1);
+  for (void* page : pages) {
+    const auto start = reinterpret_cast<std::uint64_t>(page) + kCodeAt;
+    char list[] = "/tmp/rose-test-XXXXXX";
+    const int fd = ::mkstemp(list);
+    REQUIRE(fd >= 0);
+    REQUIRE(::dprintf(fd, "%lx 8 JS:*handle /srv/app.js:12:3\n", static_cast<unsigned long>(start)) > 0);
+    ::close(fd);
+
+    taken = {};
+    reinterpret_cast<void (*)(void (*)())>(start)(&unwind_first);
+    sink = sink + 1;
+    taken.maps = own_maps();
+    const auto handle = [&] {
+      auto told = unwind(taken);
+      std::string text = told.incomplete;
+      for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+      INFO(text);
+      const auto behind = std::find_if(told.frames.begin(), told.frames.end(), [](const auto& frame) { return frame.function == "unwind_first()"; });
+      REQUIRE(told.frames.end() - behind >= 2);
+      CHECK(behind[1].binary == "");
+      return behind[1];
+    };
+    CHECK(handle().function == "");
+    taken.runtime_list = list;
+    const auto named = handle();
+    CHECK(named.function == "handle");
+    CHECK(named.file == "/srv/app.js");
+    CHECK(named.line == 12);
+    ::unlink(list);
+  }
+  for (void* page : pages) ::munmap(page, 4096);
 }
