@@ -415,6 +415,12 @@ void find_limits(diagnose::Inputs& inputs) {
   if (inputs.power && deploy::PacedFile::check()) inputs.limits.insert(schedule::FaultKind::disk_slow);
 }
 
+bool can_override(const config::Config& config) {
+  const auto not_ours = [](const config::Node& node) { return !node.entered_by_rose(); };
+  return config.inject.syscall != config::Backend::seccomp && std::any_of(config.nodes.begin(), config.nodes.end(), not_ours) &&
+         kernel::probe("override_return").ok;
+}
+
 // The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as long again.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs, ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
   bool kept = false;
@@ -451,6 +457,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.jobs) config.diagnose.jobs = *options.jobs;
   ROSE_TRY(Given given, read_given(options, config));
   auto& [inputs, logs] = given;
+  inputs.overrides = can_override(config);
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));

@@ -72,7 +72,8 @@ struct Inputs {
   std::map<std::string, std::string> host_to_node;      // --map
   bool simplify = true;                                 // make the found schedule simpler before it is reported
   bool power = false;                                   // where the runs are made, nodes' disks can lose their power
-  std::set<schedule::FaultKind> limits;                 // ... and these kinds of limits can be set
+  std::set<schedule::FaultKind> limits;                 // ... these kinds of limits can be set,
+  bool overrides = false;                               // and the kernel can answer calls of nodes that rose does not start
   CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
   std::vector<Said> said;                               // these five come from logs: from_logs.h
   std::vector<ToldException> exceptions;

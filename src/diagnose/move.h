@@ -164,7 +164,10 @@ class Lab;
 // As long after the workload began as production showed it, but not in its second half; at once where that is not known.
 [[nodiscard]] std::vector<schedule::Condition> when_seen(const World& world, const Candidate& candidate);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
-// Can rose fail calls of this node, on any kernel? What the injector asks: config::Node::entered_by_rose().
-[[nodiscard]] bool can_fail_calls(const config::Config& config, std::string_view node);
+// Can this node's calls be made to fail? The kernel's override can answer calls of any process; all else is done to nodes that rose
+// starts: config::Node::entered_by_rose(), as the injector asks.
+[[nodiscard]] bool can_fail_calls(const Inputs& inputs, std::string_view node);
+// Can they be held up, or done in part? Userspace does that.
+[[nodiscard]] bool can_hold_calls(const Inputs& inputs, std::string_view node);
 
 }  // namespace rose::diagnose

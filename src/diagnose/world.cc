@@ -70,9 +70,11 @@ std::string context_words(const schedule::Condition& c) {
   return fmt::format("{}({})", c.call.syscall, c.call.path.value_or(c.call.peer.value_or("")));
 }
 
-bool can_fail_calls(const config::Config& config, std::string_view name) {
-  const config::Node* node = config.find(name);
+bool can_hold_calls(const Inputs& inputs, std::string_view name) {
+  const config::Node* node = inputs.config->find(name);
   return node == nullptr || node->entered_by_rose();
 }
+
+bool can_fail_calls(const Inputs& inputs, std::string_view node) { return inputs.overrides || can_hold_calls(inputs, node); }
 
 }  // namespace rose::diagnose

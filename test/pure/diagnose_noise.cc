@@ -166,6 +166,34 @@ TEST_CASE("noise: many at once that leave nothing to judge are not run again, bu
   CHECK(d->runs - d->simplify_runs - d->rate_runs <= 25);
 }
 
+TEST_CASE("noise: calls that nodes need to start are failed many at once when the workload has begun") {
+  const auto config = deployment();
+  Dump dump;
+  std::vector<Act> acts;
+  const auto path = [](int i) { return fmt::format("/etc/app/{:c}", 'a' + i); };
+  for (int i = 0; i < 24; ++i) {
+    acts.push_back({-1, "n1", "", "openat", path(i)});
+    acts.push_back({5 + 0.01 * i, "n1", "", "openat", path(i)});
+    dump.scf(4 + 0.01 * i, "n1", "openat", ENOENT, path(i));
+  }
+  dump.ends(10);
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->call.path && hit.fault->call.path->ends_with("/u"); });
+  });
+  int dead = 0;
+  play.dead = [&](const std::vector<Hit>& hits) {
+    const bool none = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.t < 0; });
+    dead += none ? 1 : 0;
+    return none;
+  };
+  const Diagnosis d = diagnosis_of(config, dump, play);
+  INFO(d.schedules << " schedules, " << d.runs << " runs, " << dead << " without an answer");
+  for (const Tried& tried : d.tried) UNSCOPED_INFO(tried.why << ": " << tried.note);
+  CHECK(d.target_reached);
+  CHECK(dead == 1);
+  CHECK(d.schedules <= 8);
+}
+
 TEST_CASE("noise: what a window of days counts further than a run does is waited for last") {
   const auto config = deployment();
   Dump dump(false);

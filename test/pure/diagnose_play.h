@@ -50,6 +50,7 @@ class Play final : public Runner {
   std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
   std::set<std::string> unknown;  // functions that the test deployment does not have
   std::function<bool(const schedule::Schedule&)> unarmable;
+  std::function<bool(const std::vector<Hit>&)> dead;  // nodes did not get so far that the oracle could tell anything
   int runs = 0;
   std::vector<schedule::Schedule> made;
 
@@ -91,7 +92,7 @@ class Play final : public Runner {
     if (also) also(hits_, trace);
     trace.ends(60);
     schedule::RunResult result;
-    result.oracle = hit_if(bug_(hits_, number));
+    result.oracle = dead && dead(hits_) ? schedule::OracleAnswer::unknown : hit_if(bug_(hits_, number));
     result.seconds = 20;
     result.trace = trace.take();
     for (const State& state : states_) result.faults.push_back(state.outcome);

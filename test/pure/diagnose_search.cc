@@ -175,6 +175,34 @@ TEST_CASE("the same verdicts give the same search") {
   CHECK(first.size() > 3);
 }
 
+TEST_CASE("calls of nodes that rose does not start are failed where the kernel can answer them") {
+  auto config = deployment();
+  config.nodes[0].attach = config::Attach{};
+  Dump dump;
+  dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log");
+  dump.ends(10);
+  for (const bool overrides : {false, true}) {
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.overrides = overrides;
+    int held = 0, failed = 0;
+    Cluster cluster([&](const Schedule& s, int) {
+      for (const schedule::Fault& fault : s.faults) {
+        if (fault.kind != FaultKind::syscall) continue;
+        failed += fault.error != 0 ? 1 : 0;
+        held += fault.delay_ns > 0 || fault.effect == schedule::Effect::bytes || fault.effect == schedule::Effect::full ? 1 : 0;
+      }
+      return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}, ""};
+    });
+    const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+    REQUIRE(d);
+    CHECK(d->target_reached == overrides);
+    CHECK((failed > 0) == overrides);
+    CHECK(held == 0);
+    const bool said = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) { return note.find("n1 is not started by rose") != std::string::npos; });
+    CHECK(said == !overrides);
+  }
+}
+
 TEST_CASE("the bug shows without faults: said at once") {
   const auto config = deployment();
   Cluster cluster([](const Schedule&, int) { return Answer{OracleAnswer::hit, {}, {}}; });

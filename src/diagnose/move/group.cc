@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {
@@ -12,7 +13,7 @@ class CallGroupMove final : public Move {
  public:
   explicit CallGroupMove(const World& world) : world_(world) {
     for (const Candidate& c : world.plan.candidates) {
-      if (c.kind != FaultKind::syscall || !can_fail_calls(*world.config, c.node)) continue;
+      if (c.kind != FaultKind::syscall || !can_fail_calls(*world.inputs, c.node)) continue;
       Fault fault = c.fault;
       fault.when.clear();
       fault.after.clear();
@@ -33,11 +34,12 @@ class CallGroupMove final : public Move {
     double weight = 0;
     for (const std::size_t i : group()) {
       t.schedule.faults.push_back(units_[i].fault);
+      if (late_) t.schedule.faults.back().when = {elapsed(kTimeStep)};
       weight += units_[i].weight * belief_of(units_[i]);
     }
     t.yield = kShareCall * weight * works_;
     t.many = true;
-    t.why = fmt::format("{} failed calls at once, each of them once", t.schedule.faults.size());
+    t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(), late_ ? ", since the workload began" : "");
     return std::make_shared<const Try>(std::move(t));
   }
 
@@ -47,6 +49,12 @@ class CallGroupMove final : public Move {
 
   void learn(const Try& tried, const Shown& shown) override {
     under_way_ = false;
+    const bool unknown = shown.result->oracle == schedule::OracleAnswer::unknown;
+    // Nodes need some of these calls to start, and tell nothing of any without: once they have, all can be asked.
+    if (unknown && !late_ && before_workload(tried, *shown.result)) {
+      late_ = true;
+      return;
+    }
     bool any = false;
     double tested = 0;
     double all = 0;
@@ -59,8 +67,8 @@ class CallGroupMove final : public Move {
       unit.done = unit.done || fired || ++unit.missed >= 2;
       if (fired) tested += unit.weight;
     }
-    // A node that does not even start with all of that tells nothing of any: fewer at once.
-    if (shown.result->oracle == schedule::OracleAnswer::unknown || !any) most_ = std::max(kLeast, most_ / 2);
+    // Too much at once tells nothing of any.
+    if (unknown || !any) most_ = std::max(kLeast, most_ / 2);
     if (shown.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
   }
 
@@ -79,6 +87,12 @@ class CallGroupMove final : public Move {
     return known == world_.belief.end() ? 1 : known->second;
   }
 
+  static bool before_workload(const Try& tried, const schedule::RunResult& result) {
+    return std::any_of(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& one) {
+      return one.fired && one.fired_ns <= 0 && tried.schedule.find(one.id) != nullptr;
+    });
+  }
+
   // The best of those that were in no group yet.
   std::vector<std::size_t> group() const {
     std::vector<std::size_t> found;
@@ -92,6 +106,7 @@ class CallGroupMove final : public Move {
   std::size_t most_ = kMostGroup;
   double works_ = kGroupsWork;
   bool under_way_ = false;
+  bool late_ = false;  // armed when the workload has begun
 };
 
 }  // namespace

@@ -221,7 +221,7 @@ Moves nth_moves(const World& world) {
       exception_moves(c, add);
       continue;
     }
-    if (c.kind != FaultKind::syscall || !can_fail_calls(*world.config, c.node)) continue;
+    if (c.kind != FaultKind::syscall || !can_fail_calls(*world.inputs, c.node)) continue;
     Schedule base;
     base.name = world.config->name;
     base.faults = {c.fault};

@@ -114,7 +114,7 @@ class Builder {
  private:
   void propose(std::vector<Fault> faults, double yield, std::string why, bool many = false) {
     if (faults.empty() || std::any_of(faults.begin(), faults.end(), [&](const Fault& f) {
-          return f.kind == FaultKind::syscall && !can_fail_calls(config_, f.node);
+          return f.kind == FaultKind::syscall && !can_fail_calls(*world_.inputs, f.node);
         }))
       return;
     Try t;

@@ -57,7 +57,7 @@ class Rare {
 
   // A process that waits for its disk is held by a call on a file, not stopped: the others of the node go on.
   void slow_disk(const Candidate& c) {
-    if (!can_fail_calls(*world_.config, c.node)) return;
+    if (!can_hold_calls(*world_.inputs, c.node)) return;
     double share = kShareCallShape;
     for (const char* syscall : {"f*sync", "write", "pwrite64", "openat"}) {
       Fault fault;
@@ -80,7 +80,7 @@ class Rare {
     const bool sends = kernel::sends_datagrams(call);
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
-    if ((!writes && !sends && !names && !syncs) || c.profiled || !can_fail_calls(*world_.config, c.node)) return;
+    if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node) : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node))) return;
     const auto shape = [&](const char* what, auto edit, double share = kShareRare) {
       Fault fault = c.fault;
       edit(fault);
@@ -102,7 +102,7 @@ class Rare {
 
   // The dump ends soon after the first failure: it may have gone on.
   void forever(const Candidate& c) {
-    if (!can_fail_calls(*world_.config, c.node)) return;
+    if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
     fault.times = -1;
     propose({std::move(fault)}, 1, kShareCallShape * c.weight, fmt::format("from then on for good, though it was seen once: {}", c.why));
@@ -238,7 +238,7 @@ std::vector<Try> call_context_tries(const World& world) {
   std::size_t calls = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
-    if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts || !can_fail_calls(*world.config, c.node)) continue;
+    if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts || !can_fail_calls(*world.inputs, c.node)) continue;
     const auto number = world.node_numbers.find(c.node);
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
