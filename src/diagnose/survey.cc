@@ -60,6 +60,11 @@ Fault counter_for(const Question& question, std::string id) {
 
 bool is_counter(const Fault& fault) { return !fault.when.empty() && fault.when.back().count >= kUnmeetable; }
 
+bool comes_at_start(const Survey& survey, const schedule::Fault& fault) {
+  const Answer* answer = survey.find({fault.node, {}, visit_condition(fault)});
+  return answer != nullptr && answer->times > 1 && answer->first_ns < 0;
+}
+
 std::optional<Answer> read_answer(const Question& question, const schedule::FaultOutcome& outcome) {
   const std::size_t context = question.context.size();
   if (outcome.conditions.size() != context + 2) return std::nullopt;

@@ -39,6 +39,10 @@ struct Survey {
 
 [[nodiscard]] std::string key_of(const Question& question);
 
+// Nodes make the first such call, or come by there, ahead of the workload, and others later. What failed in production, long after its
+// start, was hardly the first one.
+[[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
+
 // A call, as something to be counted.
 [[nodiscard]] schedule::Condition call_condition(const schedule::CallMatch& call);
 

@@ -171,8 +171,8 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   Dump dump;
   std::vector<Act> acts;
   const auto path = [](int i) { return fmt::format("/etc/app/{:c}", 'a' + i); };
+  for (int i = 0; i < 24; ++i) acts.push_back({-1, "n1", "", "openat", path(i)});
   for (int i = 0; i < 24; ++i) {
-    acts.push_back({-1, "n1", "", "openat", path(i)});
     acts.push_back({5 + 0.01 * i, "n1", "", "openat", path(i)});
     dump.scf(4 + 0.01 * i, "n1", "openat", ENOENT, path(i));
   }
@@ -188,9 +188,9 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   };
   const Diagnosis d = diagnosis_of(config, dump, play);
   INFO(d.schedules << " schedules, " << d.runs << " runs, " << dead << " without an answer");
-  for (const Tried& tried : d.tried) UNSCOPED_INFO(tried.why << ": " << tried.note);
   CHECK(d.target_reached);
-  CHECK(dead == 1);
+  for (const Tried& tried : d.tried) UNSCOPED_INFO(tried.schedule.faults.size() << " faults, " << tried.tally.runs() << " runs: " << tried.note);
+  CHECK(dead == 0);
   CHECK(d.schedules <= 8);
 }
 

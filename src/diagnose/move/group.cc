@@ -21,6 +21,8 @@ class CallGroupMove final : public Move {
       Question question{fault.node, {}, call_condition(fault.call)};
       const Answer* answer = world.survey.find(question);
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
+      // A node that does not even start tells nothing of the others.
+      if (comes_at_start(world.survey, fault)) fault.when = {elapsed(kTimeStep)};
       units_.push_back({std::move(fault), c.weight});
     }
     std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.weight > b.weight; });
@@ -50,7 +52,7 @@ class CallGroupMove final : public Move {
   void learn(const Try& tried, const Shown& shown) override {
     under_way_ = false;
     const bool unknown = shown.result->oracle == schedule::OracleAnswer::unknown;
-    // Nodes need some of these calls to start, and tell nothing of any without: once they have, all can be asked.
+    // Nodes need some of these calls to start: once they have, all can be asked.
     if (unknown && !late_ && before_workload(tried, *shown.result)) {
       late_ = true;
       return;

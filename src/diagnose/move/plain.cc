@@ -306,8 +306,19 @@ class Builder {
 
   void single_call(const Candidate& c) {
     double share = kShareCall;
-    for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
-      const Fault& fault = shape == 0 ? c.fault : c.alternatives[shape - 1];
+    std::vector<Fault> shapes{c.fault};
+    shapes.insert(shapes.end(), c.alternatives.begin(), c.alternatives.end());
+    // Of what failed when all had long begun, the calls of the start are not the first to think of.
+    if (const std::vector<Condition> seen = when_seen(world_, c); !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
+      const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
+      if (std::none_of(shapes.begin(), shapes.end(), timed)) {
+        shapes.push_back(c.fault);
+        shapes.back().when = seen;
+      }
+      std::stable_partition(shapes.begin(), shapes.end(), timed);
+    }
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      const Fault& fault = shapes[shape];
       const char* what = c.kind == FaultKind::exception ? "an exception" : "a failed call";
       propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}{}: {}", shape == 0 ? "" : "another shape of ", what, c.symptom ? ", which looks like a consequence" : "", c.why));
       share = shape == 0 ? kShareCallShape : share * 2 / 3;
