@@ -41,7 +41,8 @@ class CallGroupMove final : public Move {
     }
     t.yield = kShareCall * weight * works_;
     t.many = true;
-    t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(), late_ ? ", since the workload began" : "");
+    const bool waits = std::any_of(t.schedule.faults.begin(), t.schedule.faults.end(), [](const Fault& fault) { return !fault.when.empty(); });
+    t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(), waits ? ", not while nodes start" : "");
     return std::make_shared<const Try>(std::move(t));
   }
 
