@@ -42,7 +42,7 @@ void limit_values(CLI::Option& added, const Option& option) {
 
 void add_option(CLI::App& app, const Option& option) {
   if (const auto* flag = std::get_if<bool*>(&option.slot)) {
-    app.add_flag(option.names, **flag);
+    app.add_flag(option.names, **flag)->disable_flag_override();
     return;
   }
   CLI::Option* added = std::visit(
@@ -158,6 +158,7 @@ std::string plain_words(const Command& command, const std::string& name, const C
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     if (const std::optional<Option> option = option_called(before, command.options)) return fmt::format("{}: its {} is missing", before, value_name(*option));
+    if (const std::size_t at = before.find(" was given a disallowed flag override"); at != std::string::npos) return fmt::format("--{} takes no value", before.substr(0, at));
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty())
     return fmt::format("'rose {}' {} '{}'", name, rest.front() == '-' ? "has no option" : "takes no further argument:", rest);

@@ -127,6 +127,8 @@ expect 2 "$rose" trace -x
 says err "'rose trace' has no option '-x'"
 expect 2 "$rose" trace --pid
 says err '^rose: error: --pid: its PID is missing'
+expect 2 "$rose" doctor --json=3
+says err '^rose: error: --json takes no value'
 expect 2 "$rose" dump show
 says err "'rose dump show' needs its FILE: The dump"
 expect 2 "$rose" dump merge env.bin
