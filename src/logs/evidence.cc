@@ -41,7 +41,8 @@ constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
 constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
 constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
-constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it
+constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it,
+constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // and mostly so soon: what it said last may be from long before
 constexpr double kRefused = 0.6;    // nobody listens there any more, and the machine answers: mostly the process is gone,
 constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
 constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
@@ -559,8 +560,12 @@ class Finder {
       if (here == failure_.nodes.end() || !timed(*here)) continue;
       const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns, [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
       if (next == here->messages.begin() || next == here->messages.end()) continue;
-      const std::int64_t begin = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
-      if (next->ts_ns - begin < kLeastStood) continue;
+      const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
+      if (next->ts_ns - since < kLeastStood) continue;
+      const auto begins = [&](Hint& hint, std::int64_t earliest) {
+        hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
+        if (earliest < hint.ts_ns) hint.since_ns = earliest;
+      };
       const bool misses_others = std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) {
         return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed && hint.ts_ns < next->ts_ns;
       });
@@ -570,12 +575,15 @@ class Finder {
         return hint.node == name && (hint.kind == Hint::Kind::end || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
       });
       if (told != hints_.end()) {
-        if (told->kind == Hint::Kind::stop) told->weight = std::max(told->weight, weight);
+        if (told->kind == Hint::Kind::stop) {
+          told->weight = std::max(told->weight, weight);
+          begins(*told, told->ts_ns);
+        }
         continue;
       }
       Hint& hint = add(Hint::Kind::stop, first.log, node(first.log).messages[first.message], weight);
       hint.node = name;
-      hint.ts_ns = begin;
+      begins(hint, since);
       hint.until_ns = next->ts_ns;
       hint.words += fmt::format("; {} itself says nothing until {} later", name, format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
     }

@@ -27,6 +27,7 @@ struct Hint {
   Kind kind = Kind::call;
   std::string node;              // as the logs name it; "" unknown
   std::int64_t ts_ns = kNoTime;  // of the message, or of the last one before it fell silent; wall clock
+  std::int64_t since_ns = kNoTime;  // stop: it may have begun as early, of which nothing tells; kNoTime: at ts_ns
   std::int64_t until_ns = kNoTime;  // end: when it began again; stop, silence: their end; kNoTime: not seen
   std::uint64_t count = 1;       // messages that say so
   int error = 0;                 // call

@@ -348,6 +348,31 @@ TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the
   CHECK(found->schedules <= 40);
 }
 
+TEST_CASE("a pause that is told by who missed the node is tried as it was missed, then as long as it may have been") {
+  Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
+  logs::Hint stood;
+  stood.kind = logs::Hint::Kind::stop;
+  stood.node = "n1";
+  stood.ts_ns = log_begin() + 10 * kSecond;
+  stood.since_ns = log_begin() + 4 * kSecond;
+  stood.until_ns = log_begin() + 16 * kSecond;
+  stood.weight = 0.5;
+  stood.words = "n2 and n3 miss n1";
+  stood.log = stood.message = 0;
+  told.evidence.hints = {stood};
+  Inputs inputs;
+  inputs.config = &told.config;
+  add_logs(inputs, told.evidence, nullptr);
+  const Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  std::vector<std::int64_t> lasts;
+  for (const Schedule& schedule : plan->schedules)
+    if (schedule.faults.size() == 1 && schedule.faults[0].kind == FaultKind::pause) lasts.push_back(schedule.faults[0].duration_ns / kSecond);
+  REQUIRE(lasts.size() >= 2);
+  CHECK(lasts.front() == 6);
+  CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
+}
+
 TEST_CASE("two faults that no log tells of, while both last a kill that one tells of") {
   const auto config = deployment();
   std::vector<Act> acts;

@@ -461,13 +461,15 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
     }
     const Logs failure = read_files(three, kinds);
     for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
-      if (hint.kind == Hint::Kind::stop && hint.node == "n1") return hint.until_ns - hint.ts_ns;
-    return std::int64_t{0};
+      if (hint.kind == Hint::Kind::stop && hint.node == "n1") return std::pair(hint.until_ns - hint.ts_ns, hint.since_ns == kNoTime ? 0 : hint.until_ns - hint.since_ns);
+    return std::pair<std::int64_t, std::int64_t>();
   };
-  CHECK(stood(at(20, "took a snapshot"), true) == 9'000'000'000);
-  CHECK(stood("", true) == 12'000'000'000);  // not from long before
-  CHECK(stood(at(20, "took a snapshot"), false) == 0);
-  CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true) == 0);  // it was cut off
+  const std::int64_t second = 1'000'000'000;
+  CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
+  CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // mostly it is missed soon
+  CHECK(stood("", true) == std::pair(6 * second, 12 * second));  // not from long before
+  CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
+  CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true).first == 0);  // it was cut off
 }
 
 TEST_CASE("a setting is no lateness") {

@@ -192,7 +192,7 @@ class FromLogs {
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((hint.until_ns - hint.ts_ns) / 1'000'000, 3'600'000));
     stop.flags = trace::kMain;
-    out_.put(stop, weight, hint.words);
+    out_.put(stop, weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns);
   }
 
   void said_silence(const Hint& hint, const std::string& node, double weight) {

@@ -189,6 +189,13 @@ class Builder {
         other.fault = shape;
         propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight, fmt::format("another shape of: {}", c->why));
       }
+    for (const Candidate* c : whole) {
+      if (c->kind != FaultKind::pause || c->since_ts == 0) continue;
+      Candidate longer = *c;
+      longer.first_ts = c->since_ts;
+      longer.fault.duration_ns += rounded(c->first_ts - c->since_ts);
+      at_points({&longer}, kShareAlone * c->weight, fmt::format("as long as it may have been: {}", c->why));
+    }
     if (whole.size() < 2) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
