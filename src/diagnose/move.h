@@ -114,6 +114,8 @@ struct Offspring {
 // A schedule that showed the bug too rarely, and begins at a time: at the other points of the workload. At a time when a slow machine is
 // not ready yet, or is done already, the same faults meet something else.
 [[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
+// The same with pauses and cuts longer whose length only logs tell, or leave open.
+[[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
 // Level 1: many at once, to find the one that counts by halves.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, by ranges and by single ones.

@@ -475,7 +475,7 @@ class Search {
       world_.belief[fault.id] = kLeadBelief;
     }
     if (world_.level(1))
-      for (std::vector<Try>& tries : std::vector{other_times(world_, lead.schedule), limit_tries(world_, &lead.schedule)})
+      for (std::vector<Try>& tries : std::vector{other_times(world_, lead.schedule), other_lengths(world_, lead.schedule), limit_tries(world_, &lead.schedule)})
         if (!tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));

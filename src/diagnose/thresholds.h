@@ -43,6 +43,7 @@ inline constexpr double kPointShares[] = {0.55, 0.25, 0.20};  // of each point o
                                                     // production had been at work for long; while a deployment starts, faults meet something else
 inline constexpr double kShareOtherTime = 0.08;     // another time, of what showed the bug by the clock, but too rarely,
 inline constexpr double kTimeWasSeen = 0.5;         // and times this, where the evidence says when that was
+inline constexpr double kShareLonger = 0.25;        // as long again, of a pause or cut whose length only logs tell
 inline constexpr double kShareWider = 0.05;         // a cut that went further than the dump shows
 inline constexpr double kShareShape = 0.06;         // another shape of a process or network fault
 inline constexpr double kShareContext = 0.30;       // after what came before it

@@ -348,6 +348,27 @@ TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the
   CHECK(found->schedules <= 40);
 }
 
+TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells how long it was") {
+  const auto config = deployment();
+  std::vector<Act> acts;
+  for (int i = 0; i < 30; ++i) acts.push_back({0.2 + 0.2 * i, "n2", "put", "", ""});
+  Play play(acts, [](const std::vector<Hit>& hits, int run) {
+    return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
+      return hit.fault->kind == FaultKind::pause && hit.fault->node == "n2" && (hit.fault->duration_ns > 3 * kSecond || run % 2 == 0);
+    });
+  });
+  const trace::Trace without = without_faults(play);
+  Told told(config, line(0, "server is starting") + line(8, "applied the last batch twice"), line(0, "server is starting") + line(6, "done"), &without);
+  told.inputs.simplify = false;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  REQUIRE(found);
+  CHECK(found->verdict == schedule::Verdict::reproduced);
+  REQUIRE(found->found);
+  REQUIRE(found->found->faults.size() == 1);
+  CHECK(found->found->faults[0].duration_ns > 3 * kSecond);
+  CHECK(found->runs <= 50);
+}
+
 TEST_CASE("a pause that is told by who missed the node is tried as it was missed, then as long as it may have been") {
   Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
   logs::Hint stood;
