@@ -572,7 +572,7 @@ class Finder {
       if (misses_others) continue;
       const double weight = kStoodOrCut * first.weight;
       const auto told = std::find_if(hints_.begin(), hints_.end(), [&](const Hint& hint) {
-        return hint.node == name && (hint.kind == Hint::Kind::end || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
+        return hint.node == name && ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
       });
       if (told != hints_.end()) {
         if (told->kind == Hint::Kind::stop) {

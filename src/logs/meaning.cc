@@ -443,10 +443,12 @@ bool moved(std::string_view low) { return low.find("' -> '") != std::string_view
 std::int64_t find_standstill(std::string_view low) {
   constexpr std::array kStandstills = std::to_array<std::string_view>({
       "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ",
-      "not been scheduled for ", "duration [", "stopped for ", "clock jump detected, "});
+      "not been scheduled for ", "duration [", "stopped for ", "clock jump detected, ", "exceeded-duration", "ms timeout for "});
   for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
+    const bool of_heartbeat = words == "exceeded-duration" || words == "ms timeout for ";  // etcd's, as structure and as text
+    if (of_heartbeat && low.find("failed to send out heartbeat on time") == std::string_view::npos) continue;
     if (words == "duration [" && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
     std::size_t at = found + words.size();
     while (at < low.size() && at < found + words.size() + 24 && !is_digit(low[at])) ++at;

@@ -238,6 +238,9 @@ TEST_CASE("how long it stood still, as it says itself") {
       {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},        // Hadoop
       {"We slept 35000ms instead of 3000ms, this is likely due to a long garbage collecting pause", 35000},  // HBase
       {"[gc][old][1234][5] duration [12.3s], collections [1]/[12.5s], total [12.3s]/[15s]", 12300},  // Elasticsearch
+      {R"({"msg":"leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk","heartbeat-interval":"100ms","expected-duration":"200ms","exceeded-duration":"8.391798121s"})", 8391},
+      {"failed to send out heartbeat on time (exceeded the 100ms timeout for 8.391798121s, to 69849e15a650cbd7)", 8391},
+      {R"({"msg":"apply request took too long","exceeded-duration":"8.3s"})", 0},
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},  // the kernel: of one thread, mostly on a disk
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
@@ -448,7 +451,7 @@ TEST_CASE("a peer is missed from when the failure says so, not from when every r
 
 TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
   const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
-  const auto stood = [&](const std::string& of_n1, bool both) {
+  const auto stood = [&](const std::string& of_n1, bool both, bool stopped = false) {
     Templates kinds;
     rose::test::Folder folder;
     const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
@@ -458,6 +461,7 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
       if (n == 0) out << of_n1;
       else if (n == 1 || both) out << at(25, "stream to peer n1 was cut: no response from it");
       out << at(29, "entering the next round");
+      if (n == 1 && stopped) out << at(40, "failed to reach n1: connection refused");
     }
     const Logs failure = read_files(three, kinds);
     for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
@@ -468,6 +472,7 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // mostly it is missed soon
   CHECK(stood("", true) == std::pair(6 * second, 12 * second));  // not from long before
+  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that it ended later is another matter
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true).first == 0);  // it was cut off
 }
