@@ -421,7 +421,11 @@ class Finder {
 
   // The node that a message of another one speaks of; "" none.
   std::string spoken_of(std::size_t n, const Meaning& meaning, std::string_view text) const {
-    const std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
+    // Redis Sentinel names, behind this, the master of whom it speaks.
+    const std::size_t master = text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos ? text.find(" @ ") : std::string_view::npos;
+    text = text.substr(0, master);
+    std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
+    if (master != std::string_view::npos && text.find(address) == std::string_view::npos) address = {};
     for (const NodeName& one : names_) {
       if (one.node == node(n).node) continue;
       if (!address.empty() && std::find(one.also.begin(), one.also.end(), address) != one.also.end()) return one.node;

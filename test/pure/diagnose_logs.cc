@@ -348,6 +348,35 @@ TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the
   CHECK(found->schedules <= 40);
 }
 
+TEST_CASE("a guess is no reason for what logs tell plainly") {
+  Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
+  const auto of = [](logs::Hint::Kind kind, const char* node, const char* peer, double weight) {
+    logs::Hint hint;
+    hint.kind = kind;
+    hint.node = node;
+    hint.peer = peer;
+    hint.ts_ns = log_begin() + 10 * kSecond;
+    hint.until_ns = log_begin() + 16 * kSecond;
+    hint.weight = weight;
+    hint.log = hint.message = 0;
+    hint.words = "a message";
+    return hint;
+  };
+  using Kind = logs::Hint::Kind;
+  for (const double stood : {0.28, 0.9}) {
+    told.evidence.hints = {of(Kind::silence, "n1", "n2", 0.6), of(Kind::silence, "n1", "n3", 0.6), of(Kind::silence, "n2", "n1", 0.6), of(Kind::silence, "n3", "n1", 0.6),
+                           of(Kind::stop, "n1", "", stood)};
+    Inputs inputs;
+    inputs.config = &told.config;
+    add_logs(inputs, told.evidence, nullptr);
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    const auto cut = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::partition && c.node == "n1"; });
+    REQUIRE(cut != plan->candidates.end());
+    CHECK(cut->symptom == (stood > 0.5));
+  }
+}
+
 TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells how long it was") {
   const auto config = deployment();
   std::vector<Act> acts;

@@ -503,6 +503,18 @@ TEST_CASE("a peer that others miss is named by the id that it has for itself") {
   CHECK(missed == "n2-n1 n3-n1 ");
 }
 
+TEST_CASE("of whom Redis Sentinel tells is not the master that it names behind") {
+  Templates kinds;
+  rose::test::Folder folder;
+  const std::vector<Input> one = {{folder / "2.log", "n2"}};
+  std::ofstream(one[0].path) << "7:X 25 Nov 2026 04:03:14.756 # +sdown slave 10.86.4.1:6379 10.86.4.1 6379 @ cache 10.86.4.3 6379\n";
+  const Logs failure = read_files(one, kinds);
+  std::string missed;
+  for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {"10.86.4.1"}}, {"n2", {"10.86.4.2"}}, {"n3", {"10.86.4.3"}}}))
+    if (hint.kind == Hint::Kind::silence) missed += hint.node + "-" + hint.peer + " ";
+  CHECK(missed == "n2-n1 ");
+}
+
 TEST_CASE("a peer that others miss is named by its address or its name") {
   Templates kinds;
   const Logs normal;

@@ -25,6 +25,7 @@ struct Cause {
   std::string words;       // "n1 was killed"
   bool partly = false;     // other processes of the node lived on
   std::int64_t gone = 0;   // it ended itself: when what decides had ended, after others
+  double said = 1;         // how plainly the evidence says it
 
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::cut) return node == a || node == b;

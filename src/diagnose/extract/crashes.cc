@@ -164,14 +164,15 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
       from_outside[{p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
-      found.causes.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name, facts.times.at(ts))});
+      found.causes.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name, facts.times.at(ts)), false, 0,
+                              given.plainness(*p.event)});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }
     const bool partly = crash.perhaps_partly() && lives->went_on(node, crash.ended);
     const std::string who = (partly ? "a process of " : "") + name;
     found.causes.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, facts.times.at(ts)), partly,
-                            p.event->ts_ns});
+                            p.event->ts_ns, given.plainness(*p.event)});
     const auto [known, fresh] = own.try_emplace({p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));

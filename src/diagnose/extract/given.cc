@@ -2,6 +2,11 @@
 
 namespace rose::diagnose {
 
+double Given::plainness(const Event& event) const {
+  const Said::Of* of = said(event);
+  return of == nullptr ? 1 : of->weight;
+}
+
 const Said::Of* Given::said(const Event& event) const {
   for (const Said& one : inputs.said) {
     const std::vector<Event>& events = inputs.traces[one.trace].events;

@@ -27,6 +27,8 @@ struct Given {
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
   // What a log says of the event; nullptr when it comes from a dump.
   [[nodiscard]] const Said::Of* said(const Event& event) const;
+  // How plainly the evidence says it: 1 of what no log tells, but a dump shows.
+  [[nodiscard]] double plainness(const Event& event) const;
   // What is shorter is not in the dump; where it does not say, the configuration does.
   [[nodiscard]] std::int64_t pause_threshold() const;
   [[nodiscard]] std::int64_t network_threshold() const;

@@ -82,7 +82,7 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
     if (!pause.blocked) stopped.push_back(candidates.size());
     candidates.push_back(paused(given, facts.times, node, pause, ids));
     found.causes.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
-                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start))});
+                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)), false, 0, given.plainness(*pause.event)});
   }
   candidates = fold_usual(std::move(candidates), {stopped}, "stood still", facts.times, given.longest_ns);
   return found;

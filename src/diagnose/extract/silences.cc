@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
 namespace {
@@ -91,13 +92,15 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 }
 
 // The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
-std::optional<std::size_t> cause_of(const Silence& silence, std::int64_t early, const std::vector<Cause>& causes) {
+std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early, const std::vector<Cause>& causes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const Cause& c = causes[i];
     if (c.node != silence.src && c.node != silence.dst) continue;
     if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
+    // A guess is no reason for what logs do tell.
+    if (c.said < kHalfSaid && c.said < said) continue;
     // The others of its node lived on, and the pair spoke until now.
     if (c.partly && silence.start > c.start + kOfOneProcess) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
@@ -135,7 +138,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, heartbeat(*event, silence, times), causes);
+    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes);
     if (!cause) {
       (usual == Usual::without_end ? sorted.idle : sorted.unexplained).push_back(silence);
     } else if (causes[*cause].kind == CauseKind::planned) {
