@@ -61,6 +61,7 @@ Fault counter_for(const Question& question, std::string id) {
 bool is_counter(const Fault& fault) { return !fault.when.empty() && fault.when.back().count >= kUnmeetable; }
 
 bool comes_at_start(const Survey& survey, const schedule::Fault& fault) {
+  if (fault.count > 1) return false;  // which one it was is known
   const Answer* answer = survey.find({fault.node, {}, visit_condition(fault)});
   return answer != nullptr && answer->times > 1 && answer->first_ns < 0;
 }
