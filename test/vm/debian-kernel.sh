@@ -22,7 +22,7 @@ package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-im
 [ -n "$package" ] || { echo "vm: no packaged Linux 6.1 is to be had: linux-image-amd64 of Debian 12 is" >&2; exit 1; }
 release=${package#linux-image-}
 mkdir -p "$cache"
-exec 9>"$cache/lock"
+exec 9>"$cache/debian.lock"
 flock 9
 if [ "$(cat "$cache/debian/release" 2>/dev/null)" = "$release" ]; then exit 0; fi
 rm -rf "$cache/debian" "$cache/debian.new"

@@ -106,6 +106,11 @@ cd /root
 if [ -f /modules/order ]; then
   /bin/busybox mkdir -p lib/modules
   /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose modules lib/modules
+  # The nodes that a machine makes as it starts: who opens one gets its module.
+  /bin/busybox sed -n 's/^[^#]* \([^ ]*\) \([bc]\)\([0-9]*\):\([0-9]*\)$/\1 \2 \3 \4/p' lib/modules/*/modules.devname | while read -r node kind major minor; do
+    /bin/busybox mkdir -p "$(/bin/busybox dirname "dev/$node")"
+    [ -e "dev/$node" ] || /bin/busybox mknod "dev/$node" "$kind" "$major" "$minor"
+  done
 fi
 # So that paths are what they are on the host: the guest's root is the overlay, not a folder of the initramfs.
 exec /bin/busybox switch_root /root /bin/busybox sh -c '
@@ -121,12 +126,13 @@ chmod +x "$work/root/init"
 # Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm insists.
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
+# no_timer_check: a guest that a busy machine keeps from running takes its timer for broken, and panics.
 set -- -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs local,path="$work/out",mount_tag=out,security_model=none
 [ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on
 qemu-system-x86_64 -accel "$accel" -cpu max -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
   -serial file:"$work/console" -kernel "$kernel" -initrd "$work/initramfs" \
-  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr' "$@" >"$work/qemu" 2>&1 &
+  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check' "$@" >"$work/qemu" 2>&1 &
 qemu=$!
 touch "$work/console"
 tail -n +1 -f --pid=$qemu "$work/console" &
