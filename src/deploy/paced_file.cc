@@ -288,7 +288,9 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   int opened = forked;
   if (forked == 0) {
     paced->file_ = Fd(::open(point.c_str(), O_RDWR | O_CLOEXEC));
-    opened = paced->file_ ? 0 : errno;
+    // The kernel asks how large it is when somebody wants to know. A loop device of an older kernel does not: it takes what is known.
+    struct stat info {};
+    opened = paced->file_ && ::fstat(paced->file_.get(), &info) == 0 ? 0 : errno;
   }
   // It is known by its descriptor alone, so nothing of it has to be found and undone after a kill.
   (void)::umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
