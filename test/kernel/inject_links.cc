@@ -1,8 +1,11 @@
 // Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they end.
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "inject_ping.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::test;
@@ -13,7 +16,7 @@ const std::string kTraffic = std::string(ROSE_PROGRAMS_DIR) + "/link_traffic";
 
 struct Burst {
   unsigned got = 0, twice = 0, behind = 0, wrong = 0;
-  long p05 = 0, p50 = 0, p95 = 0, p99 = 0, most = 0;  // us
+  long least = 0, p05 = 0, p50 = 0, p95 = 0, p99 = 0, most = 0;  // us
 };
 
 // Three nodes that serve traffic and send it to each other.
@@ -27,20 +30,34 @@ struct Links : ThreeNodes {
   }
   // Sends datagrams and returns what the other side says of them.
   Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
-    const int number = ++bursts_;
+    const int number = next_burst();
     end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
                  {"send", ip(to), std::to_string(port(to)), std::to_string(number), std::to_string(count), std::to_string(gap_us), text}));
     return heard(to, number);
   }
+  int next_burst() { return ++bursts_; }
+  // Of a burst whose sender is done: what the other side says once it says the same again, for then nothing more comes.
   Burst heard(int node, int number) {
     const std::string begin = fmt::format("burst {}:", number);
-    wait_said(begin, static_cast<std::size_t>(node));
-    const std::string all = out(static_cast<std::size_t>(node));
+    const auto said = [&] {
+      std::vector<std::string> found;
+      std::string whole = out(static_cast<std::size_t>(node));
+      whole.resize(whole.rfind('\n') + 1);
+      for (const std::string& line : split(whole, '\n'))
+        if (line.starts_with(begin)) found.push_back(line);
+      return found;
+    };
+    const std::size_t before = said().size();
+    std::vector<std::string> all;
+    REQUIRE(eventually([&] {
+      all = said();
+      return all.size() >= before + 2 && all[all.size() - 1] == all[all.size() - 2];
+    }));
     Burst one;
-    const int fields = std::sscanf(all.c_str() + all.find(begin) + begin.size(),
-                                   " got %u twice %u behind %u wrong %u us p05 %ld p50 %ld p95 %ld p99 %ld max %ld", &one.got, &one.twice,
-                                   &one.behind, &one.wrong, &one.p05, &one.p50, &one.p95, &one.p99, &one.most);
-    REQUIRE(fields == 9);
+    const int fields = std::sscanf(all.back().c_str() + begin.size(),
+                                   " got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld", &one.got, &one.twice,
+                                   &one.behind, &one.wrong, &one.least, &one.p05, &one.p50, &one.p95, &one.p99, &one.most);
+    REQUIRE(fields == 10);
     return one;
   }
   // How long a stream of so many bytes takes, in ms.
@@ -63,10 +80,15 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// Of a delay of 50 ms. How late a busy machine wakes who waits for a packet is not the link's doing: upper bounds are those of the
-// fastest twentieth.
+// Of a delay of 50 ms. How late a busy machine wakes who waits for a packet is not the link's doing: the fastest packet tells what is,
+// and the fastest twentieth that it was no exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
+constexpr long kMostOfTwentieth = 65'000;
+
+void need_links_on_host() {
+  if (!kernel::probe("tcx").ok) skip_case("needs TCX links (Linux 6.6)");
+}
 
 void delays(Links& rig) {
   rig.prepare(R"(
@@ -77,7 +99,7 @@ node = "n1"
 peers = ["n2"]
 direction = "out"
 delay = "50ms"
-duration = "4s"
+until = [ { log = "^burst 4:", node = "n3" } ]
 )");
   rig.add_addresses();
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
@@ -86,17 +108,17 @@ duration = "4s"
   const Burst slow = rig.burst(0, 1, 300, 2000);
   CHECK(slow.got == 300);
   CHECK(slow.twice + slow.behind + slow.wrong == 0);
-  std::printf("50 ms: p05 %ld p50 %ld p95 %ld p99 %ld max %ld us\n", slow.p05, slow.p50, slow.p95, slow.p99, slow.most);
-  CHECK(slow.p05 > kLeast);
-  CHECK(slow.p05 < kMost);
+  std::printf("50 ms: min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld us\n", slow.least, slow.p05, slow.p50, slow.p95, slow.p99, slow.most);
+  CHECK(slow.least > kLeast);
+  CHECK(slow.least < kMost);
+  CHECK(slow.p05 < kMostOfTwentieth);
   // The other way, and others, are as ever.
   CHECK(rig.burst(1, 0, 50, 1000).p05 < 20'000);
-  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);
+  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // what n3 says of this, the fourth, ends the fault
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.injected == 300);
-  CHECK(*outcome.ended_ns - outcome.fired_ns == 4000 * 1'000'000LL);
 }
 
 }  // namespace
@@ -112,11 +134,13 @@ TEST_CASE("a link's delay is what was asked for, over IPv6", "[links][netns]") {
 }
 
 TEST_CASE("a link's delay is what was asked for between processes of one host", "[links][host]") {
+  need_links_on_host();
   Links rig(config::Network::host, 7410);
   delays(rig);
 }
 
 TEST_CASE("a link's delay is what was asked for between processes of one host, over IPv6", "[links][host]") {
+  need_links_on_host();
   Links rig(config::Network::host, 7420, true);
   delays(rig);
 }
@@ -208,10 +232,10 @@ jitter = "20ms"
   const Burst uneven = rig.burst(0, 1, 300, 20'000);
   CHECK(uneven.got == 300);
   CHECK(uneven.behind == 0);
+  // Some take much less than the delay and some much more; how late all of them are on top of that is the machine's.
   CHECK(uneven.p05 > 9'900);
-  CHECK(uneven.p05 < 16'000);
+  CHECK(uneven.p05 < 25'000);
   CHECK(uneven.p95 > 44'000);
-  CHECK(uneven.p50 < 45'000);
 }
 
 void thin(Links& rig) {
@@ -224,18 +248,18 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  const long before = rig.stream(0, 1, 1'000'000);
+  // A second at that rate, and no less; how much more is the machine's. What is not held back takes less, as soon as the machine lets it.
+  constexpr long kAtThatRate = 950;
+  const auto is_wide = [&](int from, int to) { return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; }); };
+  CHECK(is_wide(0, 1));
   rig.begin();
   rig.wait_fired();
   const long took = rig.stream(0, 1, 1'000'000);
   const long back = rig.stream(1, 0, 1'000'000);
-  const long others = rig.stream(0, 2, 1'000'000);
-  std::printf("1 MB: %ld ms, over 8 mbit %ld and %ld ms, others %ld ms\n", before, took, back, others);
-  // A second at that rate, and no less; how much more is the machine's. The rest is not held back.
-  CHECK(took > 950);
-  CHECK(back > 950);
-  CHECK(before * 2 < took);
-  CHECK(others * 2 < took);
+  std::printf("1 MB over 8 mbit: %ld and %ld ms\n", took, back);
+  CHECK(took > kAtThatRate);
+  CHECK(back > kAtThatRate);
+  CHECK(is_wide(0, 2));
 }
 
 TEST_CASE("a thin link lets its rate pass", "[links][netns]") {
@@ -244,6 +268,7 @@ TEST_CASE("a thin link lets its rate pass", "[links][netns]") {
 }
 
 TEST_CASE("a thin link lets its rate pass between processes of one host", "[links][host]") {
+  need_links_on_host();
   Links rig(config::Network::host, 7430);
   thin(rig);
 }
@@ -286,6 +311,7 @@ TEST_CASE("the nth packet, and packets that hold certain bytes", "[links][netns]
 }
 
 TEST_CASE("the nth packet, and packets that hold certain bytes, between processes of one host", "[links][host]") {
+  need_links_on_host();
   Links rig(config::Network::host, 7440);
   nth(rig);
 }
@@ -335,18 +361,24 @@ direction = "in"
 delay = "30ms"
 )");
   rig.wait_fired(2);
-  const auto ask = [&](int node) {
-    const std::int64_t began = monotonic_ns();
-    auto command = rig.deployment->spawn({kTraffic, "stream", rig.ip(node), std::to_string(rig.port(node)), "1000"}, "client", 10 * kSecond);
+  const auto client = [&](const std::string& what, int node, const std::vector<std::string>& words) {
+    std::vector<std::string> all{kTraffic, what, rig.ip(node), std::to_string(rig.port(node))};
+    all.insert(all.end(), words.begin(), words.end());
+    auto command = rig.deployment->spawn(all, "client", 60 * kSecond);
     REQUIRE(command);
     REQUIRE((*command)->wait().ok());
-    return (monotonic_ns() - began) / 1'000'000;
   };
-  CHECK(ask(0) > 235);  // the handshake, and the answer: two round trips
-  CHECK(std::min({ask(1), ask(1), ask(1)}) < 235);
+  const std::int64_t began = monotonic_ns();
+  client("stream", 0, {"1000"});
+  CHECK(monotonic_ns() - began > 235'000'000);  // the handshake, and the answer: two round trips
+  const int slowed = rig.next_burst(), not_slowed = rig.next_burst();
+  client("send", 0, {std::to_string(slowed), "50", "1000"});
+  CHECK(rig.heard(0, slowed).p05 > 59'900);
+  client("send", 1, {std::to_string(not_slowed), "50", "1000"});
+  CHECK(rig.heard(1, not_slowed).p05 < 20'000);
   const Burst both = rig.burst(1, 2, 50, 1000);
-  CHECK(both.p05 > kLeast);
-  CHECK(both.p05 < kMost);
+  CHECK(both.least > kLeast);
+  CHECK(both.p05 < kMostOfTwentieth);  // one of them taken twice would be 70 ms at least
 }
 
 TEST_CASE("a bad link begins and ends by conditions, and everything is as ever afterwards", "[links][netns]") {
@@ -363,6 +395,14 @@ direction = "in"
 delay = "80ms"
 when = [ { log = "^worse", node = "n3" } ]
 until = [ { log = "^better", node = "n3" } ]
+[[fault]]
+id = "short"
+kind = "network"
+node = "n2"
+peers = ["n3"]
+delay = "10ms"
+duration = "200ms"
+after = ["bad"]
 )");
   CHECK(rig.burst(1, 0, 20, 1000).p05 < 20'000);
   rig.touch("go");
@@ -372,5 +412,7 @@ until = [ { log = "^better", node = "n3" } ]
   rig.touch("stop");
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   CHECK(rig.burst(1, 0, 20, 1000).p05 < 20'000);
-  CHECK(rig.finish().at(0).injected == 20);
+  const auto outcomes = rig.finish();
+  CHECK(outcomes.at(0).injected == 20);
+  CHECK(*outcomes.at(1).ended_ns - outcomes.at(1).fired_ns == 200'000'000);
 }

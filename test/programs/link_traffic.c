@@ -1,5 +1,5 @@
-/* What a link does to packets, measured. `link_traffic serve PORT`: for each burst of datagrams it says, once that has been silent for
- * 0.7 s, what came and how late; of TCP connections, how many bytes of the right pattern. `link_traffic send HOST PORT BURST COUNT
+/* What a link does to packets, measured. `link_traffic serve PORT`: of the last burst of datagrams it says, whenever nothing has come for
+ * 0.3 s, what has come so far and how late; of TCP connections, how many bytes of the right pattern. `link_traffic send HOST PORT BURST COUNT
  * GAP_US [TEXT]` sends datagrams that hold TEXT, `link_traffic stream HOST PORT BYTES` bytes over a connection, and says how long that
  * took. HOST may be an IPv6 address; both families are listened to. */
 #include <arpa/inet.h>
@@ -87,14 +87,12 @@ static void* sink(void* data) {
     struct datagram one;
     int64_t at;
     struct pollfd ready = {fd, POLLIN, 0};
-    if (poll(&ready, 1, got ? 700 : -1) == 0) {
+    if (poll(&ready, 1, got ? 300 : -1) == 0) {
       qsort(late, got, sizeof late[0], by_size);
-      printf("burst %u: got %u twice %u behind %u wrong %u us p05 %ld p50 %ld p95 %ld p99 %ld max %ld\n", burst, got - twice, twice, behind,
-             wrong, (long)late[got / 20] / 1000, (long)late[got / 2] / 1000, (long)late[got * 95ul / 100] / 1000,
+      printf("burst %u: got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld\n", burst, got - twice, twice, behind,
+             wrong, (long)late[0] / 1000, (long)late[got / 20] / 1000, (long)late[got / 2] / 1000, (long)late[got * 95ul / 100] / 1000,
              (long)late[got * 99ul / 100] / 1000, (long)late[got - 1] / 1000);
       fflush(stdout);
-      got = twice = behind = wrong = next = 0;
-      memset(seen, 0, sizeof seen);
       continue;
     }
     ssize_t size = take_datagram(fd, &one, &at);
@@ -102,7 +100,12 @@ static void* sink(void* data) {
       wrong++;
       continue;
     }
-    burst = one.burst;
+    if (one.burst < burst) continue;
+    if (one.burst > burst) {
+      burst = one.burst;
+      got = twice = behind = wrong = next = 0;
+      memset(seen, 0, sizeof seen);
+    }
     late[got++] = at - one.sent_ns;
     if (seen[one.number]++) twice++;
     if (one.number < next) behind++;
