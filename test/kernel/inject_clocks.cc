@@ -114,7 +114,7 @@ shift = "-90m"
 TEST_CASE("a clock is wrong under conditions and right again afterwards", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"spawn"});
-  rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("stop"), "print", "right", "sleep", "100000"});
+  rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("less"), "print", "less", "gate", rig.path("stop"), "print", "right", "sleep", "100000"});
   rig.start(R"(
 [[fault]]
 id = "both"
@@ -129,15 +129,24 @@ id = "more"
 kind = "clock"
 node = "n1"
 shift = "-10s"
-duration = "1500ms"
+after = ["both"]
+until = [ { log = "^less", node = "n2" } ]
+[[fault]]
+id = "brief"
+kind = "clock"
+node = "n2"
+shift = "+1s"
+duration = "100ms"
 after = ["both"]
 )");
-  all_ahead(*rig.shown("now"), 0);
+  (void)rig.shown("once");
+  all_ahead(*rig.shown("now"), 0);  // by now a child watches, too
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
   const Shown two = *rig.shown("now");
   CHECK(std::abs(two.libc - 20e6) < kMsInUs + two.took);
   CHECK(std::abs(two.monotonic - 30e6) < kMsInUs + two.took);
+  rig.touch("less");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).ended_ns.has_value(); }));
   REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc - 30e6) < kSecond / 1e3; }));
   const Shown one = *rig.shown("once");
@@ -148,7 +157,7 @@ after = ["both"]
   REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc) < kSecond / 1e3; }));
   all_ahead(*rig.shown("once"), 0);
   const auto outcomes = rig.finish();
-  CHECK(*outcomes.at(1).ended_ns - outcomes.at(1).fired_ns == 1'500'000'000);
+  CHECK(*outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 100'000'000);
 }
 
 TEST_CASE("a clock drifts, and stands still", "[clocks]") {
@@ -248,7 +257,7 @@ shift = "+1h"
     return best;
   };
   const auto rounds = [&](std::size_t node) { return split(rig.out(node), '\n').size(); };
-  REQUIRE(eventually([&] { return rounds(0) > 6 && rounds(1) > 6; }, 60 * kSecond));
+  REQUIRE(eventually([&] { return rounds(0) > 6 && rounds(1) > 6; }));
   std::printf("a clock read: %.1f ns, shifted %.1f ns\n", least(1), least(0));
   CHECK(least(0) < 1e9);
 }
