@@ -95,8 +95,8 @@ TEST_CASE("every other kind of fault at every kind of condition") {
     CHECK(descriptors_of(other).rlim_cur == of_other.rlim_cur);
     const auto memory = limits ? group_of(stage, kernel::Controller::memory, "n1") : "", cpu = limits ? group_of(stage, kernel::Controller::cpu, "n1") : "";
     if (limits) {
-      CHECK(eventually([&] { return kernel::in_force(memory, kernel::Controller::memory, false, std::uint64_t{512} << 20); }));
-      CHECK(eventually([&] { return kernel::in_force(cpu, kernel::Controller::cpu, false, 500'000); }));
+      CHECK(eventually([&] { return in_force(memory, kernel::Controller::memory, std::uint64_t{512} << 20); }));
+      CHECK(eventually([&] { return in_force(cpu, kernel::Controller::cpu, 500'000); }));
     }
     if (disks) {
       int tries = 0;
@@ -121,8 +121,8 @@ TEST_CASE("every other kind of fault at every kind of condition") {
     CHECK(eventually([&] { return stage.ping_ms() < 300; }));
     CHECK(descriptors_of(pid).rlim_cur == of_other.rlim_cur);
     if (limits) {
-      CHECK(eventually([&] { return !kernel::in_force(memory, kernel::Controller::memory, false, std::uint64_t{512} << 20); }));
-      CHECK(eventually([&] { return !kernel::in_force(cpu, kernel::Controller::cpu, false, 500'000); }));
+      CHECK(eventually([&] { return !in_force(memory, kernel::Controller::memory, std::uint64_t{512} << 20); }));
+      CHECK(eventually([&] { return !in_force(cpu, kernel::Controller::cpu, 500'000); }));
     }
     if (disks) {
       CHECK(eventually([&] { return error_of_write(full + "/after") == 0; }));

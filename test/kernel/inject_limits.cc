@@ -80,7 +80,7 @@ limit = "16MiB"
 )");
   rig.injector->catch_up();
   const auto folder = group_of(rig, kernel::Controller::memory, "n1");
-  CHECK(kernel::in_force(folder, kernel::Controller::memory, false, 16 << 20));
+  CHECK(in_force(folder, kernel::Controller::memory, 16 << 20));
   rig.wait_said("up", 0);
   CHECK(rig.deployment->processes(0).size() == 1);
   rig.touch("go");
@@ -134,11 +134,12 @@ share = 0.05
 )");
   rig.injector->catch_up();
   const auto folder = group_of(rig, kernel::Controller::cpu, "n1");
-  CHECK(kernel::in_force(folder, kernel::Controller::cpu, false, 50'000));
+  CHECK(in_force(folder, kernel::Controller::cpu, 50'000));
   CHECK(eventually([&] { return rig.injector->outcomes().at(0).injected >= 3; }));
   const pid_t pid = rig.deployment->main_pid(0);
   rig.injector->disarm();
-  CHECK_FALSE(std::filesystem::exists(folder));
+  CHECK_FALSE(in_force(folder, kernel::Controller::cpu, 50'000));
+  CHECK(std::filesystem::exists(folder) == kernel::find_controller(kernel::Controller::cpu)->v2);  // v2: the node's own
   CHECK(::kill(pid, 0) == 0);  // goes on where it was before
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);

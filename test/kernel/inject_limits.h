@@ -40,6 +40,11 @@ inline std::filesystem::path group_of(const Rig& rig, kernel::Controller control
   return place->v2 ? rig.deployment->nodes()[0].cgroup : place->base / (rig.deployment->id() + "-" + node);
 }
 
+// Is this the limit of such a folder? With either version of cgroups.
+inline bool in_force(const std::filesystem::path& folder, kernel::Controller controller, std::uint64_t amount) {
+  return kernel::in_force(folder, controller, kernel::find_controller(controller)->v2, amount);
+}
+
 inline bool mounted(const std::string& folder) {
   std::ifstream file("/proc/self/mountinfo");
   std::string line;
@@ -66,7 +71,8 @@ inline void make_file(const std::string& path, std::size_t bytes) {
 
 // How long each of `count` reads takes that the page cache doesn't answer, in order of their length.
 inline std::vector<std::int64_t> reads(const std::string& path, std::size_t count) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  Fd file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  if (!file && errno == EINVAL) file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // tmpfs before Linux 6.6: nothing but a cache
   REQUIRE(file);
   alignas(kPage) static char page[kPage];
   std::vector<std::int64_t> all;
