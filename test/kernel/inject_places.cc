@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/subprocess.h"
+#include "inject/shared.h"
 #include "inject_rig.h"
 #include "skip.h"
 #include "symbols/code.h"
@@ -104,7 +105,7 @@ struct Told {
 
 // The victim says what a tracer must tell of it (and another test compares that with a trace). None: it cannot run here.
 std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
-  const auto run = run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 60 * kSecond);
+  const auto run = run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
@@ -159,6 +160,7 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
     // What a link holds, and the name of what is mounted, are no places.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
+      if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend
       schedule += fmt::format("[[fault]]\nid = \"told-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = 1000000000\n",
                               in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
