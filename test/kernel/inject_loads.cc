@@ -1,0 +1,12 @@
+// Every program of an injection is one that this kernel's verifier takes.
+#include "inject/shared.h"
+#include "kernel/probe.h"
+#include "loads.h"
+#include "skel/inject.skel.h"
+#include "skel/network.skel.h"
+
+TEST_CASE("the kernel takes every program of an injection", "[loads]") {
+  const bool can_override = rose::kernel::probe("override_return").ok;
+  rose::test::load_each<rose_inject>([&](rose_inject&, const std::string& name) { return name != "rose_call" || can_override; });
+  rose::test::load_each<rose_network>([](rose_network&, const std::string&) { return true; });
+}

@@ -1,0 +1,40 @@
+// Whether this kernel's verifier takes programs: each by itself, so that a refusal names its program, and all of them, also those
+// that nobody asks for often.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernel/attach.h"
+
+namespace rose::test {
+
+// `prepare` says what is fixed before loading, and whether to load the program of that name here.
+template <typename Skeleton>
+void load_each(const std::function<bool(Skeleton&, const std::string&)>& prepare) {
+  kernel::route_libbpf_log();
+  for (int chosen = 0;; ++chosen) {
+    const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(Skeleton::open(), Skeleton::destroy);
+    REQUIRE(skeleton);
+    std::string name;
+    int i = 0;
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, skeleton->obj) {
+      bpf_program__set_autoload(program, i == chosen);
+      if (i++ == chosen) name = bpf_program__name(program);
+    }
+    if (name.empty()) {
+      CHECK(chosen > 0);
+      return;
+    }
+    if (!prepare(*skeleton, name)) continue;
+    INFO(name);
+    CHECK(Skeleton::load(skeleton.get()) == 0);
+  }
+}
+
+}  // namespace rose::test
