@@ -18,7 +18,7 @@ cmake/install-packages.sh cmake/deps.txt test/deps.txt
 step "build"
 cmake --preset release >/dev/null
 cmake --build --preset release --target all other-tests
-cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF -DROSE_TEST_PROGRAMS="$PWD/build/release/test/programs" >/dev/null
+cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
 
 logs=$(mktemp -d)
 # Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers are built with what the tests leave over.

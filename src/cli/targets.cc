@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "deploy/containers.h"
-#include "kernel/cgroup2.h"
 #include "deploy/deployment.h"
+#include "deploy/machine/containers.h"
+#include "kernel/cgroup2.h"
 
 namespace rose::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "deploy/cgroup.h"
+#include "deploy/machine/cgroup.h"
 
 namespace rose::deploy {
 namespace {

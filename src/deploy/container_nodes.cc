@@ -13,9 +13,9 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "deploy/cgroup.h"
 #include "deploy/cluster.h"
-#include "deploy/processes.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/processes.h"
 #include "kernel/syscalls.h"
 
 namespace rose::deploy {

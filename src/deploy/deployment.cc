@@ -1,5 +1,5 @@
-#include "deploy/libc_recorder.h"
 #include "deploy/deployment.h"
+#include "deploy/libc_recorder.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -16,9 +16,9 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "deploy/cgroup.h"
 #include "deploy/cluster.h"
-#include "deploy/processes.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/processes.h"
 #include "deploy/volumes.h"
 #include "kernel/cgroup2.h"
 

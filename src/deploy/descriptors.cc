@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <sstream>
 
-#include "deploy/cgroup.h"
+#include "deploy/machine/cgroup.h"
 #include "kernel/cgroup2.h"
 #include "kernel/privilege.h"
 #include "kernel/processes.h"

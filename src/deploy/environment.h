@@ -15,7 +15,6 @@ namespace rose::deploy {
 
 // In the run's folder: where `rose exec` finds the run. There only while a schedule wants something of such a node.
 inline constexpr const char* kExecSocket = "rose.exec.sock";
-inline constexpr const char* kExecKeeper = "rose-exec";  // the process that keeps an entered command's filter
 
 // In the folder of a node with `record`: what librose-rr makes of it, n being 1, 2, ... from start to start.
 inline constexpr const char* kRecordingName = "recording.%n.rr";

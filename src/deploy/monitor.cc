@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "deploy/cgroup.h"
 #include "deploy/cluster.h"
-#include "deploy/processes.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/processes.h"
 #include "kernel/cgroup2.h"
 #include "kernel/processes.h"
 

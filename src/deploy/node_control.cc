@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "deploy/cgroup.h"
 #include "deploy/cluster.h"
-#include "deploy/processes.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/processes.h"
 #include "kernel/processes.h"
 
 namespace rose::deploy {

@@ -16,10 +16,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "deploy/cgroup.h"
-#include "deploy/containers.h"
-#include "deploy/deployment.h"
-#include "deploy/processes.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/containers.h"
+#include "deploy/machine/processes.h"
 #include "draft/net_tables.h"
 #include "draft/settings.h"
 #include "draft/systems.h"

@@ -26,6 +26,7 @@
 #include "base/unix_socket.h"
 #include "deploy/environment.h"
 #include "deploy/launch.h"
+#include "deploy/machine/processes.h"
 #include "kernel/syscalls.h"
 
 namespace rose::inject {

@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "deploy/cgroup.h"
-#include "kernel/processes.h"
+#include "deploy/machine/cgroup.h"
 #include "deploy_rig.h"
 #include "kernel/cgroup2.h"
+#include "kernel/processes.h"
 
 using namespace rose;
 using namespace rose::deploy;

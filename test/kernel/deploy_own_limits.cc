@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "deploy/cgroup.h"
+#include "deploy/machine/cgroup.h"
 #include "kernel/cgroup2.h"
 #include "kernel/controllers.h"
 #include "kernel/own_limits.h"

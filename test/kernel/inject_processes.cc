@@ -1,7 +1,7 @@
 // Crashes and pauses at calls, functions, offsets and times; the order of conditions.
 #include <sched.h>
 
-#include "deploy/cgroup.h"
+#include "deploy/machine/cgroup.h"
 #include "inject_rig.h"
 #include "symbols/symbols.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "deploy/containers.h"
+#include "deploy/machine/containers.h"
 #include "folder.h"
 
 namespace rose::deploy {

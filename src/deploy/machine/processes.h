@@ -12,6 +12,8 @@
 
 namespace rose::deploy {
 
+inline constexpr const char* kExecKeeper = "rose-exec";  // the process that keeps the filter of a command that `rose exec` entered
+
 struct Attached {
   pid_t pid = 0;                 // its main process
   std::filesystem::path cgroup;  // v2 folder; "" when it shares the top one

@@ -1,4 +1,4 @@
-#include "deploy/cgroup.h"
+#include "deploy/machine/cgroup.h"
 
 #include <dirent.h>
 #include <fcntl.h>

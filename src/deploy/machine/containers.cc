@@ -1,4 +1,4 @@
-#include "deploy/containers.h"
+#include "deploy/machine/containers.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "deploy/processes.h"
+#include "deploy/machine/processes.h"
 
 namespace rose::deploy {
 namespace {

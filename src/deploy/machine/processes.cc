@@ -1,4 +1,4 @@
-#include "deploy/processes.h"
+#include "deploy/machine/processes.h"
 
 #include <unistd.h>
 
@@ -8,9 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/trim.h"
-#include "deploy/cgroup.h"
-#include "deploy/containers.h"
-#include "deploy/environment.h"
+#include "deploy/machine/cgroup.h"
+#include "deploy/machine/containers.h"
 #include "kernel/cgroup2.h"
 #include "kernel/processes.h"
 
