@@ -1,5 +1,7 @@
-// Threads that may not be had: std::thread throws, which ends whoever does not expect it.
+// Threads that may not be had: std::thread throws, which ends whoever does not expect it. And those that nobody may keep waiting.
 #pragma once
+
+#include <sched.h>
 
 #include <system_error>
 #include <thread>
@@ -18,5 +20,20 @@ template <typename Function>
     return fail_errno(ErrorKind::environment, "cannot start a thread", error.code().value());
   }
 }
+
+// As long as it lives, the thread that made it runs ahead of all that is not real-time. What it does must be short, or mostly wait.
+class RunsAhead {
+ public:
+  RunsAhead();
+  RunsAhead(const RunsAhead&) = delete;
+  RunsAhead& operator=(const RunsAhead&) = delete;
+  ~RunsAhead();
+  [[nodiscard]] int error() const { return error_; }  // not 0: errno, and the thread runs as before
+
+ private:
+  int policy_ = 0;
+  sched_param before_{};
+  int error_ = 0;
+};
 
 }  // namespace rose

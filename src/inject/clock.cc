@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "kernel/maps.h"
 
@@ -370,6 +372,20 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   return answer;
 }
 
+// A wait for a time that has passed is over before anybody could put its memory back: it is answered, as the kernel would.
+std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
+  Answer answer;
+  answer.done = true;
+  if (call.number() == SYS_clock_nanosleep) return answer;
+  if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;  // a timer has to be set all the same
+  std::uint32_t value = 0;
+  const std::string word = call.read_memory(call.argument(0), sizeof value);
+  if (word.size() != sizeof value) return std::nullopt;
+  std::memcpy(&value, word.data(), sizeof value);
+  answer.result = value == static_cast<std::uint32_t>(call.argument(2)) ? -ETIMEDOUT : -EAGAIN;
+  return answer;
+}
+
 // The kernel knows the real clock only: the time to wait for is put in its terms until the call has read it.
 NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive) {
   const rose_clock_shift shift = shift_of(clock);
@@ -380,22 +396,28 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
   // Nothing, a timer that is stopped, or what the kernel will refuse itself.
   if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) || wanted[0] > INT64_MAX / kSecond - 1) return {};
-  const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, read_clock(clock)), 1);
+  const std::int64_t now = read_clock(clock);
+  const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, now), 1);
+  if (real <= now) {
+    if (auto at_once = passed(call)) return *at_once;
+  }
   std::array<long, 2> instead = split_ns(real);
+  // Until the caller's own time stands there again: the shorter, the less can come between.
+  const auto ahead = std::make_shared<RunsAhead>();
   if (!alive()) return {};
   const Fd memory = memory_of(call.tid());
   if (!memory || !transfer(memory.get(), true, address, instead.data(), sizeof instead)) return {};
   Answer answer;
-  answer.afterwards = [tid = call.tid(), number = call.number(), address, wanted, instead] {
+  answer.afterwards = [ahead, tid = call.tid(), number = call.number(), address, wanted, instead] {
     const std::int64_t until = monotonic_ns() + kMostWaitNs;
     const std::int64_t ran = processor_ns(tid);
     for (int i = 0; !has_begun(tid, number) && processor_ns(tid) < ran + kReadsArgumentsNs && monotonic_ns() < until; ++i)
       if (i > 20) ::usleep(50);
     const Fd later = memory_of(tid);
-    std::array<long, 2> now{};
+    std::array<long, 2> there{};
     auto back = wanted;
     // Unless the program has written something else there meanwhile.
-    if (later && transfer(later.get(), false, address, now.data(), sizeof now) && now == instead)
+    if (later && transfer(later.get(), false, address, there.data(), sizeof there) && there == instead)
       transfer(later.get(), true, address, back.data(), sizeof back);
   };
   return answer;

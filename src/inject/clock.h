@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -65,6 +66,7 @@ class NodeClocks {
   [[nodiscard]] rose_clock_shift shift_of(int clock) const;
   void hook(pid_t pid);
   [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip);
+  [[nodiscard]] static std::optional<Answer> passed(NotifiedCall& call);
   [[nodiscard]] Answer wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive);
 
   mutable std::mutex mutex_;

@@ -7,7 +7,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -24,6 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "kernel/netlink.h"
 
@@ -36,7 +36,6 @@ constexpr std::int64_t kLongestQueueNs = 300'000'000;
 constexpr std::uint64_t kMostHeldBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kFlows = 4096;
 constexpr int kTransmitQueue = 10'000;
-constexpr int kPriority = 10;
 constexpr std::size_t kEthernet = 14;
 constexpr std::size_t kTagged = 18;
 
@@ -175,10 +174,8 @@ class TapHold final : public PacketHold {
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     ::prctl(PR_SET_TIMERSLACK, 1UL);
-    sched_param priority{};
-    priority.sched_priority = kPriority;
-    if (const int err = ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &priority); err != 0)
-      log::debug("held packets may be late on a busy machine: no real-time priority ({})", std::strerror(err));
+    const RunsAhead ahead;
+    if (ahead.error() != 0) log::debug("held packets may be late on a busy machine: no real-time priority ({})", std::strerror(ahead.error()));
     std::string frame(kLargestFrame, '\0');
     for (;;) {
       pollfd watched[2] = {{tap_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};

@@ -92,7 +92,7 @@ static long timer_until(int ms) {
   const int64_t began = reference();
   const struct itimerspec until = {.it_value = in_ms(ms)};
   timerfd_settime(fd, TFD_TIMER_ABSTIME, &until, NULL);
-  if (read(fd, &ticks, sizeof ticks) != sizeof ticks) puts("spoiled");
+  if (read(fd, &ticks, sizeof ticks) != sizeof ticks) puts("no ticks");
   close(fd);
   return (long)((reference() - began) / 1000);
 }
