@@ -35,7 +35,9 @@ struct ContainerState {
   std::vector<std::string> argv;       // image's entry point and command, or the configuration's
   int stop_signal = 0;
   std::vector<std::filesystem::path> folders;  // of the run's that are mounted: they become its user's
-  bool made = false;
+  std::vector<std::string> making;  // the engine's command
+  bool made_by_start = false;       // that command starts it, too
+  bool made = false;                // or is being made
 };
 
 struct NodeState {
@@ -128,14 +130,15 @@ class Cluster final : public Deployment {
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
-  Result<std::vector<std::string>> plan_container(std::size_t node);
+  [[nodiscard]] bool starts_at_once(std::size_t node) const;
+  Result<void> plan_container(std::size_t node);
   Result<void> make_holders(std::vector<Network::Member>& members);
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
   Result<void> write_handed(std::size_t node, std::vector<std::string>& volumes);
   Result<void> place_folders(std::size_t node);
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
-  ContainerStart container_start(std::size_t node) const;
+  ContainerStart container_start(std::size_t node);
   void hold_containers();
   Result<void> await_dependencies(std::size_t node);
   Result<void> await_completed(std::size_t node);

@@ -39,6 +39,7 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kContainerStart = 120 * kSecond;
+constexpr int kEngineRefused = 125;  // of `run`: what it was asked for cannot be made
 constexpr std::int64_t kEnterNap = 1'000'000;
 constexpr const char* kContainerCgroup = "rose.container";
 
@@ -115,15 +116,19 @@ Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
 }
 
 Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket) {
-  const std::int64_t until = monotonic_ns() + kContainerStart;
+  const std::int64_t patience = start.makes ? kMakeTimeout : kContainerStart;
+  const std::int64_t until = monotonic_ns() + patience;
   for (;;) {
     visitor_ = Fd(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (visitor_) break;
-    if (const int status = engine_.reap(); status >= 0)
+    const int status = engine_.reap();
+    if (start.makes && status == kEngineRefused)
+      return fail(ErrorKind::environment, fmt::format("{}: cannot make its container: {}", what_, tail(start.engine_log, 1)));
+    if (status >= 0)
       return fail(ErrorKind::inconclusive, fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),
                   fmt::format("it said: {}", tail(start.engine_log, 3)));
     if (monotonic_ns() >= until)
-      return fail(ErrorKind::inconclusive, fmt::format("{}: its container did not start within {}", what_, format_duration(kContainerStart)));
+      return fail(ErrorKind::inconclusive, fmt::format("{}: its container did not start within {}", what_, format_duration(patience)));
     ROSE_CHECK(cancel::check());
     pollfd waits[2] = {{socket.get(), POLLIN, 0}, {engine_.fd(), POLLIN, 0}};
     (void)::poll(waits, 2, 200);

@@ -36,9 +36,12 @@ class EngineChild {
   Fd pidfd_;
 };
 
+inline constexpr std::int64_t kMakeTimeout = 600'000'000'000;  // file systems without layers copy the whole image
+
 struct ContainerStart {
   std::string what;                 // for messages: "node n1"
-  std::vector<std::string> engine;  // start_words()
+  std::vector<std::string> engine;  // start_words(), or making_words() that start it
+  bool makes = false;               // the latter
   std::filesystem::path enter;      // the folder with the entry point; the socket is made in it
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;     // beside the container's own

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -21,7 +22,6 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
 constexpr std::int64_t kCompletes = 600 * kSecond;     // a service that others wait for
@@ -61,29 +61,35 @@ Result<void> Cluster::make_containers() {
   ROSE_CHECK(cgroup::make(cgroup_ / kEngineCgroup));
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
-  std::vector<std::pair<std::size_t, std::vector<std::string>>> plans;
+  std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
     if (!config_.nodes[info.index].container) continue;
-    auto plan = plan_container(info.index);
-    if (!plan) return Unexpected(std::move(plan).error().in("node " + info.name));
-    plans.emplace_back(info.index, std::move(*plan));
+    if (auto planned = plan_container(info.index); !planned) return Unexpected(std::move(planned).error().in("node " + info.name));
+    if (!states_[info.index]->container->made_by_start) later.push_back(info.index);
   }
   // Engines make several at once in hardly more time than one.
-  for (std::size_t first = 0; first < plans.size(); first += kMadeAtOnce) {
+  for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
-    const std::size_t end = std::min(plans.size(), first + kMadeAtOnce);
+    const std::size_t end = std::min(later.size(), first + kMadeAtOnce);
     std::vector<Result<std::string>> made(end - first, Result<std::string>(""));
     std::vector<std::thread> makers;
     for (std::size_t i = first; i < end; ++i) {
-      states_[plans[i].first]->container->made = true;
-      makers.emplace_back([&, i] { made[i - first] = ask_engine(plans[i].second, "make its container", kMakeTimeout); });
+      ContainerState& container = *states_[later[i]]->container;
+      container.made = true;
+      makers.emplace_back([&, i] { made[i - first] = ask_engine(container.making, "make its container", kMakeTimeout); });
     }
     for (std::thread& maker : makers) maker.join();
     for (std::size_t i = first; i < end; ++i)
-      if (!made[i - first]) return Unexpected(std::move(made[i - first]).error().in("node " + infos_[plans[i].first].name));
+      if (!made[i - first]) return Unexpected(std::move(made[i - first]).error().in("node " + infos_[later[i]].name));
   }
   return {};
+}
+
+// It waits for no other node's health or end.
+bool Cluster::starts_at_once(std::size_t node) const {
+  const auto& after = config_.nodes[node].container->after;
+  return std::all_of(after.begin(), after.end(), [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
 
 // What is known before its image is.
@@ -145,7 +151,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
 }
 
 // The words that make it; whatever they will have made is noted for heal().
-Result<std::vector<std::string>> Cluster::plan_container(std::size_t node) {
+Result<void> Cluster::plan_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
   const config::Node& config = config_.nodes[node];
@@ -167,9 +173,10 @@ Result<std::vector<std::string>> Cluster::plan_container(std::size_t node) {
   if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_folders(node));
 
-  ROSE_TRY(std::vector<std::string> words, create_words(*engine_, spec));
-  ROSE_CHECK(identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}))));
-  return words;
+  // Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's are short.
+  container.made_by_start = engine_->podman && starts_at_once(node);
+  ROSE_TRY(container.making, making_words(*engine_, spec, container.made_by_start));
+  return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name})));
 }
 
 // Volumes that are asked for, and the folders that the command speaks of at the places where it expects them.
@@ -245,12 +252,13 @@ Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& v
   return {};
 }
 
-ContainerStart Cluster::container_start(std::size_t node) const {
+ContainerStart Cluster::container_start(std::size_t node) {
   const NodeState& state = *states_[node];
-  const ContainerState& container = *state.container;
+  ContainerState& container = *state.container;
   ContainerStart start;
   start.what = state.spec.what;
-  start.engine = start_words(*engine_, container.spec.name);
+  start.makes = !std::exchange(container.made, true);
+  start.engine = start.makes ? container.making : start_words(*engine_, container.spec.name);
   start.enter = container.spec.enter;
   start.argv = container.argv;
   for (const auto& [name, value] : state.spec.env)
@@ -295,8 +303,7 @@ void Cluster::hold_containers() {
     for (const NodeInfo& info : infos_) {
       NodeState& state = *states_[info.index];
       if (!state.container) continue;
-      const auto& after = state.config->container->after;
-      if (!std::all_of(after.begin(), after.end(), [](const config::Dependency& one) { return one.when == config::Dependency::When::started; })) continue;
+      if (!starts_at_once(info.index)) continue;
       state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(info.index) : std::vector<int>{};
       state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(info.index) : ClockCalls::none;
       starts.emplace_back(info.index, container_start(info.index));

@@ -209,11 +209,11 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
   return pids;
 }
 
-Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec) {
+Result<std::vector<std::string>> making_words(const Engine& engine, const ContainerSpec& spec, bool starts) {
   std::vector<std::string> words = engine.command;
   const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   // Its output goes straight to the node's files.
-  add({"create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
+  add({starts ? "run" : "create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
   if (!spec.holder.empty()) {
     add({"--network", "container:" + spec.holder});
   } else {

@@ -60,8 +60,8 @@ struct ContainerSpec {
   std::vector<std::string> limits;  // "nofile=1024:1024"
   std::vector<std::string> options; // further words
 };
-// The whole command that makes the container. ErrorKind::input when this engine cannot do it.
-[[nodiscard]] Result<std::vector<std::string>> create_words(const Engine& engine, const ContainerSpec& spec);
+// The whole command that makes the container, or makes and starts it. ErrorKind::input when this engine cannot do it.
+[[nodiscard]] Result<std::vector<std::string>> making_words(const Engine& engine, const ContainerSpec& spec, bool starts);
 
 // Docker enters no network namespace but a container's: so each node's belongs to one that does nothing else, of an empty image.
 // The words that make that image out of `archive`, an empty tar file, and a holder.

@@ -36,12 +36,16 @@ TEST_CASE("a container is made by words that podman and docker both understand")
   one.limits = {"nofile=1024:1024"};
   one.options = {"--cap-add", "NET_ADMIN"};
   const Engine docker{{"/usr/bin/docker"}, false, ""};
-  const auto words = create_words(docker, one);
+  const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
   CHECK(*words == Words{"/usr/bin/docker", "create", "--name", "rose-abcdef-n1", "--label", "rose=rose-abcdef", "--log-driver", "none", "--network", "host",
                         "--add-host", "n2:10.77.0.2", "--env", "A=b c", "--volume", "/x:/y:ro", "--volume", "/run-dir/.rose-enter/n1:/.rose:ro",
                         "--security-opt", "label=disable", "--ulimit", "nofile=1024:1024", "--user", "999", "--cap-add", "NET_ADMIN", "--no-healthcheck",
                         "--entrypoint", "/.rose/enter", "localhost/kv:1"});
+  const auto at_once = making_words(docker, one, true);
+  REQUIRE(at_once.has_value());
+  CHECK((*at_once)[1] == "run");
+  CHECK(std::equal(at_once->begin() + 2, at_once->end(), words->begin() + 2, words->end()));
   CHECK(start_words(docker, "rose-abcdef-n1") == Words{"/usr/bin/docker", "start", "--attach", "rose-abcdef-n1"});
   CHECK(remove_words(docker, {"a", "b"}) == Words{"/usr/bin/docker", "rm", "--force", "--volumes", "a", "b"});
 }
@@ -49,11 +53,11 @@ TEST_CASE("a container is made by words that podman and docker both understand")
 TEST_CASE("only podman enters a network namespace that is there already") {
   ContainerSpec one = spec();
   one.netns = "/run/netns/rose-abcdef-n1";
-  const auto words = create_words({{"podman", "--root=/x"}, true, ""}, one);
+  const auto words = making_words({{"podman", "--root=/x"}, true, ""}, one, false);
   REQUIRE(words.has_value());
   CHECK((*words)[1] == "--root=/x");
   CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
-  const auto refused = create_words({{"docker"}, false, ""}, one);
+  const auto refused = making_words({{"docker"}, false, ""}, one, false);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
 }
@@ -66,7 +70,7 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   one.hosts = {{"n2", "10.77.0.2"}};
   one.options = {"--add-host", "db:10.0.0.1", "--init"};
   const Engine docker{{"docker"}, false, ""};
-  const auto words = create_words(docker, one);
+  const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
   CHECK(has(*words, "--network", "container:rose-abcdef-network-of-n1"));
   // Docker has names and hosts of the container that the network is of.
