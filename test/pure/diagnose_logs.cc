@@ -276,6 +276,19 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   Told other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
   CHECK(told_of(other.plan(), FaultKind::crash) > 0);
   CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
+  // What came after the last dump was written is rather what came of the failure.
+  const auto crash_to_call = [](const Plan& plan) {
+    std::map<FaultKind, double> most;
+    for (const Candidate& c : plan.candidates)
+      if (c.node == "n2" && c.why.find("n2.log:") != std::string::npos) most[c.kind] = std::max(most[c.kind], c.weight);
+    return most[FaultKind::crash] / most[FaultKind::syscall];
+  };
+  Dump early;
+  early.started(0, "n1");
+  early.ends(0.5);
+  Told after(config, failed, line(3, "store 3 is starting"), nullptr, {beside_logs(early.take())});
+  CHECK(crash_to_call(after.plan()) > 0);
+  CHECK(crash_to_call(after.plan()) < 0.6 * crash_to_call(other.plan()));
   trace::Trace lost = whole;
   lost.meta.lost = 7;
   Told gaps(config, failed, line(3, "store 3 is starting"), nullptr, {lost});

@@ -31,7 +31,7 @@ constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's sile
 constexpr std::int64_t kTelling = 1'000'000;            // from a message that tells of its program's end to that end
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
 constexpr double kSentHere = 0.4;                       // of an exception that a peer threw: here it is only what came of it
-constexpr double kBeside = 0.29;                        // of what logs say besides a dump: less than a half said
+constexpr double kBeside = 0.29;                        // of what logs say besides a dump, or of the time after it: less than a half said
 constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
 constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
 constexpr std::size_t kMostPaths = 6;                   // that a message may mean which names none
@@ -94,6 +94,7 @@ class FromLogs {
     for (std::size_t i = 0; i < inputs_.traces.size(); ++i) {
       const Trace& dump = inputs_.traces[i];
       if (dump.events.empty()) continue;
+      if (dump.meta.end_ns != 0) last_end_ = std::max(last_end_, dump.meta.end_ns);
       const bool full = dump.meta.window != 0 && dump.events.size() >= dump.meta.window;
       const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns, end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
       std::set<int> players;
@@ -110,6 +111,8 @@ class FromLogs {
   // How much is left of what a message says of this node at that time.
   [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts) const {
     if (!beside_) return 1;
+    // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the system's own end.
+    if (case_.timed() && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBeside;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatched;
     double left = kUnwatched;
@@ -336,6 +339,7 @@ class FromLogs {
   const bool beside_;  // there are dumps, which say more: sites and contexts come from them
   LogTrace out_;
   std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
+  std::int64_t last_end_ = 0;                           // when the last dump was written; 0 unknown
   std::int64_t down_ = 0;  // of a node that begins again, at most; 0: not known
   std::set<std::string> alive_;  // nodes of which helpers ended
   std::uint64_t nameless_ = 0;
