@@ -69,6 +69,11 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     if (holds) end.lead = std::move(simpler);
     if (holds && idea->drops_faults) end.fewest_faults = end.lead;
   }
+  // With its margins. They cost no run; the rate, which is told from further runs, says whether it holds.
+  if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
+    end.lead.schedule = simplifier.current();
+    end.lead.tried = lab_.enter(end.lead.schedule, end.lead.level, "as long as leaves a margin").index;
+  }
   end.changes = simplifier.changes();
   end.count_dropped(found);
   return {};

@@ -10,6 +10,8 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not made shorter than this
+// What is just long enough here is too short on a machine that is slower or busier.
+constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
 bool same_unit(const Fault& fault, const std::string& unit) { return fault.group.empty() ? fault.id == unit : fault.group == unit; }
 std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
@@ -57,6 +59,10 @@ std::string words_of(const Condition& c) {
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond ? 10 * kSecond : ns >= 20 * kSecond ? 5 * kSecond : ns >= 2 * kSecond ? kSecond : kSecond / 2;
   return std::max(step, (ns + step / 2) / step * step);
+}
+
+std::string lasts(const Fault& fault, std::int64_t before) {
+  return fmt::format("{} lasts {} instead of {}", fault.id, format_duration(fault.duration_ns), format_duration(before));
 }
 
 void make_readable(std::vector<Condition>& conditions) {
@@ -200,17 +206,16 @@ void Simplifier::plan_details() {
         return what;
       })});
     const std::int64_t seen = first.duration_ns;
-    const auto shorter = [&](std::int64_t part, std::int64_t of, std::int64_t least) {
-      return change(unit, [seen, part, of, least](Fault& fault) -> std::optional<std::string> {
-        if (fault.duration_ns < least) return std::nullopt;
-        const std::int64_t duration = readable(fault.duration_ns / of * part);
-        if (duration < kShortest || duration >= fault.duration_ns) return std::nullopt;
-        std::string what = fmt::format("{} lasts {} instead of {}", fault.id, format_duration(duration), format_duration(seen));
+    if (seen >= 2 * kShortest) {
+      seen_[unit] = seen;
+      const auto halve = [seen](Fault& fault) -> std::optional<std::string> {
+        const std::int64_t duration = readable(fault.duration_ns / 2);
+        if (fault.duration_ns < 2 * kShortest || duration >= fault.duration_ns) return std::nullopt;
         fault.duration_ns = duration;
-        return what;
-      });
-    };
-    if (seen >= 2 * kShortest) unlikely.push_back({shorter(1, 2, 2 * kShortest), true, shorter(3, 4, 4 * kShortest)});
+        return lasts(fault, seen);
+      };
+      unlikely.push_back({.change = change(unit, halve), .again = true, .shortens = unit});
+    }
   }
   likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
     Changed changed{from, "rounder times"};
@@ -240,6 +245,22 @@ void Simplifier::plan_details() {
   batches_.push_back(std::move(likely));
 }
 
+void Simplifier::leave_margins() {
+  settled_ = true;
+  for (const std::string& unit : edges_) {
+    const Fault* first = first_of(current_, unit);
+    if (first == nullptr || first->duration_ns >= seen_.at(unit)) continue;
+    const std::int64_t seen = seen_.at(unit);
+    const std::int64_t longer = std::min(readable(first->duration_ns * kMarginNumerator / kMarginDenominator), seen);
+    for (Fault& fault : current_.faults) {
+      if (!same_unit(fault, unit)) continue;
+      fault.duration_ns = longer;
+      const auto told = std::find_if(changes_.begin(), changes_.end(), [&](const std::string& what) { return what.starts_with(fault.id + " lasts "); });
+      if (told != changes_.end()) *told = lasts(fault, seen);
+    }
+  }
+}
+
 std::optional<Simplifier::Idea> Simplifier::apply(Batch& batch, std::vector<std::string>& words) const {
   Idea idea{current_, {}, false};
   Batch useful;
@@ -260,7 +281,10 @@ std::optional<Simplifier::Idea> Simplifier::apply(Batch& batch, std::vector<std:
 std::optional<Simplifier::Idea> Simplifier::next() {
   for (;;) {
     if (batches_.empty()) {
-      if (detailed_ || faults_only_) return std::nullopt;
+      if (detailed_ || faults_only_) {
+        if (!settled_) leave_margins();
+        return std::nullopt;
+      }
       detailed_ = true;
       plan_details();
       continue;
@@ -291,11 +315,8 @@ void Simplifier::learn(bool reproduces) {
     const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
     batches_.push_front(Batch(std::make_move_iterator(middle), std::make_move_iterator(batch.end())));
     batches_.push_front(Batch(std::make_move_iterator(batch.begin()), std::make_move_iterator(middle)));
-  } else if (batch[0].otherwise) {
-    Step less;
-    less.change = std::move(batch[0].otherwise);
-    less.goes_on = batch[0].goes_on;
-    batches_.push_front({std::move(less)});
+  } else if (!batch[0].shortens.empty()) {
+    edges_.insert(batch[0].shortens);
   }
 }
 

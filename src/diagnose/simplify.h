@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,7 +25,8 @@ class Simplifier {
   // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: nothing but faults is taken away.
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false);
 
-  // The next simpler form of the schedule accepted last; nothing when there is none left.
+  // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its margins: a fault that
+  // has been made as short as shows the bug lasts a third longer again, which needs no run: longer ones showed it before.
   [[nodiscard]] std::optional<Idea> next();
   // Does the last one still reproduce? True makes it the one to go on from.
   void learn(bool reproduces);
@@ -41,15 +43,16 @@ class Simplifier {
   using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
-    bool again = false;       // once more after it was accepted
-    Change otherwise = {};    // when it was refused: less of the same
+    bool again = false;         // once more after it was accepted
     bool drops_faults = false;
-    bool goes_on = false;     // the change accepted before was the first part of this one
+    bool goes_on = false;       // the change accepted before was the first part of this one
+    std::string shortens = {};  // the fault or group that lasts less long
   };
   using Batch = std::vector<Step>;  // made together; by halves when that was refused
 
   void plan_drops(const std::set<std::string>& fired);
   void plan_details();
+  void leave_margins();
   // What the batch makes of the current schedule; steps that change nothing leave it.
   [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
@@ -61,6 +64,9 @@ class Simplifier {
   std::vector<std::string> changes_;
   bool faults_only_ = false;
   bool detailed_ = false;  // plan_details() was called
+  bool settled_ = false;   // leave_margins() was
+  std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
+  std::set<std::string> edges_;               // of those: still shorter, it did not show the bug
 };
 
 // The same without one fault: what waited for it waits for what it waited for, as long in all.

@@ -634,8 +634,8 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     cluster.seconds = 2;  // of longer runs fewer are spent on this
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
-    CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
-    CHECK(in_words(d).find("pause-n2 lasts 3s instead of 5s") != std::string::npos);
+    CHECK(d.found->faults.at(0).duration_ns == 4 * kSecond);
+    CHECK(in_words(d).find("pause-n2 lasts 4s instead of 5s") != std::string::npos);
   }
   SECTION("never with more runs than a fixed share") {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty()), {}, {}}; });
