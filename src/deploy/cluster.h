@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/cancel.h"
@@ -218,6 +219,7 @@ class Cluster final : public Deployment {
   std::vector<std::string> holders_;            // containers that only hold a node's network
   std::string holder_image_;
   std::vector<std::string> run_volumes_;        // of the engine's, the run's own
+  std::set<std::string> shared_volumes_;        // of those: several nodes'
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;

@@ -68,6 +68,10 @@ Result<void> Cluster::make_containers() {
     if (auto planned = plan_container(info.index); !planned) return Unexpected(std::move(planned).error().in("node " + info.name));
     if (!states_[info.index]->container->made_by_start) later.push_back(info.index);
   }
+  // Two of podman's commands that need one volume may both make it, and the second fails.
+  for (const std::string& volume : shared_volumes_) {
+    ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
+  }
   // Engines make several at once in hardly more time than one.
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
@@ -197,7 +201,10 @@ Result<void> Cluster::place_folders(std::size_t node) {
     }
   const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
   const auto note_volume = [this](const std::string& own) -> Result<void> {
-    if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) return {};
+    if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) {
+      shared_volumes_.insert(own);
+      return {};
+    }
     ROSE_CHECK(identity_.note("engine", undo_line(remove_volume_words(*engine_, own))));
     run_volumes_.push_back(own);
     return {};

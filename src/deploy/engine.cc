@@ -248,6 +248,10 @@ std::vector<std::string> remove_words(const Engine& engine, const std::vector<st
   return words;
 }
 
+std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name) {
+  return joined(engine.command, {"volume", "create", name});
+}
+
 std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name) {
   return joined(engine.command, {"volume", "rm", "--force", name});
 }

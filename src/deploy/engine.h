@@ -74,6 +74,7 @@ struct ContainerSpec {
 [[nodiscard]] std::vector<std::string> start_words(const Engine& engine, const std::string& name);
 // Ends and removes containers with their anonymous volumes; fine when there are none.
 [[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names);
+[[nodiscard]] std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name);
 [[nodiscard]] std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name);
 
 // Limits that a container is given because rose may not raise its own (no CAP_SYS_RESOURCE): those of this process, as engines'
