@@ -289,6 +289,28 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   Told after(config, failed, line(3, "store 3 is starting"), nullptr, {beside_logs(early.take())});
   CHECK(crash_to_call(after.plan()) > 0);
   CHECK(crash_to_call(after.plan()) < 0.6 * crash_to_call(other.plan()));
+  // A log without times has those of the run without faults, which here lie long after the dump's end.
+  for (const bool aligned : {false, true}) {
+    Told another(config, failed, line(3, "store 3 is starting"));
+    logs::Evidence evidence = another.evidence;
+    evidence.failure.nodes[0].aligned = aligned;
+    for (logs::Message& one : evidence.failure.nodes[0].messages) one.ts_ns += 100 * kSecond;
+    logs::Hint end;
+    end.kind = logs::Hint::Kind::end;
+    end.node = "n2";
+    end.ts_ns = log_begin() + 120 * kSecond;
+    end.log = 0;
+    end.weight = 0.6;
+    end.words = "n2.log:2 of n2: the last before it begins again";
+    evidence.hints = {end};
+    Inputs inputs;
+    inputs.config = &config;
+    inputs.traces = {whole};
+    add_logs(inputs, evidence, nullptr);
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    CHECK((told_of(*plan, FaultKind::crash) > 0) == !aligned);
+  }
   trace::Trace lost = whole;
   lost.meta.lost = 7;
   Told gaps(config, failed, line(3, "store 3 is starting"), nullptr, {lost});

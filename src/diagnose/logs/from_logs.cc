@@ -108,16 +108,19 @@ class FromLogs {
     }
   }
 
-  // How much is left of what a message says of this node at that time.
-  [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts) const {
+  // How much is left of what a message says of this node at that time. A log without times has those of the run without faults, which say
+  // nothing of when it was in a dump.
+  [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts, std::size_t log) const {
     if (!beside_) return 1;
+    const std::vector<logs::NodeLog>& logs = case_.evidence().failure.nodes;
+    const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
     // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the system's own end.
-    if (case_.timed() && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBeside;
+    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBeside;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatched;
     double left = kUnwatched;
     for (const Window& one : windows->second)
-      if (!case_.timed() || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
+      if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
     return left;
   }
 
@@ -151,8 +154,8 @@ class FromLogs {
       said_thrown(hint, node);
       return;
     }
-    double left = beside_dumps(node, case_.time_of(hint));
-    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns));  // some time in between
+    double left = beside_dumps(node, case_.time_of(hint), hint.log);
+    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
