@@ -37,7 +37,6 @@ struct ContainerState {
   int stop_signal = 0;
   std::vector<std::filesystem::path> folders;  // of the run's that are mounted: they become its user's
   std::vector<std::string> making;  // the engine's command
-  bool made_by_start = false;       // that command starts it, too
   bool made = false;                // or is being made
 };
 
@@ -132,6 +131,7 @@ class Cluster final : public Deployment {
   Result<void> check_commands();
   Result<void> make_containers();
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
+  [[nodiscard]] bool made_by_start(std::size_t node) const;
   Result<void> plan_container(std::size_t node);
   Result<void> make_holders(std::vector<Network::Member>& members);
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/units.h"
 #include "deploy/clock_calls.h"
 #include "deploy/engine.h"
 
@@ -36,7 +37,7 @@ class EngineChild {
   Fd pidfd_;
 };
 
-inline constexpr std::int64_t kMakeTimeout = 600'000'000'000;  // file systems without layers copy the whole image
+inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
 
 struct ContainerStart {
   std::string what;                 // for messages: "node n1"

@@ -66,7 +66,7 @@ Result<void> Cluster::make_containers() {
     ROSE_CHECK(cancel::check());
     if (!config_.nodes[info.index].container) continue;
     if (auto planned = plan_container(info.index); !planned) return Unexpected(std::move(planned).error().in("node " + info.name));
-    if (!states_[info.index]->container->made_by_start) later.push_back(info.index);
+    if (!made_by_start(info.index)) later.push_back(info.index);
   }
   // Two of podman's commands that need one volume may both make it, and the second fails.
   for (const std::string& volume : shared_volumes_) {
@@ -95,6 +95,9 @@ bool Cluster::starts_at_once(std::size_t node) const {
   const auto& after = config_.nodes[node].container->after;
   return std::all_of(after.begin(), after.end(), [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
+
+// Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's are short.
+bool Cluster::made_by_start(std::size_t node) const { return engine_->podman && starts_at_once(node); }
 
 // What is known before its image is.
 ContainerSpec Cluster::named_spec(std::size_t node) const {
@@ -177,9 +180,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_folders(node));
 
-  // Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's are short.
-  container.made_by_start = engine_->podman && starts_at_once(node);
-  ROSE_TRY(container.making, making_words(*engine_, spec, container.made_by_start));
+  ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name})));
 }
 

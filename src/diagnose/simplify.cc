@@ -1,6 +1,7 @@
 #include "diagnose/simplify.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "diagnose/forms.h"
@@ -246,8 +247,7 @@ void Simplifier::plan_details() {
 }
 
 void Simplifier::leave_margins() {
-  settled_ = true;
-  for (const std::string& unit : edges_) {
+  for (const std::string& unit : std::exchange(edges_, {})) {
     const Fault* first = first_of(current_, unit);
     if (first == nullptr || first->duration_ns >= seen_.at(unit)) continue;
     const std::int64_t seen = seen_.at(unit);
@@ -282,7 +282,7 @@ std::optional<Simplifier::Idea> Simplifier::next() {
   for (;;) {
     if (batches_.empty()) {
       if (detailed_ || faults_only_) {
-        if (!settled_) leave_margins();
+        leave_margins();
         return std::nullopt;
       }
       detailed_ = true;

@@ -64,7 +64,6 @@ class Simplifier {
   std::vector<std::string> changes_;
   bool faults_only_ = false;
   bool detailed_ = false;  // plan_details() was called
-  bool settled_ = false;   // leave_margins() was
   std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
   std::set<std::string> edges_;               // of those: still shorter, it did not show the bug
 };

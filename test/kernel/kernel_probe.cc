@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "base/clock.h"
@@ -39,8 +38,8 @@ std::set<std::string> descriptors() {
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
-// Ids of BPF programs whose name the probes use: another program of rose that probes at the same moment has some, too.
-std::set<std::string> probe_programs() {
+// BPF programs and cgroups whose name the probes use. Another program of rose that probes at the same moment has some, too.
+std::set<std::string> probe_objects() {
   std::set<std::string> found;
   __u32 id = 0;
   while (bpf_prog_get_next_id(id, &id) == 0) {
@@ -53,23 +52,12 @@ std::set<std::string> probe_programs() {
     }
     ::close(fd);
   }
-  return found;
-}
-
-std::set<std::string> probe_cgroups() {
-  std::set<std::string> found;
   std::error_code gone;
   for (fs::recursive_directory_iterator at("/sys/fs/cgroup", fs::directory_options::skip_permission_denied, gone), end;
        !gone && at != end; at.increment(gone)) {
     if (at->path().filename().native().starts_with("rose-probe-")) found.insert(at->path().native());
   }
   return found;
-}
-
-std::set<std::string> in_both(const std::set<std::string>& one, const std::set<std::string>& other) {
-  std::set<std::string> both;
-  std::set_intersection(one.begin(), one.end(), other.begin(), other.end(), std::inserter(both, both.end()));
-  return both;
 }
 
 struct Environment {
@@ -102,14 +90,12 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
   // What is there now goes: ours a moment after its last descriptor, what others probe with when they have their answer.
-  std::set<std::string> left = probe_programs();
-  left.merge(probe_cgroups());
+  std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {
     ::usleep(10'000);
-    std::set<std::string> now = probe_programs();
-    now.merge(probe_cgroups());
-    left = in_both(left, now);
+    const std::set<std::string> now = probe_objects();
+    std::erase_if(left, [&now](const std::string& one) { return !now.contains(one); });
   }
   CHECK(left.empty());
 }
