@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/regex.h"
 #include "base/text.h"
@@ -127,12 +128,19 @@ class LogProbe : public Probe {
   std::vector<Log> logs_;
 };
 
+// A command that was told no rests this many times as long as it took, so that questions (an interpreter's start, a JVM's) don't take
+// the processors from the nodes that they wait for; but a deployment does not wait for its answer longer than that.
+constexpr std::int64_t kRestPerQuestion = 3;
+constexpr std::int64_t kLongestRest = 500 * kMillisecond;
+
 class CommandProbe : public Probe {
  public:
   CommandProbe(std::string name, SpawnReady spawn) : name_(std::move(name)), spawn_(std::move(spawn)) {}
 
   Result<bool> ready() override {
     if (!running_) {
+      if (monotonic_ns() < next_ns_) return false;
+      asked_ns_ = monotonic_ns();
       ROSE_TRY(running_, spawn_());
       return false;
     }
@@ -140,6 +148,8 @@ class CommandProbe : public Probe {
     const CommandResult result = running_->wait();
     running_.reset();
     note_ = result.note;
+    const std::int64_t now = monotonic_ns();
+    next_ns_ = now + std::min(kRestPerQuestion * (now - asked_ns_), kLongestRest);
     return result.ok();
   }
 
@@ -152,6 +162,7 @@ class CommandProbe : public Probe {
   std::string name_;
   SpawnReady spawn_;
   std::unique_ptr<RunningCommand> running_;
+  std::int64_t asked_ns_ = 0, next_ns_ = 0;
   std::string note_;
 };
 

@@ -25,6 +25,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "base/cancel.h"
@@ -174,6 +175,23 @@ TEST_CASE("readiness: log and command", "[deploy]") {
   REQUIRE_OK(deployment->start());
   CHECK(dir.read("n1/stderr.log") == "started at stage 4\n");
   CHECK(std::filesystem::exists(dir.path + "/n2/ready"));
+}
+
+TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
+  const RunDir dir;
+  auto config = make_config({{"sleep", "100"}});
+  config::Ready command;
+  command.command = {"sh", "-c", "date +%s%N >> ${dir}/asked; sleep 0.02; date +%s%N >> ${dir}/answered; test $(wc -l < ${dir}/asked) -ge 5"};
+  command.timeout_ns = 60 * kSecond;
+  config.nodes[0].ready = command;
+  auto deployment = make(config, dir);
+  REQUIRE_OK(deployment->start());
+  std::istringstream asked(dir.read("n1/asked")), answered(dir.read("n1/answered"));
+  std::int64_t from = 0, to = 0, next = 0;
+  asked >> from;
+  int rests = 0;
+  for (; answered >> to && asked >> next; from = next, ++rests) CHECK(next - to >= std::min(3 * (to - from), kSecond / 2));
+  CHECK(rests == 4);
 }
 
 TEST_CASE("a node that does not get ready is said with its last words", "[deploy]") {
