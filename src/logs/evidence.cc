@@ -32,6 +32,7 @@ constexpr std::int64_t kOffBeat = 2;                      // times as long
 
 constexpr double kPlain = 1.0;      // the failure's own message names the error, or the signal
 constexpr double kRestarted = 0.9;  // it began again, and nothing says why
+constexpr double kNeverUp = 0.3;    // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
 constexpr double kPanicked = 0.6;   // it ended itself: why is told by something else, mostly
 constexpr double kSilent = 0.5;     // it says nothing any more
 constexpr double kStood = 0.35;     // a gap
@@ -248,8 +249,8 @@ class Finder {
 
   void life_ended(std::size_t n, std::size_t begin, std::size_t i) {
     if (i == begin) return;
-    const bool ordered = stopped_in_order(n, begin, i);
-    Hint& hint = end_hint(n, begin, i, ordered ? kStood : kRestarted);
+    const bool ordered = stopped_in_order(n, begin, i), never_up = begin != 0 && i - begin < kOpening;
+    Hint& hint = end_hint(n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
     if (ordered && !hint.itself) hint.signal = SIGTERM;
     hint.until_ns = node(n).messages[i].ts_ns;
     hint.words += fmt::format(" is the last before it begins again{}", ordered ? " (it was stopped in order)" : "");

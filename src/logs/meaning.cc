@@ -386,11 +386,12 @@ std::string find_path(std::string_view text, const Found& error) {
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
     if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 || word.find("//") == 0) continue;
     const std::size_t letters = static_cast<std::size_t>(std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
-    if (letters < 2) continue;                                   // "3/5", "1/0/0"
+    if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
     if (word[0] != '/' && !quoted) {
       const std::size_t first = word.find('/');
-      if (word.find('.') == std::string_view::npos) continue;    // "and/or", "i/o"
-      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;  // a program's version: "HTTP/1.1"
+      const bool subject = behind.starts_with(": ") && before.ends_with(": ");  // "cannot save: data/db: write failed"
+      if (word.find('.') == std::string_view::npos && !subject) continue;       // "and/or"
+      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;       // a program's version: "HTTP/1.1"
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos) continue;  // code: "google.golang.org/grpc"
     }
     if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line "))) continue;  // a place in the source: "x/y.go:17"

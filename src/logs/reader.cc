@@ -25,6 +25,7 @@ constexpr std::size_t kMostStreams = 4096;      // of a file; further threads sh
 constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
 constexpr std::uint64_t kFewOfAKind = 256;      // kept of each kind when a file has used up its share, as long as there is room
 constexpr std::size_t kMostNodesOfFile = 15;    // whose lines stand in one file; those of further ones belong to no known node
+constexpr std::int64_t kSameMoment = kSecond;    // of two files' times of one message: one of them may count whole seconds
 constexpr std::size_t kMostHosts = 4096;        // that the lines of one file name
 constexpr std::size_t kLongestHost = 64;        // of a name that is told
 constexpr std::size_t kMostStrangers = 8;       // of them, that are told because they are no nodes
@@ -574,6 +575,46 @@ void order(Logs& logs) {
   }
 }
 
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+// Two files may have the same message (a program's log and its output, its log and syslog's): the node said it once. Kept are the words
+// of who says more (a stack's lines behind it, say), at the time of who counts it finer. Messages are in order.
+void drop_copies(Logs& logs) {
+  for (NodeLog& node : logs.nodes) {
+    const auto other_log = [&](const Message& one) { return logs.sources[one.source].log != logs.sources[node.messages[0].source].log; };
+    if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
+    std::unordered_multimap<std::string_view, std::size_t> alone;  // of the last moments, what no other file has yet
+    std::vector<bool> dropped(node.messages.size());
+    std::size_t past = 0;
+    for (std::size_t i = 0; i < node.messages.size(); ++i) {
+      const Message& one = node.messages[i];
+      const std::string_view said = first_line(logs.text(one));
+      if (one.ts_ns == kNoTime || said.empty()) continue;
+      for (; past < i && node.messages[past].ts_ns < one.ts_ns - kSameMoment; ++past) {
+        auto [at, end] = alone.equal_range(first_line(logs.text(node.messages[past])));
+        while (at != end) at = at->second == past ? alone.erase(at) : std::next(at);
+      }
+      auto [at, end] = alone.equal_range(said);
+      while (at != end && logs.sources[node.messages[at->second].source].log == logs.sources[one.source].log) ++at;
+      if (at == end) {
+        alone.emplace(said, i);
+        continue;
+      }
+      const std::size_t before = at->second;
+      alone.erase(at);
+      const bool more = logs.text(one).size() > logs.text(node.messages[before]).size();
+      const std::size_t place = node.messages[before].ts_ns % kSecond == 0 ? i : before;
+      Message kept = node.messages[more ? i : before];
+      --node.counts[node.messages[more ? before : i].kind];
+      kept.ts_ns = node.messages[place].ts_ns;
+      node.messages[place] = kept;
+      dropped[place == i ? before : i] = true;
+    }
+    std::size_t i = 0;
+    std::erase_if(node.messages, [&](const Message&) { return dropped[i++]; });
+  }
+}
+
 Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templates) {
   Logs logs;
   std::unordered_map<std::string, std::uint32_t> streams;
@@ -587,6 +628,7 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
   meet(logs);
   logs.jumps = undo_clock_jumps(logs);
   order(logs);
+  drop_copies(logs);
   return logs;
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("one call that fails for want of descriptors shows the bug too rarely:
   CHECK(d->schedules == 2);
 }
 
-TEST_CASE("a node that has few descriptors open is not hurt by a limit above them: a narrower one is tried") {
+TEST_CASE("a node that has few descriptors open is not hurt by a limit above them, a narrower one is tried") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
   dump.ends(30);

@@ -529,7 +529,7 @@ TEST_CASE("progress says what may still come") {
   CHECK(progress.at(5).seconds_left == Approx(10.0 * progress.at(5).runs_left));
 }
 
-TEST_CASE("what may not come by is armed as alternatives once a run fired nothing: the first that comes was tried, the others are not") {
+TEST_CASE("what may not come by is armed as alternatives once a run fired nothing, the first that comes was tried, the others are not") {
   auto config = deployment();
   config.diagnose.levels = {1, 2};
   Dump dump;

@@ -87,6 +87,9 @@ TEST_CASE("what messages say") {
       {"System.IO.IOException: No space left on device : '/var/lib/svc/state.bin'\n   at Svc.Store.Save(String path) in /src/Store.cs:line 33", ENOSPC, "write", "/var/lib/svc/state.bin", ""},
       // the kernel
       {"EXT4-fs (sda1): Remounting filesystem read-only", EROFS, "openat", "", ""},
+      // Open vSwitch
+      {"raft|ERR|I/O error: data/db: write failed (No space left on device)", ENOSPC, "write", "data/db", ""},
+      {"raft|ERR|internal error: deferred message completed but not ready to send: f71f append_reply \"I/O error\": term=1 result=\"I/O error\"", EIO, "write", "", ""},
       {"Buffer I/O error on dev dm-0, logical block 12, lost async page write", EIO, "fsync", "", ""},
       {"saved record 1, 400000 bytes", 0, "", "", ""},
       {"GET /api/v1/open HTTP/1.1 200 (12)", 0, "", "", ""},
@@ -383,6 +386,36 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(stop(at(3, "cannot write /data/store: No space left on device")) < stop(at(3, "heart beats")) / 2);
     CHECK(stop(at(3, "cannot connect to 10.1.0.2:7000: Connection refused")) == stop(at(3, "heart beats")));
   }
+}
+
+TEST_CASE("who logs into two files, is killed, and cannot start then, has ended once") {
+  rose::test::Folder folder;
+  const auto opened = [](const char* ms, int second) { return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms); };
+  const std::string life = "2026-11-25T22:28:22.223Z|00002|raft|INFO|local server ID is ee7a\n2026-11-25T22:28:22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n"
+                           "2026-11-25T22:28:22.240Z|00004|reconnect|INFO|tcp:10.99.1.1:6644: connecting...\n2026-11-25T22:28:22.245Z|00005|raft|INFO|server f71f added to configuration\n";
+  const std::string broken = "ovsdb-server: ovsdb error: error reading record 187 from inv log: record 187 advances commit index to 95 but last log index is 94\n";
+  Templates kinds;
+  const auto logs = [&](const std::string& run, const std::string& log, const std::string& errors) {
+    const std::vector<Input> both = {{folder / (run + "server.log"), "s2"}, {folder / (run + "stderr.log"), "s2"}};
+    std::ofstream(both[0].path) << opened(".222", 22) << life << log;
+    std::ofstream(both[1].path) << opened("", 22) << errors;
+    return read_files(both, kinds);
+  };
+  const Logs normal = logs("normal", "", "");
+  CHECK(normal.nodes.at(0).messages.size() == 5);
+  const Logs failure = logs("failure", "2026-11-25T22:28:25.060Z|00045|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + opened(".591", 25) + opened(".111", 26) + opened(".627", 26),
+                            opened("", 25) + broken + opened("", 26) + broken + opened("", 26) + broken);
+  std::vector<Hint> hints = hints_of(failure, normal, kinds);
+  std::erase_if(hints, [](const Hint& hint) { return hint.kind != Hint::Kind::end; });
+  REQUIRE(!hints.empty());
+  INFO(hints[0].words);
+  CHECK(hints[0].signal == SIGKILL);
+  CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // the last thing it said
+  for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
+  // What stands behind a message in one of the two files is not lost with its copy.
+  bool told = false;
+  for (const Message& one : failure.nodes.at(0).messages) told = told || failure.text(one).find("advances commit index") != std::string_view::npos;
+  CHECK(told);
 }
 
 TEST_CASE("a log that ends early is no end when its node spoke as rarely before") {
