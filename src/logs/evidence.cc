@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -50,6 +51,8 @@ constexpr double kFailedSomehow = 0.28;    // something with a file failed, and 
 constexpr std::size_t kErrorAlone = 60;  // characters of a message that says nothing but how the one before it failed
 constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
 constexpr double kNextError = 0.5;  // of what is believed of the likeliest error has the next one
+constexpr double kEcho = 0.3;        // times this: it says once more, and less plainly, what another message said
+constexpr std::int64_t kEchoed = kSecond;  // so soon
 constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
 constexpr std::size_t kOpening = 3; // messages in a row that tell a new life where no run without faults does
 constexpr std::uint64_t kMostLives = 20;  // whose opening comes more often does a round of work
@@ -100,6 +103,7 @@ class Finder {
     }
     stood_while_missed();
     roles();
+    echoes();
     hush();
     std::stable_sort(hints_.begin(), hints_.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
     if (hints_.size() > kMostHints) hints_.resize(kMostHints);
@@ -218,6 +222,18 @@ class Finder {
     if (gaps.size() < kRhythm) return 0;
     std::nth_element(gaps.begin(), gaps.begin() + (kRhythm - 1), gaps.end(), std::greater<>());
     return gaps[kRhythm - 1];
+  }
+
+  // "I/O error" is what programs call any failure of a disk: right beside a message that names the error and its file, it is that one.
+  void echoes() {
+    for (Hint& hint : hints_) {
+      if (hint.kind != Hint::Kind::call || hint.error != EIO || !hint.path.empty() || hint.ts_ns == kNoTime) continue;
+      const bool named = std::any_of(hints_.begin(), hints_.end(), [&](const Hint& other) {
+        return other.kind == Hint::Kind::call && other.log == hint.log && other.error != EIO && kernel::resource_error(other.error) && !other.path.empty() &&
+               other.ts_ns != kNoTime && std::abs(other.ts_ns - hint.ts_ns) <= kEchoed;
+      });
+      if (named) hint.weight *= kEcho;
+    }
   }
 
   // Where a message names the cause plainly, who says less from then on mostly has less to say.

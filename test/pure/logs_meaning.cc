@@ -388,6 +388,24 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
   }
 }
 
+TEST_CASE("an I/O error beside a message that names the error and the file is that error") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 ERROR {}\n", second, text); };
+  const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store");
+  Templates kinds;
+  const Logs normal = read_text(begin, {"n1.log", "n1"}, {}, kinds);
+  const auto weight = [&](const std::string& text, int error) {
+    for (const Hint& hint : hints_of(read_text(begin + text, {"n1.log", "n1"}, {}, kinds), normal, kinds))
+      if (hint.kind == Hint::Kind::call && hint.error == error) return hint.weight;
+    return 0.0;
+  };
+  const std::string named = at(5, "/srv/data/db: write failed (No space left on device)"), echo = at(5, "message not ready to send: \"I/O error\""),
+                    later = at(9, "message not ready to send: \"I/O error\"");
+  CHECK(weight(echo, EIO) > 0.5);
+  CHECK(weight(named + later, EIO) == weight(echo, EIO));
+  CHECK(weight(named + echo, EIO) < weight(echo, EIO) / 2);
+  CHECK(weight(named + echo, ENOSPC) == weight(named, ENOSPC));
+}
+
 TEST_CASE("who logs into two files, is killed, and cannot start then, has ended once") {
   rose::test::Folder folder;
   const auto opened = [](const char* ms, int second) { return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms); };
