@@ -16,6 +16,7 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   while (path.starts_with("../")) path.remove_prefix(3);
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   int parts = 1;
+  if (!wide && !path.starts_with('/')) parts = 2;  // "data/db": below the folder that the program runs in
   if (!wide)
     if (const std::size_t at = path.rfind(fmt::format("/{}/", node)); !node.empty() && at != std::string_view::npos) {
       const std::string_view below = path.substr(at + node.size() + 2);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <fstream>
+#include <set>
 
 #include "diagnose/narrow.h"
 #include "diagnose_play.h"
@@ -238,6 +239,22 @@ TEST_CASE("a message tells of one failed call of a full disk: others go on faili
   CHECK(std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& one) {
     return one.faults.size() > 1 && std::all_of(one.faults.begin(), one.faults.end(), lasting);
   }));
+}
+
+TEST_CASE("a file that a message names from the program's folder on is the one that another names in full") {
+  const auto config = deployment();
+  const trace::Trace control = usual_run();
+  const std::string full = line(2, "cannot write /prod/n2/data/store.db: No space left on device"), relative = line(2.1, "I/O error: data/store.db: write failed (No space left on device)");
+  const auto writes = [&](const std::string& text) {
+    Told told(config, line(0, "opening the store") + line(1, "saved table one") + text, usual_log(), &control);
+    std::set<std::string> paths;
+    for (const Candidate& c : told.plan().candidates)
+      if (c.fault.call.syscall == "write") paths.insert(c.fault.call.path.value_or(""));
+    return paths;
+  };
+  CHECK(writes(full).contains("*/data/store.db"));
+  CHECK(writes(relative) == writes(full));
+  CHECK(writes(full + relative) == writes(full));
 }
 
 TEST_CASE("beside a dump, logs add no second candidate for what it holds, and theirs for what it can't hold") {
