@@ -583,7 +583,8 @@ void drop_copies(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
     const auto other_log = [&](const Message& one) { return logs.sources[one.source].log != logs.sources[node.messages[0].source].log; };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
-    std::unordered_multimap<std::string_view, std::size_t> alone;  // of the last moments, what no other file has yet
+    // By what is said: messages of the last moment that no other log has yet, all of one log.
+    std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;
     for (std::size_t i = 0; i < node.messages.size(); ++i) {
@@ -591,17 +592,19 @@ void drop_copies(Logs& logs) {
       const std::string_view said = first_line(logs.text(one));
       if (one.ts_ns == kNoTime || said.empty()) continue;
       for (; past < i && node.messages[past].ts_ns < one.ts_ns - kSameMoment; ++past) {
-        auto [at, end] = alone.equal_range(first_line(logs.text(node.messages[past])));
-        while (at != end) at = at->second == past ? alone.erase(at) : std::next(at);
+        const auto at = alone.find(first_line(logs.text(node.messages[past])));
+        if (at == alone.end() || at->second.front() != past) continue;
+        at->second.pop_front();
+        if (at->second.empty()) alone.erase(at);
       }
-      auto [at, end] = alone.equal_range(said);
-      while (at != end && logs.sources[node.messages[at->second].source].log == logs.sources[one.source].log) ++at;
-      if (at == end) {
-        alone.emplace(said, i);
+      std::deque<std::size_t>& same = alone[said];
+      if (same.empty() || logs.sources[node.messages[same.front()].source].log == logs.sources[one.source].log) {
+        same.push_back(i);
         continue;
       }
-      const std::size_t before = at->second;
-      alone.erase(at);
+      const std::size_t before = same.front();
+      same.pop_front();
+      if (same.empty()) alone.erase(said);
       const bool more = logs.text(one).size() > logs.text(node.messages[before]).size();
       const std::size_t place = node.messages[before].ts_ns % kSecond == 0 ? i : before;
       Message kept = node.messages[more ? i : before];

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "base/units.h"
 #include "folder.h"
@@ -225,6 +226,21 @@ TEST_CASE("hostile logs are harmless") {
     CHECK(one.source().trouble == "the gzip data end in the middle");
     CHECK(one.source().packing == "gzip");
   }
+}
+
+TEST_CASE("what stands in two logs of a node at one moment is counted once, however often it is said") {
+  rose::test::Folder folder;
+  constexpr std::size_t kLines = 100'000;
+  const std::vector<Input> both = {{folder / "server.log", "n1"}, {folder / "stderr.log", "n1"}};
+  std::string lines;
+  for (std::size_t i = 0; i < kLines; ++i) lines += "2026-01-02 03:00:00 INFO one tick\n";
+  std::ofstream(both[0].path) << lines;
+  std::ofstream(both[1].path) << lines.substr(0, lines.size() / 2) << "2026-01-02 03:00:05 INFO one tick\n";
+  Templates kinds;
+  const Logs logs = read_files(both, kinds);
+  const NodeLog& node = logs.nodes.at(0);
+  CHECK(node.counts.at(node.messages.at(0).kind) == kLines + 1);
+  CHECK(node.messages.back().source == 1);
 }
 
 TEST_CASE("a file may have the lines of several nodes: each goes to the one that it names") {
