@@ -437,7 +437,11 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
       }
       ++it;
     }
-    if (waiting.empty()) return {};
+    if (waiting.empty()) {
+      // An attached node counts as started before its observer has heard of it: whoever goes on relies on both.
+      on_monitor([] {});
+      return {};
+    }
     if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
     cancel::sleep(nap);
     ROSE_CHECK(cancel::check());

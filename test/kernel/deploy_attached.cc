@@ -5,6 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "deploy/machine/cgroup.h"
 #include "deploy_rig.h"
 #include "kernel/cgroup2.h"
@@ -251,4 +255,23 @@ TEST_CASE("heal resumes what stood still of an attached node, and only that", "[
   CHECK_FALSE(cgroup::frozen(service.folder));
   CHECK(eventually([&] { return state(signalled) == 'S' && state(node) == 'S'; }));
   CHECK(state(stopped) == 'T');
+}
+
+TEST_CASE("an attached node has started only when its observer has heard of it", "[attach]") {
+  struct Slow : NodeObserver {
+    std::atomic<bool> heard{false};
+    void on_start(std::size_t, pid_t) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      heard = true;
+    }
+  };
+  Service service("heard");
+  auto config = attaching({by_pid_file("0.pid")});
+  config.nodes[0].ready.reset();
+  const RunDir dir;
+  REQUIRE_OK(write_file(dir.path + "/0.pid", std::to_string(service.sleeper())));
+  Slow observer;
+  auto deployment = make(config, dir, &observer);
+  REQUIRE_OK(deployment->start());
+  CHECK(observer.heard);
 }
