@@ -39,6 +39,7 @@ struct Said {
     double weight = 0;          // 0..1: how plainly the logs say it
     std::string words;          // which message
     std::int64_t since_ns = 0;  // it may have come at any moment from here to the event's own; 0: it came then
+    bool guessed = false;       // no message tells of it
   };
   std::size_t trace = 0;        // index into Inputs::traces
   std::map<std::size_t, Of> events;  // by index
@@ -115,6 +116,7 @@ struct Candidate {
   double usual = 1;             // less: it ends, stands still or fails like that all the time
   bool first = false;           // a disk error before all other faults
   double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
+  bool guessed = false;         // nothing says it: it is only near what logs say
   double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one
 };
 

@@ -24,6 +24,7 @@ constexpr std::size_t kQuoted = 140;                      // characters of a mes
 constexpr std::size_t kLooked = 30;                       // lines of a message, for the one that names the error
 constexpr std::uint64_t kMostRead = 500;                  // messages of one kind that are read one by one
 constexpr std::size_t kBannerLines = 12;                 // within so many lines a program says that it begins
+constexpr std::size_t kMostFolded = 1'000;                // failures of a node that are compared by their paths
 constexpr std::size_t kTail = 6;                          // messages before a restart that may tell why
 constexpr std::int64_t kLeastGap = kSecond;               // of a node that is said to have stood still
 constexpr std::int64_t kEarly = 3 * kSecond;              // a log that ends so long before the others' ends early
@@ -389,6 +390,8 @@ class Finder {
     double weight = 0;
   };
 
+  using Calls = std::map<std::tuple<int, std::string, std::string>, Said>;  // by error, path, peer
+
   // What messages of one kind say.
   struct Read {
     std::uint64_t times = 0;
@@ -466,7 +469,7 @@ class Finder {
   void sayings(std::size_t n) {
     const NodeLog& here = node(n);
     std::unordered_map<TemplateId, Read> read;
-    std::map<std::tuple<int, std::string, std::string>, Said> calls;  // error, path, peer
+    Calls calls;
     std::map<std::string, Said> peers, refusing, unnamed;
     std::map<std::pair<std::string, int>, Said> processes;
     std::map<std::pair<int, std::string>, Said> in_vain;  // operation, path
@@ -507,6 +510,7 @@ class Finder {
       const bool in_order = meaning.ended && meaning.signal == 0 && known.times <= kMostRead && stopped_in_order(n, 0, static_cast<std::size_t>(&message - here.messages.data()));
       if (meaning.ended && !meaning.panic && !in_order) put(processes[{other.empty() ? here.node : other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
     }
+    fold_paths(calls);
     for (const auto& [key, said] : calls) call_hint(n, said);
     for (const auto& [key, said] : in_vain) in_vain_hint(n, said);
     for (const auto& [other, said] : peers) silence_hint(n, other, said, kSpokenOf);
@@ -550,6 +554,31 @@ class Finder {
     said.last = &message;
     ++said.count;
     said.weight = std::max(said.weight, weight);
+  }
+
+  // The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db", "data/db".
+  static void fold_paths(Calls& calls) {
+    if (calls.size() > kMostFolded) return;
+    for (auto it = calls.begin(); it != calls.end();) {
+      const auto& [error, path, peer] = it->first;
+      Said* whole = nullptr;
+      std::size_t fits = 0;
+      for (auto& [key, said] : calls)
+        if (std::get<0>(key) == error && std::get<2>(key) == peer && !path.empty() && path[0] != '/' && std::get<1>(key).ends_with("/" + path)) {
+          whole = &said;
+          ++fits;
+        }
+      if (fits != 1 || (it->second.meaning.operation != whole->meaning.operation && it->second.meaning.operation != Operation::unknown)) {
+        ++it;
+        continue;
+      }
+      const Said& part = it->second;
+      if (part.first < whole->first) whole->first = part.first;
+      whole->last = std::max(whole->last, part.last);
+      whole->count = std::max(whole->count, part.count);
+      whole->weight = std::max(whole->weight, part.weight);
+      it = calls.erase(it);
+    }
   }
 
   // "Error: Is a directory." as a message of its own, right behind the one that says what failed.
@@ -613,6 +642,7 @@ class Finder {
   void silence_hint(std::size_t n, const std::string& other, const Said& said, double weight) {
     Hint& hint = add(Hint::Kind::silence, n, *said.first, weight * said.weight);
     hint.peer = other;
+    hint.closed = said.meaning.closed;
     hint.count = said.count;
     hint.until_ns = said.last->ts_ns;
   }

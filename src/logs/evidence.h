@@ -35,6 +35,7 @@ struct Hint {
   std::string path;              // call; "" unknown
   std::string peer;              // call, silence: address or node name; "" unknown
   int signal = 0, exit_code = -1;  // end
+  bool closed = false;           // silence: the peer's machine closed or refused the connection
   bool itself = false;           // end: by its own doing
   bool told = false;             // end: the message tells of it, and did not come before it
   bool helper = false;           // end: of a process that the node's main one had started, and which lives on

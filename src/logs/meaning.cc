@@ -89,6 +89,8 @@ constexpr std::array kLost = std::to_array<std::string_view>({
     "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
     "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
     "temporary failure in name resolution", "unknownhostexception", "connection loss", "connection was closed", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout", "unexpected eof", "end of stream", "eofexception"});
+constexpr std::array kClosed = std::to_array<std::string_view>({
+    "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
 constexpr std::array kLate = std::to_array<std::string_view>({
     "timed out", "timeout", "deadline exceeded", "took too long", "slow fdatasync", "slow fsync", "heartbeat", "clock jump", "clock drift", "detected pause",
     "jvm pause", "process paused", "local pause", "disk stall", "disk slowness", "is lagging", "gc overhead", "clock unsynchronized", "clock skew", "overloaded", "stalled", "tilt"});
@@ -102,7 +104,8 @@ constexpr std::array kStopping = std::to_array<std::string_view>({
     "shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating", "exiting", "stopping", "bye bye",
     "server exiting", "ready to exit", "initiating shutdown", "fast shutdown"});
 constexpr std::array kStarting = std::to_array<std::string_view>({
-    "starting", "is starting", "started", "booting", "version", "initializing", "begins", "listening", "ready to accept"});
+    "starting", "is starting", "started", "booting", "version", "initializing", "begins", "listening", "ready to accept",
+    "opened log file"});
 
 // In vain, and what: a message that has both, and no error, leaves the error to be guessed.
 constexpr std::array kInVain = std::to_array<std::string_view>({
@@ -602,12 +605,12 @@ Meaning read_meaning(std::string_view text) {
   switch (meaning.error) {
     case ECONNREFUSED:
     case ECONNRESET:
-    case EPIPE:
+    case EPIPE: meaning.lost = meaning.closed = true; break;
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
     case EHOSTDOWN: meaning.lost = true; break;
-    default: break;
+    default: meaning.closed = meaning.lost && has(low, kClosed); break;
   }
   return meaning;
 }

@@ -24,6 +24,7 @@ struct Meaning {
   bool panic = false;          // the one that writes ends: a panic, an abort, an uncaught exception
   bool out_of_memory = false;
   bool lost = false;           // a peer is gone, silent or refuses
+  bool closed = false;         // lost: its machine answered, as when its process ends; one that is cut off says nothing
   bool failed = false;         // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that

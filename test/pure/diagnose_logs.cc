@@ -429,6 +429,86 @@ TEST_CASE("a guess is no reason for what logs tell plainly") {
   }
 }
 
+TEST_CASE("connections that a node's end closed are no cut before it, and say when it was") {
+  const auto config = deployment();
+  logs::Templates kinds;
+  rose::test::Folder folder;
+  const trace::Trace control = usual_run();
+  const auto planned = [&](const std::string& missed) {
+    const std::string open = line(0, "starting server") + line(0.1, "listening");
+    // Without faults n2 speaks again much later: its own log leaves open when it ended.
+    const std::string usual = open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done");
+    const std::string texts[] = {open + line(10.5, missed) + line(30, "done"), open + line(10, "a block is stored") + line(13, "starting server") + line(13.1, "listening") + line(30, "done"),
+                                 open + line(10.6, missed) + line(30, "done")};
+    logs::Evidence evidence;
+    Inputs inputs;
+    inputs.config = &config;
+    std::vector<logs::Input> failed, without;
+    for (int n = 0; n < 3; ++n) {
+      failed.push_back({folder / fmt::format("n{}.log", n + 1), fmt::format("n{}", n + 1)});
+      without.push_back({folder / fmt::format("n{}.usual.log", n + 1), fmt::format("n{}", n + 1)});
+      std::ofstream(failed.back().path) << texts[n];
+      std::ofstream(without.back().path) << (n == 1 ? usual : open + line(30, "done"));
+    }
+    evidence.normal = *logs::read_logs(without, {}, kinds);
+    evidence.failure = *logs::read_logs(failed, {}, kinds);
+    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+    add_logs(inputs, evidence, &control);
+    Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    return *std::move(plan);
+  };
+  const auto of = [](const Plan& plan, FaultKind kind) {
+    const auto found = std::find_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.kind == kind && c.node == "n2" && !c.symptom; });
+    return found == plan.candidates.end() ? nullptr : &*found;
+  };
+  const Plan closed = planned("n2: connection closed by peer");
+  REQUIRE(of(closed, FaultKind::crash) != nullptr);
+  CHECK(std::abs(of(closed, FaultKind::crash)->first_ts - log_begin() - 10'000'000'000) < 600'000'000);
+  CHECK(of(closed, FaultKind::partition) == nullptr);
+  // Who only does not answer may have been cut off before.
+  CHECK(of(planned("n2: no response from it, not reachable"), FaultKind::partition) != nullptr);
+}
+
+TEST_CASE("calls that nobody tells of do not say when those failed that are told of") {
+  const auto config = deployment();
+  Dump dump;
+  dump.started(-0.5, "n2");
+  dump.sys(0.2, "n2", "ftruncate", "/run/1/n2/data/new.tmp");
+  dump.sys(1.5, "n2", "openat", "/run/1/n2/data/check.tmp");
+  dump.ends(5);
+  trace::Trace control = beside_logs(dump.take());
+  control.meta.workload_ts = log_begin();
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(4, "cannot write /prod/n2/data/store.db: No space left on device"),
+            line(0, "opening the store") + line(1, "saved table one") + line(2, "closed"), &control);
+  const Plan plan = told.plan();
+  CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.guessed && c.error == "ENOSPC"; }));
+  const auto of_store = [](const schedule::Fault& fault) { return fault.call.path.value_or("").find("store.db") != std::string::npos; };
+  const auto as_seen = [](const schedule::Fault& fault) { return fault.when.size() == 1 && fault.when[0].elapsed_ns >= 3'500'000'000; };
+  std::size_t together = 0;
+  for (std::size_t i = 0; i < plan.schedules.size(); ++i) {
+    const std::vector<schedule::Fault>& faults = plan.schedules[i].faults;
+    if (plan.schedule_whys[i].find("one cause") == std::string::npos || std::none_of(faults.begin(), faults.end(), of_store)) continue;
+    ++together;
+    CHECK(std::all_of(faults.begin(), faults.end(), as_seen));
+  }
+  CHECK(together > 0);
+
+  told.inputs.limits = {FaultKind::disk_full};
+  told.config.diagnose.max_runs = 20;
+  Play play({}, [](const std::vector<Hit>&, int) { return false; });
+  REQUIRE(diagnose::diagnose(told.inputs, play, {}));
+  std::size_t full = 0;
+  for (const schedule::Schedule& made : play.made)
+    for (const schedule::Fault& fault : made.faults)
+      if (fault.kind == FaultKind::disk_full) {
+        ++full;
+        CHECK(as_seen(fault));
+      }
+  CHECK(full > 0);
+}
+
 TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells how long it was") {
   const auto config = deployment();
   std::vector<Act> acts;

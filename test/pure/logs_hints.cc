@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <map>
 
 #include "folder.h"
 #include "logs/evidence.h"
@@ -181,4 +182,33 @@ TEST_CASE("what stands behind a message of every day, without a time, is read by
   // Where runs without faults have it as well, it says little.
   const Hinted usual({begin + refused}, {begin + refused});
   CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
+}
+
+// What ovsdb-server 3.1.0 wrote when its disk was full: both layers tell of each failure, the upper one more often.
+TEST_CASE("what two layers of a program tell of one failure is one failure", "[logs]") {
+  const std::string at = "2026-11-25T22:28:24.";
+  const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at + "689Z|00019|ovsdb_log|WARN|/run/ovs/n1/data/db: write failed (No space left on device)\n" + at +
+                    "689Z|00020|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + at +
+                    "712Z|00021|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + at +
+                    "800Z|00022|raft|ERR|I/O error: data/other: write failed (No space left on device)\n"},
+                   {});
+  std::map<std::string, std::uint64_t> counts;
+  for (const Hint& hint : one.evidence.hints)
+    if (hint.kind == Hint::Kind::call && hint.error == ENOSPC) counts[hint.path] += hint.count;
+  CHECK(counts == std::map<std::string, std::uint64_t>{{"/run/ovs/n1/data/db", 2}, {"data/other", 1}});
+}
+
+TEST_CASE("a log that is opened once more is of a program that begins again", "[logs]") {
+  const std::string at = "2026-11-25T22:28:";
+  const std::string opened = "Z|00001|vlog|INFO|opened log file /var/log/ovs/ovsdb.log\n";
+  const Hinted one({at + "22.204" + opened + at + "22.223Z|00002|raft|INFO|local server ID is ee7a\n" + at + "22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n" +
+                    at + "25.060Z|00004|raft|INFO|adding 26de to cluster ea25 succeeded (completed)\n" + at + "25.591" + opened + at + "26.111" + opened + at + "26.627" + opened},
+                   {});
+  const Hint* end = one.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->message == 3);
+  CHECK(end->weight >= 0.8);
+  // It does not come up any more: that is one end, not three.
+  for (const Hint& hint : one.evidence.hints)
+    if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }

@@ -200,6 +200,15 @@ TEST_CASE("who ended, and how") {
     CHECK(read_meaning(text).lost);
   }
   CHECK(read_meaning("Connection with replica 127.0.0.1:6380 lost.").lost);
+  for (const char* text : {"tcp:10.99.1.2:6644: connection closed by peer", "tcp:10.99.1.2:6644: connection attempt failed (Connection refused)",
+                           "upstream prematurely closed connection while reading response header", "read tcp 10.0.0.1:40112->10.0.0.2:2380: read: connection reset by peer"}) {
+    INFO(text);
+    CHECK(read_meaning(text).closed);
+  }
+  for (const char* text : {"Server web/n2 is DOWN, reason: Layer4 timeout", "dial tcp 10.0.0.2:2380: i/o timeout", "missed heartbeats from client, timeout: 60s"}) {
+    INFO(text);
+    CHECK_FALSE(read_meaning(text).closed);
+  }
   CHECK(read_meaning("User requested shutdown...").stopping);
 }
 

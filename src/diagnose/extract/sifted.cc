@@ -58,6 +58,7 @@ void from_log(Candidate& candidate, const Said::Of* said) {
   candidate.said = said->weight;
   candidate.why = said->words;
   candidate.since_ts = said->since_ns;
+  candidate.guessed = said->guessed;
 }
 
 }  // namespace rose::diagnose

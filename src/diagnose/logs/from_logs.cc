@@ -170,8 +170,7 @@ class FromLogs {
   void said_end(const Hint& hint, const std::string& node, double weight) {
     // Whatever else the message tells of came before the end, and may be its cause.
     const std::int64_t told = case_.time_of(hint);
-    std::int64_t gone = hint.itself || hint.told ? told : case_.latest(hint, node);
-    if (down_ != 0 && between_lives(hint)) gone = std::max(gone, hint.until_ns - down_);
+    std::int64_t gone = gone_at(hint, node);
     const std::int64_t since = gone > told + kTelling ? told : 0;
     if (gone == told) gone += kTelling;
     Event end = out_.event(EventType::ps, node, gone);
@@ -181,9 +180,22 @@ class FromLogs {
     // Which one its main process is, something must tell.
     if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) | (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    out_.put(end, weight, hint.words, since);
-    if (hint.until_ns != kNoTime) out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), weight, hint.words);
+    out_.put(end, {weight, hint.words, since});
+    if (hint.until_ns != kNoTime) out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
     if (hint.weight >= kSpeaks) out_.cut_off(node, end.ts_ns);
+  }
+
+  // At the latest.
+  [[nodiscard]] std::int64_t gone_at(const Hint& hint, const std::string& node) const {
+    const std::int64_t told = case_.time_of(hint);
+    if (hint.itself || hint.told) return told;
+    std::int64_t gone = case_.latest(hint, node);
+    if (!between_lives(hint)) return gone;
+    // A process's end closes its connections at once.
+    for (const Hint& other : case_.evidence().hints)
+      if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime && other.ts_ns > told && !case_.evidence().failure.nodes[other.log].aligned)
+        gone = std::min(gone, other.ts_ns);
+    return down_ != 0 ? std::max(gone, hint.until_ns - down_) : gone;
   }
 
   Event start(const std::string& node, std::int64_t ts) {
@@ -198,11 +210,16 @@ class FromLogs {
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((hint.until_ns - hint.ts_ns) / 1'000'000, 3'600'000));
     stop.flags = trace::kMain;
-    out_.put(stop, weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns);
+    out_.put(stop, {weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns});
   }
 
   void said_silence(const Hint& hint, const std::string& node, double weight) {
-    const std::int64_t begin = std::max(case_.first(), case_.time_of(hint) - kLag);
+    const std::int64_t told = case_.time_of(hint);
+    std::int64_t begin = std::max(case_.first(), told - kLag);
+    // That its peer's process ended is why its connections were closed, and nothing fell silent before.
+    for (const Hint& other : case_.evidence().hints)
+      if (hint.closed && between_lives(other) && other.weight >= kHalfSaid && case_.node_of(other.node) == hint.peer)
+        if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
     out_.put_silence(node, hint.peer, begin, end, weight, hint.words);
   }
@@ -236,11 +253,11 @@ class FromLogs {
         if (!path.empty()) failed.path = out_.intern(path);
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
         failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-        out_.put(failed, weight, hint.words);
+        out_.put(failed, {weight, hint.words});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
           failed.count = 1;
-          out_.put(failed, weight, hint.words);
+          out_.put(failed, {weight, hint.words});
         }
         weight *= kNextCall;
       }

@@ -103,7 +103,7 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   end.flags = trace::kMain;
   // Since the message before, or since nobody knows when.
   const std::int64_t before_ts = anchor == nullptr ? case_.first() : index > 0 ? node.messages[index - 1].ts_ns : kNoTime;
-  out_.put(end, kStoppedGuess, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts);
+  out_.put(end, {kStoppedGuess, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts, true});
 }
 
 void Guesses::stops() {
@@ -133,7 +133,7 @@ void Guesses::stops() {
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(duration / 1'000'000);
     stop.flags = trace::kMain;
-    out_.put(stop, weight, words);
+    out_.put(stop, {weight, words, 0, true});
     for (const config::Node& other : case_.inputs().config->nodes)
       if (other.name != node.name) out_.put_silence(node.name, other.name, cut, cut + duration, weight, words);
     cut += duration + kApartCuts;  // silences of one time would be one cut
@@ -170,7 +170,7 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
     if (done->path != 0) scf.path = out_.intern(case_.control()->str(done->path));
     if (done->path2 != 0) scf.path2 = out_.intern(case_.control()->str(done->path2));
     if (done->peer != 0) scf.peer = out_.intern(case_.control()->str(done->peer));
-    if (!out_.tells(scf)) out_.put(scf, weight * share, words);
+    if (!out_.tells(scf)) out_.put(scf, {weight * share, words, 0, true});
   };
   // A file that is opened to be written to is written to; those calls are too many to be recorded one by one. Disks that are full
   // are met far more often than files that can't be opened, and what can't be opened is not written to.

@@ -1,6 +1,7 @@
 #include "diagnose/logs/trace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "profile/profile.h"
 
@@ -37,8 +38,8 @@ Event LogTrace::event(EventType type, const std::string& node, std::int64_t ts) 
   return event;
 }
 
-void LogTrace::put(const Event& event, double weight, const std::string& words, std::int64_t since_ns) {
-  made_.push_back({event, weight, words, since_ns});
+void LogTrace::put(const Event& event, Said::Of said) {
+  made_.push_back({event, std::move(said)});
   if (event.type == EventType::scf) failed_.insert(key_of(event));
 }
 
@@ -54,7 +55,7 @@ void LogTrace::put_silence(const std::string& node, const std::string& peer, std
     silence.protocol = trace::Protocol::tcp;
     silence.packets = kTold;
     silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
-    put(silence, weight, words);
+    put(silence, {weight, words});
   }
 }
 
@@ -87,7 +88,7 @@ void LogTrace::finish(Inputs& inputs) && {
   Said& said = inputs.said.emplace_back();
   said.trace = inputs.traces.size();
   for (Made& one : made_) {
-    if (!one.words.empty()) said.events.emplace(out_.events.size(), Said::Of{one.weight, std::move(one.words), one.since_ns});
+    if (!one.said.words.empty()) said.events.emplace(out_.events.size(), std::move(one.said));
     out_.events.push_back(one.event);
     out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
   }

@@ -21,12 +21,11 @@ class LogTrace {
 
   [[nodiscard]] trace::Event event(trace::EventType type, const std::string& node, std::int64_t ts);
   [[nodiscard]] trace::StringId intern(std::string_view text) { return out_.strings.intern(text); }
-  // `weight`: how much it is believed; `since_ns`: it may have come that much earlier; 0: it did not.
-  void put(const trace::Event& event, double weight, const std::string& words, std::int64_t since_ns = 0);
+  void put(const trace::Event& event, Said::Of said);
   // Is there a failed call already of this node and kind, with this error, of such a file and peer?
   [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
   // What only helps to read the others.
-  void put_beside(const trace::Event& event) { made_.push_back({event, 0, {}, 0}); }
+  void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
   // Nothing goes from one to the other, nor back.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words);
 
@@ -41,9 +40,7 @@ class LogTrace {
  private:
   struct Made {
     trace::Event event;
-    double weight = 0;
-    std::string words;
-    std::int64_t since_ns = 0;
+    Said::Of said;
   };
 
   using FailedCall = std::tuple<trace::StringId, std::int16_t, std::int16_t, std::string, trace::StringId>;

@@ -51,7 +51,12 @@ class LimitTries {
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
-    for (const auto& [want, calls] : wants) failed_calls(want.second, calls);
+    for (auto& [want, calls] : wants) {
+      // When it began, a guess does not tell.
+      if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->guessed; }))
+        std::erase_if(calls, [](const Candidate* c) { return c->guessed; });
+      failed_calls(want.second, calls);
+    }
     return std::move(tries_);
   }
 

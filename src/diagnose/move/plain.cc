@@ -339,7 +339,8 @@ class Builder {
     for (const Candidate* c : calls)
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto one = [](const Candidate& c, const Candidate& head) {
-      return c.node == head.node && c.fault.error == head.fault.error && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
+      // What nobody tells of says nothing of when it began.
+      return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };
     while (!left.empty()) {
       const Candidate* head = left.front();
