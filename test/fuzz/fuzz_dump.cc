@@ -8,6 +8,7 @@
 #include "report/dump/perfetto.h"
 #include "report/dump/show.h"
 #include "report/dump/summary.h"
+#include "text_form.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
@@ -16,12 +17,6 @@
 using namespace rose;
 
 namespace {
-
-std::string text_of(const trace::Trace& trace) {
-  std::string text;
-  trace::write_jsonl(trace, [&](std::string_view lines) { text += lines; });
-  return text;
-}
 
 void check(std::string_view bytes) {
   const auto read = trace::parse_dump(std::as_bytes(std::span(bytes.data(), bytes.size())), "x.bin");
@@ -35,13 +30,13 @@ void check(std::string_view bytes) {
     if (trace::event_fault(trace.events[i], trace.strings.size())) std::abort();
     if (i > 0 && trace.events[i].ts_ns < trace.events[i - 1].ts_ns) std::abort();
   }
-  const std::string text = text_of(trace);
+  const std::string text = fuzz::text_of(trace);
   const auto rewritten = trace::dump_to_bytes(trace);
   if (!rewritten) std::abort();
   const auto again = trace::parse_dump(std::as_bytes(std::span(*rewritten)), "again.bin");
-  if (!again || again->damage || text_of(again->trace) != text) std::abort();
+  if (!again || again->damage || fuzz::text_of(again->trace) != text) std::abort();
   const auto imported = trace::parse_jsonl(text, "x.jsonl");
-  if (!imported || text_of(*imported) != text) std::abort();
+  if (!imported || fuzz::text_of(*imported) != text) std::abort();
   const auto ignore = [](std::string_view) {};
   report::show_text(trace, {}, ignore);
   report::show_summary(trace, {}, ignore);

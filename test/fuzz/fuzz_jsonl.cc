@@ -5,20 +5,11 @@
 #include <span>
 #include <string>
 
+#include "text_form.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
 using namespace rose;
-
-namespace {
-
-std::string text_of(const trace::Trace& trace) {
-  std::string text;
-  trace::write_jsonl(trace, [&](std::string_view lines) { text += lines; });
-  return text;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -30,12 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (trace.error().message.find('\n') != std::string::npos) std::abort();
     return 0;
   }
-  const std::string written = text_of(*trace);
+  const std::string written = fuzz::text_of(*trace);
   const auto again = trace::parse_jsonl(written, "written.jsonl");
-  if (!again || text_of(*again) != written) std::abort();
+  if (!again || fuzz::text_of(*again) != written) std::abort();
   const auto dump = trace::dump_to_bytes(*trace);
   if (!dump) std::abort();
   const auto read = trace::parse_dump(std::as_bytes(std::span(*dump)), "x.bin");
-  if (!read || read->damage || text_of(read->trace) != written) std::abort();
+  if (!read || read->damage || fuzz::text_of(read->trace) != written) std::abort();
   return 0;
 }

@@ -33,7 +33,7 @@
 // libelf 0.188 forgets the data of sections of some damaged files.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libelf.so"; }
 
-// CMakeLists.txt compiles each fuzz_NAME.cc with its entry point called fuzz_NAME.
+// CMakeLists.txt has each fuzz_NAME.cc with its entry point called fuzz_NAME.
 extern "C" {
 int fuzz_code(const std::uint8_t* data, std::size_t size);
 int fuzz_config(const std::uint8_t* data, std::size_t size);
