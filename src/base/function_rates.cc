@@ -37,6 +37,7 @@ void FunctionRates::attached(std::size_t index, std::int64_t now_ns, std::span<c
     function.pause_ns = to_ns(limits_.pause_seconds);
   } else {
     function.gap_ns = now_ns - function.since_ns;
+    tokens_ -= limits_.attach_seconds;
   }
   function.attached = true;
   function.since_ns = now_ns;
@@ -158,7 +159,7 @@ std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t m
     if (take >= most) break;
     // A thread that enters nothing but sampled functions spends the time itself, and not more.
     spend = std::min(spend + functions_[index].last_rate * kSampleSeconds * limits_.entry_seconds, kSampleSeconds);
-    if (spend > tokens_) break;
+    if (spend + static_cast<double>(take + 1) * limits_.attach_seconds > tokens_) break;
     ++take;
   }
   found.resize(take);

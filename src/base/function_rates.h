@@ -17,6 +17,7 @@ struct RateLimits {
   double share = 0.10;              // of one CPU, for all entries together
   double burst_seconds = 0.5;       // how much of that share may be used at once
   double entry_seconds = 10e-6;     // what one entry costs
+  double attach_seconds = 0;        // what it costs to attach a function again; with 20 ms of entries it must fit into the burst
   double hot_rate = 4;              // entries a second, while it is watched; 0: only the share counts
   std::uint64_t hot_calls = 8;      // ... and at least so many of them
   double window_seconds = 0;        // hot over so long at most; 0: over all the time it is watched

@@ -37,7 +37,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
     return fail(ErrorKind::input, fmt::format("--java-agent: '{}' cannot be made: {}", folder.string(), error.message()));
   if (rare.size() > jvm::kStateMethods) log::warning("{} methods are more than the {} that one JVM watches", rare.size(), int{jvm::kStateMethods});
   ROSE_CHECK(put(whole / kAgent, jvm::agent_bytes(), 0755));
-  const jvm::WatchRequest watch{.count = false, .code = false, .rate = hot_rate, .functions = {}, .sources = {}, .methods = {rare.begin(), rare.end()}};
+  const jvm::WatchRequest watch{.count = false, .code = false, .lasting = true, .rate = hot_rate, .functions = {}, .sources = {}, .methods = {rare.begin(), rare.end()}};
   ROSE_CHECK(put(whole / kInstructions, jvm::instructions({}, {}, watch), 0644));
   const std::string options = fmt::format("-agentpath:{}={}", (whole / kAgent).string(), (whole / kInstructions).string());
   if (common.json)

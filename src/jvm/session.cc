@@ -58,6 +58,7 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
   if (!watch) return text;
   text += fmt::format("watch\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000));
   if (watch->code) text += "code\t1\n";
+  if (watch->lasting) text += "lasting\t1\n";
   for (const std::string& name : watch->functions) text += fmt::format("function\t{}\n", field(name));
   for (const std::string& name : watch->sources) text += fmt::format("source\t{}\n", field(name));
   for (const std::string& name : watch->methods) text += fmt::format("method\t{}\n", field(name));

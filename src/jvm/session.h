@@ -36,6 +36,7 @@ struct PlaceRequest {
 struct WatchRequest {
   bool count = false;  // they are counted; else each is told to the tracer as it happens
   bool code = false;   // where they call is told too (jvm/code_book.h)
+  bool lasting = false;  // in JVMs that run for long: without those that return an object, which slow their callers down
   double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: only all together count
   std::vector<std::string> functions, sources;  // by name or glob, by source file
   std::vector<std::string> methods;             // by the names that a profile has

@@ -45,12 +45,13 @@ command = ["/bin/false"]
 SERVER = """#!/bin/sh
 exec java -Xmx256m -Dlogback.configurationFile=%(folder)s/logback.xml -cp '%(jars)s/*' org.apache.zookeeper.server.ZooKeeperServerMain %(folder)s/zoo.cfg
 """
-ZOO = "dataDir=%(folder)s/data\nclientPort=%(port)d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\nforceSync=no\n4lw.commands.whitelist=srvr\n"
+ZOO = "dataDir=%(folder)s/data\nclientPort=%(port)d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\nforceSync=no\nmaxSessionTimeout=3600000\n4lw.commands.whitelist=srvr\n"
 
 
 class Load:
     """Connections to one server, each with a batch of requests under way: reads and writes of 100 bytes in turns."""
     CONNECTIONS, BATCH, NODES = 4, 200, 20
+    SESSION_MS = 3_600_000  # nobody speaks to a server while the others have their turns
 
     def __init__(self, port):
         self.sockets = [self.connect(port) for _ in range(self.CONNECTIONS)]
@@ -79,7 +80,7 @@ class Load:
     def connect(self, port):
         client = socket.create_connection(("127.0.0.1", port), timeout=60)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        body = struct.pack(">iqiqi", 0, 0, 30_000, 0, 16) + bytes(16) + b"\0"
+        body = struct.pack(">iqiqi", 0, 0, self.SESSION_MS, 0, 16) + bytes(16) + b"\0"
         client.sendall(struct.pack(">i", len(body)) + body)
         self.answers(client, 1)
         return client

@@ -96,6 +96,10 @@ bool take_line(std::string_view line, Spec& spec) {
     spec.watch.code = true;
     return true;
   }
+  if (what == "lasting") {
+    spec.watch.lasting = true;
+    return true;
+  }
   if (what == "function") {
     spec.watch.functions.push_back(new NamePattern(line));
     return !line.empty();

@@ -37,6 +37,7 @@ struct WatchSpec {
   bool on = false;
   bool count = false;  // they are counted; else each is told as it happens
   bool code = false;   // where they call is told too
+  bool lasting = false;  // the JVM is to run for long
   double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: nothing
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;           // file names

@@ -6,6 +6,7 @@
 
 #include "jvm/agent/stubs.h"
 #include "jvm/agent/system.h"
+#include "jvm/agent/values.h"
 
 namespace rose::jvm {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 // What an entry costs: counted by the breakpoint's callback alone; told, by way of the kernel.
 constexpr double kCountSeconds = 0.3e-6;
 constexpr double kTellSeconds = 7e-6;
-// Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two.
+// Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two, and what was compiled of the method and
+// of all that have it inlined is thrown away and compiled again.
+constexpr double kAgainSeconds = 30e-3;
 constexpr std::size_t kMostAgain = 1;  // a look
 constexpr std::int64_t kEstimateNs = 250'000'000;
 
@@ -26,6 +29,7 @@ RateLimits limits_of(const WatchSpec& spec) {
     return limits;
   }
   limits.share = 0.01;
+  limits.attach_seconds = kAgainSeconds;
   limits.burst_seconds = 5;
   limits.hot_rate = spec.rate;
   limits.window_seconds = 10;
@@ -54,6 +58,9 @@ bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view sou
 }
 
 bool WatchedMethods::wants(const Method& method, std::string_view display) const {
+  // HotSpot's C2 looks into methods that return an object and are called from what it compiles, if only in a handler that never runs. Where one
+  // has a breakpoint it throws the compiled code away, and begins anew, for ever: the busy caller stays slow.
+  if (spec_->lasting && std::string_view("L[").find(returned(method.descriptor).substr(0, 1)) != std::string_view::npos) return false;
   if (std::binary_search(spec_->methods.begin(), spec_->methods.end(), display)) return true;
   // What a compiler made, lambdas apart, stands in no source.
   const bool made = (method.flags & (kSynthetic | kBridge)) != 0 && method.name.substr(0, 7) != "lambda$";
