@@ -451,7 +451,7 @@ Command trace_command() {
               {.names = "--function", .slot = &options->functions, .value = "NAME", .help = "Functions to watch: names or globs"},
               {.names = "--java-agent", .slot = &options->java_agent, .value = "DIR",
                .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent there, for the methods "
-                       "that --profile calls infrequent, and say how JVMs are started with it",
+                       "that --profile calls infrequent and that return no object, and say how JVMs are started with it",
                .completes = Completes::folder},
               {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
                .range = {{1000, trace::kMostWindow}}},

@@ -85,7 +85,9 @@ assert not functions["org.rose.test.Victim.busy"]["infrequent"], functions
 PY
 expect 1 "$rose" trace -c profiled.toml --profile profile.json -o dump.bin
 "$rose" dump show dump.bin --type af > entries
-[ "$(grep -c Victim.seldom entries)" = 2 ] || fail "two entries of a rare method are in the dump"
+for method in seldom named; do
+  [ "$(grep -c Victim.$method entries)" = 2 ] || fail "two entries of a rare method are in the dump"
+done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 # Nobody names its methods, nobody loads the agent, and none is there: each is told.
 sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
@@ -160,6 +162,7 @@ kill -INT $tracer; wait $tracer || fail "the tracer ends well"
 kill $pid; wait $pid 2>/dev/null || true
 "$rose" dump show prod.bin --type af > entries
 [ "$(grep -c Victim.seldom entries)" -ge 2 ] || fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
+grep -q Victim.named entries && fail "a method that returns an object, as busy as seldom, is watched in production"
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 expect 2 "$rose" trace --pid $$ --java-agent nowhere
 says err "there is no 'nowhere/rose-jvm.so'"

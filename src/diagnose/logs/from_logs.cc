@@ -217,9 +217,10 @@ class FromLogs {
     const std::int64_t told = case_.time_of(hint);
     std::int64_t begin = std::max(case_.first(), told - kLag);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
-    for (const Hint& other : case_.evidence().hints)
-      if (hint.closed && between_lives(other) && other.weight >= kHalfSaid && case_.node_of(other.node) == hint.peer)
-        if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
+    for (const Hint& other : case_.evidence().hints) {
+      if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer) continue;
+      if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
+    }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
     out_.put_silence(node, hint.peer, begin, end, weight, hint.words);
   }

@@ -78,10 +78,17 @@ public final class Victim {
     Files.createFile(Paths.get("seldom-" + i));
   }
 
-  /** 10,000 calls of one method a second, two of another. */
+  static String named(int i) {
+    return "seldom-" + i;
+  }
+
+  /** 10,000 calls of one method a second, two of others. */
   static void paced(int i) throws IOException {
     for (int n = 0; n < 200; ++n) busy(n);
-    if (i % 25 == 0) seldom(i);
+    if (i % 25 == 0) {
+      sum += named(i).length();
+      seldom(i);
+    }
     try {
       Thread.sleep(20);
     } catch (InterruptedException e) {
