@@ -80,15 +80,16 @@ constexpr std::array kOperations = std::to_array<Word>({
 
 constexpr std::array kLost = std::to_array<std::string_view>({
     "lost connection", "connection lost", "lost leader", "leader lost", "lost contact", "unreachable", "not reachable", "peer became inactive",
-    "is lost", "disconnected", "connection closed", "closed the connection", "closed by peer", "client connection closed", "node down", "is down", "marking it as down",
+    "is lost", "disconnected", "node down", "is down", "marking it as down",
     "marked as failing", "failing state", "no response from", "did not respond", "not responding", "stale connection", "heartbeat failed",
     "failed to reach", "failed to send out heartbeat", "cannot connect", "can't connect", "failed to connect", "cannot open channel",
     "error trying to connect", "connection broken", "connection with", "peer is gone", "dropped out", "prober detected unhealthy",
     "server is down", "now down", "rs_down", "has failed, no acks", "no acks received", "no reply from", "could not be established",
-    "node-left", "prematurely closed", "no live upstreams", "not able to reach", "error reconnecting", "lost leading", "memberfailed", "missed heartbeats",
+    "node-left", "no live upstreams", "not able to reach", "error reconnecting", "lost leading", "memberfailed", "missed heartbeats",
     "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
     "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
-    "temporary failure in name resolution", "unknownhostexception", "connection loss", "connection was closed", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout", "unexpected eof", "end of stream", "eofexception"});
+    "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout"});
+// Lost, too.
 constexpr std::array kClosed = std::to_array<std::string_view>({
     "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
 constexpr std::array kLate = std::to_array<std::string_view>({
@@ -548,7 +549,8 @@ Meaning read_meaning(std::string_view text) {
   Meaning meaning;
   const Found error = find_error(text, low);
   meaning.error = error.error;
-  meaning.lost = has(low, kLost);
+  meaning.closed = has(low, kClosed);
+  meaning.lost = meaning.closed || has(low, kLost);
   meaning.late = says_late(low);
   meaning.panic = has(low, kPanic);
   meaning.stopping = has(low, kStopping);
@@ -609,8 +611,11 @@ Meaning read_meaning(std::string_view text) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-    case EHOSTDOWN: meaning.lost = true; break;
-    default: meaning.closed = meaning.lost && has(low, kClosed); break;
+    case EHOSTDOWN:
+      meaning.lost = true;
+      meaning.closed = false;
+      break;
+    default: break;
   }
   return meaning;
 }

@@ -114,7 +114,8 @@ rose node status n2
 rose node stop n2
 rose node status n2 | grep -q down
 rose node start n2
-grep -q "$ROSE_IP_n2.n2" "/proc/$(cat "$ROSE_PIDFILE_n1")/root/etc/hosts"
+root=/proc/$(cat "$ROSE_PIDFILE_n1")/root
+grep -q "$ROSE_IP_n2.n2" "$root/etc/hosts"
 SH
 chmod +x asks.sh
 cat > cut.toml <<'TOML'

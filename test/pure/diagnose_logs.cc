@@ -56,6 +56,31 @@ trace::Trace without_faults(Play& play) {
   return beside_logs(control->trace);
 }
 
+// The plan of n1's, n2's, ... logs of a failure beside those of a run without faults, of which `control` is the trace; it may be nullptr.
+Plan planned(const config::Config& config, const std::vector<std::string>& failed, const std::vector<std::string>& usual, const trace::Trace* control) {
+  const rose::test::Folder folder;
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  const auto read = [&](const char* name, const std::vector<std::string>& texts) {
+    std::vector<logs::Input> files;
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      files.push_back({folder / fmt::format("n{}.{}.log", n + 1, name), fmt::format("n{}", n + 1)});
+      std::ofstream(files.back().path) << texts[n];
+    }
+    return *logs::read_logs(files, {}, kinds);
+  };
+  evidence.normal = read("usual", usual);
+  evidence.failure = read("failed", failed);
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  Inputs inputs;
+  inputs.config = &config;
+  add_logs(inputs, evidence, control);
+  Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  return *std::move(plan);
+}
+
 }  // namespace
 
 TEST_CASE("a message that names call, error and path is the first candidate, with the message as its reason") {
@@ -431,44 +456,27 @@ TEST_CASE("a guess is no reason for what logs tell plainly") {
 
 TEST_CASE("connections that a node's end closed are no cut before it, and say when it was") {
   const auto config = deployment();
-  logs::Templates kinds;
-  rose::test::Folder folder;
   const trace::Trace control = usual_run();
-  const auto planned = [&](const std::string& missed) {
-    const std::string open = line(0, "starting server") + line(0.1, "listening");
-    // Without faults n2 speaks again much later: its own log leaves open when it ended.
-    const std::string usual = open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done");
-    const std::string texts[] = {open + line(10.5, missed) + line(30, "done"), open + line(10, "a block is stored") + line(13, "starting server") + line(13.1, "listening") + line(30, "done"),
-                                 open + line(10.6, missed) + line(30, "done")};
-    logs::Evidence evidence;
-    Inputs inputs;
-    inputs.config = &config;
-    std::vector<logs::Input> failed, without;
-    for (int n = 0; n < 3; ++n) {
-      failed.push_back({folder / fmt::format("n{}.log", n + 1), fmt::format("n{}", n + 1)});
-      without.push_back({folder / fmt::format("n{}.usual.log", n + 1), fmt::format("n{}", n + 1)});
-      std::ofstream(failed.back().path) << texts[n];
-      std::ofstream(without.back().path) << (n == 1 ? usual : open + line(30, "done"));
-    }
-    evidence.normal = *logs::read_logs(without, {}, kinds);
-    evidence.failure = *logs::read_logs(failed, {}, kinds);
-    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
-    add_logs(inputs, evidence, &control);
-    Result<Plan> plan = make_plan(inputs);
-    REQUIRE(plan);
-    return *std::move(plan);
+  const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
+  // Without faults n2 speaks again much later: its own log leaves open when it ended.
+  const std::vector<std::string> usual{quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
+  const auto with = [&](const std::string& missed) {
+    return planned(config,
+                   {open + line(10.5, missed) + line(30, "done"), open + line(10, "a block is stored") + line(13, "starting server") + line(13.1, "listening") + line(30, "done"),
+                    open + line(10.6, missed) + line(30, "done")},
+                   usual, &control);
   };
   const auto of = [](const Plan& plan, FaultKind kind) {
     const auto found = std::find_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.kind == kind && c.node == "n2" && !c.symptom; });
     return found == plan.candidates.end() ? nullptr : &*found;
   };
-  const Plan closed = planned("n2: connection closed by peer");
+  const Plan closed = with("n2: connection closed by peer");
   REQUIRE(of(closed, FaultKind::crash) != nullptr);
   CHECK(std::abs(of(closed, FaultKind::crash)->first_ts - log_begin() - 10'000'000'000) < 600'000'000);
   CHECK(of(closed, FaultKind::partition) == nullptr);
   // Who only does not answer may have been cut off before.
-  CHECK(of(planned("n2: no response from it, not reachable"), FaultKind::partition) != nullptr);
+  const Plan silent = with("n2: no response from it, not reachable");
+  CHECK(of(silent, FaultKind::partition) != nullptr);
 }
 
 TEST_CASE("calls that nobody tells of do not say when those failed that are told of") {
@@ -593,31 +601,12 @@ TEST_CASE("nodes that begin again one soon after the other ended like that, whic
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
   // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
-  const std::string killed[] = {open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
+  const std::vector<std::string> killed{open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
                                 open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
                                 open + line(13.3, "connection closed") + line(14.4, "starting server") + line(14.5, "listening")};
-  logs::Templates kinds;
-  logs::Evidence evidence;
-  Inputs inputs;
-  inputs.config = &config;
-  rose::test::Folder folder;
-  std::vector<logs::Input> failed, usual;
-  for (int n = 0; n < 3; ++n) {
-    const std::string name = fmt::format("n{}", n + 1);
-    failed.push_back({folder / (name + ".failed.log"), name});
-    usual.push_back({folder / (name + ".usual.log"), name});
-    std::ofstream(failed.back().path) << killed[n];
-    std::ofstream(usual.back().path) << open + line(10, "a block is stored");
-  }
-  evidence.normal = *logs::read_logs(usual, {}, kinds);
-  evidence.failure = *logs::read_logs(failed, {}, kinds);
-  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
-  add_logs(inputs, evidence, nullptr);
-  const Result<Plan> plan = make_plan(inputs);
-  REQUIRE(plan);
+  const Plan plan = planned(config, killed, std::vector<std::string>(3, open + line(10, "a block is stored")), nullptr);
   std::map<std::string, std::int64_t> ended;
-  for (const Candidate& c : plan->candidates)
+  for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash) ended.emplace(c.node, c.first_ts);
   REQUIRE(ended.size() == 3);
   CHECK(std::abs(ended["n2"] - ended["n1"] - 200'000'000) < 50'000'000);

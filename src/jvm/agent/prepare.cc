@@ -320,7 +320,7 @@ bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Locati
   if (ask.where == AskWhere::argument && ask.number > 0) {
     if (parameter(own.descriptor, is_static, ask.number, asking.slot, asking.type)) {
       std::string list = parameters_of(own.descriptor);
-      placed(klass, index, ask, asking.type == 'L' || asking.type == '[' ? "an object" : type_name(std::string(1, asking.type)));
+      placed(klass, index, ask, is_object(asking.type) ? "an object" : type_name(std::string(1, asking.type)));
       return true;
     }
     complain(ask, klass.display(index) + " has no argument " + decimal(ask.number));

@@ -101,8 +101,6 @@ void put_number(Told& told, Value value, char type) {
   else told.word = static_cast<std::uint64_t>(value.j);
 }
 
-bool is_object(char type) { return type == 'L' || type == '['; }
-
 std::string signature_of(Jvmti jvmti, Object klass) {
   char* text = nullptr;
   if (klass == nullptr || jvmti.class_signature(klass, &text) != kNone) return {};

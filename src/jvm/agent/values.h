@@ -24,6 +24,8 @@ struct Asking {
 [[nodiscard]] bool parameter(std::string_view descriptor, bool is_static, std::int64_t number, std::int32_t& slot, char& type);
 // "(IJ)V" -> "V"
 [[nodiscard]] std::string_view returned(std::string_view descriptor);
+// An array, too.
+[[nodiscard]] inline bool is_object(char type) { return type == 'L' || type == '['; }
 
 // Of the calling thread's topmost frame. `missing`: "" or why there is nothing to read in any object of this kind.
 void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);

@@ -60,7 +60,7 @@ bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view sou
 bool WatchedMethods::wants(const Method& method, std::string_view display) const {
   // HotSpot's C2 looks into methods that return an object and are called from what it compiles, if only in a handler that never runs. Where one
   // has a breakpoint it throws the compiled code away, and begins anew, for ever: the busy caller stays slow.
-  if (spec_->lasting && std::string_view("L[").find(returned(method.descriptor).substr(0, 1)) != std::string_view::npos) return false;
+  if (spec_->lasting && is_object(returned(method.descriptor).front())) return false;
   if (std::binary_search(spec_->methods.begin(), spec_->methods.end(), display)) return true;
   // What a compiler made, lambdas apart, stands in no source.
   const bool made = (method.flags & (kSynthetic | kBridge)) != 0 && method.name.substr(0, 7) != "lambda$";
