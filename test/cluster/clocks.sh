@@ -57,10 +57,11 @@ while :; do
   : > "$1"
   now=$(date +%s%N)
   echo "ahead $(((now - $(stat -c %.9Y "$1" | tr -d .)) / 1000000))"
+  sleep 0.01
 done
 SH
 nodes=()
-[ -z "$(command -v go)" ] || { CGO_ENABLED=0 GOCACHE=$work/gocache go build -o clock-go clock.go && nodes+=('go|"./clock-go"'); }
+[ -z "$(command -v go)" ] || { CGO_ENABLED=0 go build -o clock-go clock.go && nodes+=('go|"./clock-go"'); }
 [ -z "$(command -v javac)" ] || { javac -d . Clock.java && nodes+=("java|\"java\", \"-cp\", \"$work\", \"Clock\""); }
 [ -z "$(command -v python3)" ] || nodes+=("python|\"python3\", \"$work/clock.py\"")
 nodes+=("shell|\"sh\", \"$work/clock.sh\"")

@@ -7,6 +7,8 @@ name=$(basename "${BASH_SOURCE[1]}" .sh)
 work=$(mktemp -d "${TMPDIR:-/tmp}/rosetest-XXXXXX")
 chmod 711 "$work"
 failures=0
+# Go compiles its library once for all tests, where it keeps such things; without a home, here.
+[ -n "${HOME:-}${GOCACHE:-}" ] || export GOCACHE=$work/gocache
 
 skip() { echo "SKIPPED: cluster_$name: $*"; exit 77; }
 [ "$(id -u)" -eq 0 ] || skip "needs root (namespaces, cgroups, BPF)"

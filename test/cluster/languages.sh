@@ -29,9 +29,9 @@ make c-stripped gcc -g -O1 -o c-stripped "$sources/victim.c" &&
   objcopy --add-gnu-debuglink=c-stripped.debug c-stripped && native c-stripped victim_step ./c-stripped
 make cc-pie g++ -g -O1 -o cc-pie "$sources/victim.cc" && native cc-pie tale::Victim::step ./cc-pie
 make cc-static g++ -g -O1 -static -o cc-static "$sources/victim.cc" && native cc-static tale::Victim::step ./cc-static
-make go-static go env GOROOT && CGO_ENABLED=0 GOCACHE=$work/gocache make go-static go build -o go-static "$sources/victim.go" &&
+make go-static go env GOROOT && CGO_ENABLED=0 make go-static go build -o go-static "$sources/victim.go" &&
   native go-static main.step ./go-static
-make go-stripped go env GOROOT && CGO_ENABLED=0 GOCACHE=$work/gocache make go-stripped go build -ldflags "-s -w" -o go-stripped "$sources/victim.go" &&
+make go-stripped go env GOROOT && CGO_ENABLED=0 make go-stripped go build -ldflags "-s -w" -o go-stripped "$sources/victim.go" &&
   native go-stripped main.step ./go-stripped
 make rust rustc -g -O -o rust "$sources/victim.rs" && native rust victim::Victim::step ./rust
 make java javac -d . "$sources/Victim.java" && nodes+=("java|\"java\", \"-cp\", \"$work\", \"Victim\"")
