@@ -24,7 +24,7 @@ cat > store.c <<'C'
 #include <signal.h>
 #include <unistd.h>
 
-#define BATCHES 8
+#define BATCHES 24
 #define GROWTH (4u << 20)
 
 static void name_of(char *path, int number) { sprintf(path, "batch-%d", number); }
