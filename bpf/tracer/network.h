@@ -375,7 +375,6 @@ static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, boo
 	return xdp ? bpf_xdp_load_bytes(ctx, off, to, size) : bpf_skb_load_bytes(ctx, off, to, size);
 }
 
-/* Reads addresses, ports and the like of the packet whose IP header is at `off`. False: none of ours. */
 static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet *p)
 {
 	struct rose_connection *conn = &p->conn;
@@ -455,6 +454,18 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 	return true;
 }
 
+/* Reads addresses, ports and the like of the packet whose IP header is at `off` into *p, all zero before. 0: none of ours.
+ * Not static: then the verifier goes through the rest of a program once, not once for each way through here. */
+__noinline int rose_parse(struct __sk_buff *skb, __u32 off, struct packet *p)
+{
+	return p && parse(skb, off, false, p);
+}
+
+__noinline int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
+{
+	return p && parse(ctx, off, true, p);
+}
+
 /* The node + 1 of a packet's socket, where the cgroup alone does not tell. */
 static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 {
@@ -495,7 +506,7 @@ int rose_ingress(struct __sk_buff *skb)
 		if (!node)
 			return 1;
 	}
-	if (!parse(skb, 0, false, &p))
+	if (!rose_parse(skb, 0, &p))
 		return 1;
 	saw_packet(&p, node - 1, skb);
 	return 1;
@@ -560,7 +571,7 @@ static __always_inline void saw_frame(void *ctx, bool xdp)
 	}
 	if (type != bpf_htons(ETH_P_IP) && type != bpf_htons(ETH_P_IPV6))
 		return;
-	if (!parse(ctx, off, xdp, &p))
+	if (!(xdp ? rose_parse_xdp(ctx, off, &p) : rose_parse(ctx, off, &p)))
 		return;
 	if (rose_network.has_addresses) {
 		__u32 *owner = bpf_map_lookup_elem(&rose_addresses, p.conn.local);

@@ -66,16 +66,22 @@ static __noinline bool tell_counted(struct rose_storm *storm)
 	return send(&counted, sizeof(counted), false);
 }
 
-/* Emits the record that is built, or counts it. False: it is lost. */
-static __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
+/* Emits the record that is built, or counts it. False: it is lost. Not static: the verifier then goes through it once a program,
+ * not once for each state it may be called in. So does it through the others that are not static. */
+__noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
-	struct rose_head *head = (void *)s->record;
 	struct rose_storm *storm, *other;
 	struct rose_storm_mark *mark;
-	__u32 size = s->size, first, second;
-	__u64 now = head->ts_ns;
+	__u32 size, first, second;
+	struct rose_head *head;
 	bool tells;
+	__u64 now;
 
+	if (!s)
+		return false;
+	head = (void *)s->record;
+	now = head->ts_ns;
+	size = s->size;
 	if (size > ROSE_RECORD_BYTES)
 		size = ROSE_RECORD_BYTES;
 	first = bpf_get_smp_processor_id() * rose_storm_slots;
@@ -158,13 +164,16 @@ static __always_inline void emit_call(struct scratch *s, __u32 node)
 
 /* A main process is told whenever it comes and goes; helpers, of which there may be thousands a second, like calls. False:
  * it is lost. */
-static __noinline bool emit_process(struct rose_process *process, bool vital)
+__noinline bool emit_process(struct rose_process *process, bool vital)
 {
-	__u32 node = process->head.node;
 	struct scratch *s;
+	__u32 node;
 	__u64 key;
 	bool sent;
 
+	if (!process)
+		return false;
+	node = process->head.node;
 	if (process->flags & ROSE_MAIN)
 		return emit(node, process, sizeof(*process), vital);
 	s = take_scratch(node);
