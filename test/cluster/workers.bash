@@ -45,7 +45,7 @@ exclude = ["secret.*"]
 worker_silence = "5s"
 TOML
 {
-  echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0,"workload_ts":1763755200000000000}}'
+  echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0}}'
   at=0
   for f in one two three; do
     at=$((at + 1))
