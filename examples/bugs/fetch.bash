@@ -43,10 +43,12 @@ maven_jars() {
   mv "$into.new" "$into"
 }
 
-# java_classes FILE.java CLASSPATH: compiles it to $cache/classes, against what maven_jars brought.
+# java_classes FILE.java CLASSPATH [OPTION...]: compiles it to $cache/classes, against what maven_jars brought.
 java_classes() {
-  if [ "$cache/classes" -nt "$1" ]; then return 0; fi
+  local file=$1 path=$2
+  shift 2
+  if [ "$cache/classes" -nt "$file" ]; then return 0; fi
   rm -rf "$cache/classes" "$cache/classes.new"
-  if ! javac -d "$cache/classes.new" -cp "$2" "$1" >> "$log" 2>&1; then unavailable "$(javac -version) can't compile $1 (see $log)"; fi
+  if ! javac "$@" -d "$cache/classes.new" -cp "$path" "$file" >> "$log" 2>&1; then unavailable "$(javac -version) can't compile $file (see $log)"; fi
   mv "$cache/classes.new" "$cache/classes"
 }
