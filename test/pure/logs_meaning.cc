@@ -539,7 +539,9 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
 
 TEST_CASE("a setting is no lateness") {
   for (const char* text : {"starting heartbeat-interval=100ms election-timeout=1s", R"(starting "heartbeat-interval":"100ms","timeout":"3s")",
-                           "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000", "session.timeout.ms = 10000"})
+                           "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000", "session.timeout.ms = 10000",
+                           "Connecting to /10.87.9.1:5701, timeout: 0, bind-any: false",
+                           "Session establishment complete on server 10.0.0.1/10.0.0.1:2181, sessionid = 0x100, negotiated timeout = 10000"})
     CHECK(!read_meaning(text).late);
   for (const char* text : {"read tcp 10.0.0.1:5->10.0.0.2:2380: i/o timeout", "no heartbeat from n2", "java.net.SocketTimeoutException: connect", "ReadTimeoutError(...)",
                            "request timed out", R"("error":"dial tcp: i/o timeout")"})
