@@ -28,6 +28,7 @@ using schedule::Fault;
 using schedule::FaultKind;
 
 constexpr int kUsedRounds = 100;  // what is used changes while it is looked at
+constexpr int kHeldRounds = 3;    // tries, kSettlePollNs apart
 
 Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
 
@@ -61,6 +62,7 @@ struct Limits::Node {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
     std::uint64_t amount = 0;  // 0: no limit
+    int held = 0;              // memory: how often it was at what was used instead
   };
   std::map<FaultKind, Group> groups;  // memory, cpu
   struct Volume {
@@ -188,14 +190,16 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   }
   if (amount == 0) return {};
   group.amount = amount;
-  const int error = kernel::write_all(group.folder, kernel::limited(controller, v2, amount));
-  if (error == EBUSY && kind == FaultKind::memory && !v2) {
-    const std::uint64_t used = kernel::memory_used(group.folder, v2);
+  group.held = 0;
+  const bool held = kind == FaultKind::memory && !v2;
+  const std::uint64_t used = held ? kernel::memory_used(group.folder, v2) : 0;
+  const int error = used > amount ? EBUSY : kernel::write_all(group.folder, kernel::limited(controller, v2, amount));
+  if (error == EBUSY && held) {
     for (const std::size_t f : node.on) {
       if (plan_.schedule.faults[f].kind != kind) continue;
       faults_[f]->unsettled = true;
       const std::lock_guard lock(faults_[f]->mutex);
-      faults_[f]->at_first = used;
+      faults_[f]->at_first = used > amount ? used : 0;
     }
     (void)tighten(node);
     return {};
@@ -206,15 +210,20 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   return {};
 }
 
-// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one too many.
+// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one too many. The
+// kernel makes room for a limit below that before it sets it, which takes it tenths of a second where there is nothing to be had: so
+// that comes after what is in use for a moment only.
 bool Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
-  const Node::Group& group = found->second;
+  Node::Group& group = found->second;
+  const bool make_room = ++group.held > kHeldRounds;
   for (int round = 0; round < kUsedRounds; ++round) {
-    const int error = kernel::write_all(group.folder, kernel::limited(Controller::memory, false, group.amount));
-    if (error != EBUSY) return true;
     const std::uint64_t used = kernel::memory_used(group.folder, false);
+    if (used <= group.amount || make_room) {
+      const int error = kernel::write_all(group.folder, kernel::limited(Controller::memory, false, group.amount));
+      if (error != EBUSY) return true;
+    }
     if (used > group.amount && kernel::write_all(group.folder, kernel::limited(Controller::memory, false, used)) == 0) return false;
   }
   return false;
