@@ -25,6 +25,7 @@
 #include "jvm/agent_file.h"
 #include "kernel/attach.h"
 #include "kernel/cgroup2.h"
+#include "kernel/core_types.h"
 #include "kernel/net_attach.h"
 #include "kernel/probe.h"
 #include "skel/inject.skel.h"
@@ -105,7 +106,8 @@ class LoadedPrograms final : public Programs {
   Result<void> load() {
     kernel::route_libbpf_log();
     ROSE_TRY(cgroup_root_, kernel::cgroup2_mount());
-    inject_ = rose_inject__open();
+    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(rose_inject__elf_bytes));
+    inject_ = rose_inject__open_opts(&options);
     if (inject_ == nullptr) return kernel::bpf_failure("cannot open the injection programs", errno);
     std::size_t listed = 0;
     for (const auto& site : plan_.sites) listed += site.conditions.size();
@@ -151,7 +153,8 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(fill_calls());
     if (plan_.rules.empty()) return {};
 
-    network_ = rose_network__open();
+    options.btf_custom_path = kernel::core_types(rose_network__elf_bytes);
+    network_ = rose_network__open_opts(&options);
     if (network_ == nullptr) return kernel::bpf_failure("cannot open the partition programs", errno);
     if (bpf_map__reuse_fd(network_->maps.rose_chains, bpf_map__fd(inject_->maps.rose_chains)) != 0 ||
         bpf_map__reuse_fd(network_->maps.rose_settings, bpf_map__fd(inject_->maps.rose_settings)) != 0 ||

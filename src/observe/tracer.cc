@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "kernel/core_types.h"
 #include "kernel/lru.h"
 #include "kernel/privilege.h"
 #include "observe/kernel_tracer.h"
@@ -109,7 +110,8 @@ Result<void> KernelTracer::find_targets() {
 
 Result<void> KernelTracer::load() {
   kernel::route_libbpf_log();
-  skeleton_.reset(rose_tracer__open());
+  LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(rose_tracer__elf_bytes));
+  skeleton_.reset(rose_tracer__open_opts(&options));
   if (!skeleton_) return kernel::bpf_failure("cannot open the tracer's programs", errno);
   ROSE_CHECK(set_constants());
   ROSE_CHECK(share_memory());

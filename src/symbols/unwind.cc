@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/units.h"
 #include "symbols/elf.h"
 #include "symbols/frame_names.h"
 #include "symbols/runtime_names.h"
@@ -28,10 +29,38 @@ constexpr std::int64_t kThread = 1;  // libdw wants a thread's number; there is 
 
 std::uint64_t page_below(std::uint64_t address) { return address & ~(kPage - 1); }
 
+// One file, as it was when it was opened.
+struct FileState {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t changed_ns = 0;
+  auto operator<=>(const FileState&) const = default;
+};
+
+// What places of code are called, kept from one stack to the next: those of one deployment's runs go through the same few libraries,
+// and a distribution's debug symbols are packed, a tenth of a second for libc's alone.
+class KnownNames {
+ public:
+  [[nodiscard]] const std::vector<StackFrame>* find(const FileState& file, std::uint64_t address) const {
+    const auto at = names_.find({file, address});
+    return at == names_.end() ? nullptr : &at->second;
+  }
+  void keep(const FileState& file, std::uint64_t address, const std::vector<StackFrame>& frames) {
+    if (names_.size() >= kMostKnown) names_.clear();
+    names_.emplace(std::pair{file, address}, frames);
+  }
+
+ private:
+  static constexpr std::size_t kMostKnown = 20'000;  // some MiB
+  std::map<std::pair<FileState, std::uint64_t>, std::vector<StackFrame>> names_;
+};
+
 // One file, mapped as the maps say.
 struct Module {
   const Mapping* map = nullptr;
   Fd fd;
+  FileState file;
   std::uint64_t start = 0, end = 0;
   std::uint64_t bias = 0;
   std::filesystem::path debug_file;
@@ -70,7 +99,8 @@ bool place(Module& module) {
 
 class Unwinder {
  public:
-  Unwinder(const Snapshot& snapshot, std::int64_t limit_ns) : snapshot_(snapshot), until_ns_(monotonic_ns() + limit_ns) {}
+  Unwinder(const Snapshot& snapshot, KnownNames& known, std::int64_t limit_ns)
+      : snapshot_(snapshot), known_(known), until_ns_(monotonic_ns() + limit_ns) {}
 
   Unwound run() {
     open_modules();
@@ -134,6 +164,7 @@ class Unwinder {
       module.fd = Fd(::open(map->file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       struct stat status = {};
       if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !place(module) || module.start < taken) continue;
+      module.file = {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
       taken = module.end;
       modules_.push_back(std::move(module));
     }
@@ -176,7 +207,9 @@ class Unwinder {
     }
     const Module& module = *static_cast<Module*>(*own);
     const auto address = at - module.bias;
-    auto frames = names_.at(reported, at, address, module.map->file);
+    const auto* known = known_.find(module.file, address);
+    auto frames = known != nullptr ? *known : names_.at(reported, at, address, module.map->file);
+    if (known == nullptr) known_.keep(module.file, address, frames);
     for (auto& frame : frames) {
       frame.binary = module.map->name;
       frame.address = address;
@@ -295,6 +328,7 @@ class Unwinder {
   }
 
   const Snapshot& snapshot_;
+  KnownNames& known_;
   const std::int64_t until_ns_;
   std::vector<Module> modules_;
   std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // its modules' files are open as long
@@ -313,9 +347,10 @@ const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread, get_threa
 Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns) {
   // libdw keeps some things for the whole process.
   static std::mutex one_at_a_time;
+  static KnownNames known;
   const std::lock_guard lock(one_at_a_time);
   elf_version(EV_CURRENT);
-  return Unwinder(snapshot, limit_ns).run();
+  return Unwinder(snapshot, known, limit_ns).run();
 }
 
 }  // namespace rose::symbols

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernel/attach.h"
+#include "kernel/core_types.h"
 
 namespace rose::test {
 
@@ -18,7 +19,8 @@ template <typename Skeleton>
 void load_each(const std::function<bool(Skeleton&, const std::string&)>& prepare) {
   kernel::route_libbpf_log();
   for (int chosen = 0;; ++chosen) {
-    const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(Skeleton::open(), Skeleton::destroy);
+    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(Skeleton::elf_bytes));
+    const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(Skeleton::open(&options), Skeleton::destroy);
     REQUIRE(skeleton);
     std::string name;
     int i = 0;

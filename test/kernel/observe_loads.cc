@@ -1,6 +1,11 @@
 // Every program of the tracer is one that this kernel's verifier takes.
+#include <bpf/btf.h>
+
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "loads.h"
 #include "observe_support.h"
@@ -18,4 +23,45 @@ TEST_CASE("the kernel takes every program of the tracer, however many nodes and 
     fixed.rose_ring_limit = 1 << 20;
     return true;
   });
+}
+
+namespace {
+
+using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
+// A field's name, and where it is in bits; of the structure itself its size.
+using Form = std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>>;
+
+std::multimap<std::string, Form> structures(const btf* types) {
+  std::multimap<std::string, Form> out;
+  for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
+    const btf_type* type = btf__type_by_id(types, id);
+    if (!btf_is_composite(type) || type->name_off == 0) continue;
+    Form form{{"", 0, type->size}};
+    for (std::uint32_t i = 0; i < btf_vlen(type); ++i)
+      form.emplace(btf__name_by_offset(types, btf_members(type)[i].name_off), btf_member_bit_offset(type, i), btf_member_bitfield_size(type, i));
+    out.emplace(btf__name_by_offset(types, type->name_off), std::move(form));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads]") {
+  const char* path = rose::kernel::core_types(rose_tracer__elf_bytes);
+  REQUIRE(path != nullptr);
+  CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // made once
+  const Btf few(btf__parse(path, nullptr), btf__free), all(btf__load_vmlinux_btf(), btf__free);
+  REQUIRE(few);
+  REQUIRE(all);
+  CHECK(btf__type_cnt(few.get()) < btf__type_cnt(all.get()) / 10);
+  const auto kernels = structures(all.get()), ours = structures(few.get());
+  CHECK(ours.contains("task_struct"));
+  CHECK(ours.contains("sock_common"));  // inside of another
+  for (const auto& [name, form] : ours) {
+    INFO(name);
+    const auto [from, to] = kernels.equal_range(name);
+    CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
+  }
+  // All of one name: which of them it is may be a question of what is in them.
+  for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
