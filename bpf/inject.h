@@ -233,12 +233,10 @@ struct rose_settings {
 	__u32 rules;
 	__u32 own_pid;			/* rose: its children are not the node yet before their execve */
 	__u32 unread;			/* calls whose arguments could not be read, and which went by unmatched */
-	__u32 links;			/* rules that are bad links */
 	__u32 hold;			/* the interface that holds packets back; 0: none does */
 	__u32 stacks;			/* that are taken of each fault; 0: none */
 	__u32 stack_slots;		/* in rose_stacks */
 	__u32 holder;			/* who traces threads so as to hold them */
-	__u32 reserved;
 };
 
 /* ---- the override backend: what rose_call matches a call against, and what it does ---- */
@@ -467,7 +465,7 @@ ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_notice, 24);
-ROSE_SIZE(rose_settings, 64);
+ROSE_SIZE(rose_settings, 56);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_wanted_call, 152);
 ROSE_SIZE(rose_call_arguments, 8);

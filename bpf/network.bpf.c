@@ -103,6 +103,8 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rose_link);
 } rose_links SEC(".maps");
+/* Whether there are any. Fixed before loading: without them the verifier has nothing of theirs to go through. */
+const volatile bool rose_has_links;
 
 /* Connections that a rule has numbered. */
 struct {
@@ -201,7 +203,7 @@ int rose_cut(struct __sk_buff *skb)
 	if (packet.stop)
 		return stop(skb, &packet, from_node ? 0 : BPF_F_INGRESS);
 	/* A bad link meets a packet once: where its sender's port takes it in, or where it comes from no port at all. */
-	if (!set->links || (!from_node && skb->ingress_ifindex))
+	if (!rose_has_links || (!from_node && skb->ingress_ifindex))
 		return TCX_NEXT;
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
 	return over_links(skb, set, &packet, 0, from_node ? BPF_F_INGRESS : 0, 0);
@@ -367,7 +369,7 @@ static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives
 	struct packet packet = {};
 	int here = skb->ifindex == LOOPBACK;
 
-	if (!set || !set->links || skb->mark == OURS || skb->mark == COPY || !read_packet(skb, sizeof(struct ethernet), &packet) ||
+	if (!set || skb->mark == OURS || skb->mark == COPY || !read_packet(skb, sizeof(struct ethernet), &packet) ||
 	    !packet.has_ports)
 		return TCX_NEXT;
 	packet.source = arrives ? NOBODY : node_of(skb, set);

@@ -24,7 +24,7 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 	struct scratch *s;
 	__u64 id;
 
-	if (cgroup->root->hierarchy_id != 0)
+	if (BPF_CORE_READ(cgroup, root, hierarchy_id) != 0)
 		return 0;
 	s = take_scratch(0);
 	if (!s)
@@ -36,7 +36,7 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 	give_back(s);
 	if (!place)
 		return 0;
-	id = cgroup->kn->id;
+	id = BPF_CORE_READ(cgroup, kn, id);
 	bpf_map_update_elem(&rose_freezable, &id, &place->node, BPF_ANY);
 	if (bpf_map_update_elem(&rose_cgroups, &id, &place->node, BPF_ANY)) {
 		struct rose_stats *stats = stats_of(place->node);
@@ -55,9 +55,9 @@ int BPF_PROG(rose_cgroup_rmdir, struct cgroup *cgroup, const char *path)
 	__u32 *node, owner;
 	__u64 id;
 
-	if (cgroup->root->hierarchy_id != 0)
+	if (BPF_CORE_READ(cgroup, root, hierarchy_id) != 0)
 		return 0;
-	id = cgroup->kn->id;
+	id = BPF_CORE_READ(cgroup, kn, id);
 	node = bpf_map_lookup_elem(&rose_freezable, &id);
 	if (!node)
 		return 0;

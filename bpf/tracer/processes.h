@@ -48,7 +48,7 @@ static __always_inline bool is_first(struct task_struct *task, void *map)
 	struct rose_identity identity = {};
 	__u8 one = 1;
 
-	identity.start_ns = task->group_leader->start_time;
+	identity.start_ns = BPF_CORE_READ(task, group_leader, start_time);
 	identity.tgid = task->tgid;
 	return !bpf_map_update_elem(map, &identity, &one, BPF_NOEXIST);
 }
@@ -149,14 +149,14 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(rose_exit, struct task_struct *task)
 {
-	struct signal_struct *signal = task->signal;
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	struct rose_process process = {};
 	bool is_main = false, orderly;
 	__s32 code, node;
 	__u32 tgid;
 	__u64 key;
 
-	if (signal->live.counter != 0)
+	if (BPF_CORE_READ(signal, live.counter) != 0)
 		return 0; /* other threads go on */
 	tgid = task->tgid;
 	node = node_of_current(tgid, &is_main);
@@ -169,7 +169,7 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	/* Of threads that end at once on several CPUs, each may see that none is left: one tells it. */
 	if (!is_first(task, &rose_ended))
 		return 0;
-	code = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code : task->exit_code;
+	code = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code;
 	fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
 	end_pause(tgid, process.head.ts_ns);
 	process.signal = code & 0x7f;
@@ -237,14 +237,14 @@ static __always_inline void note_interrupted(struct k_sigaction *action)
 	struct pt_regs *regs;
 	long left;
 
-	if ((unsigned long)action->sa.sa_handler <= 1)
+	if ((unsigned long)BPF_CORE_READ(action, sa.sa_handler) <= 1)
 		return; /* SIG_DFL, SIG_IGN */
 	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	if ((long)BPF_CORE_READ(regs, orig_ax) == -1)
 		return; /* not in a call */
 	left = BPF_CORE_READ(regs, ax);
 	if (left == -ERESTARTNOHAND || left == -ERESTART_RESTARTBLOCK ||
-	    (left == -ERESTARTSYS && !(action->sa.sa_flags & SA_RESTART)))
+	    (left == -ERESTARTSYS && !(BPF_CORE_READ(action, sa.sa_flags) & SA_RESTART)))
 		record_call(regs, -EINTR);
 }
 
@@ -260,7 +260,7 @@ int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigacti
 	note_interrupted(action);
 	if (sig < SIGSTOP_ || sig > SIGTTOU_)
 		return 0;
-	if (sig != SIGSTOP_ && action->sa.sa_handler)
+	if (sig != SIGSTOP_ && BPF_CORE_READ(action, sa.sa_handler))
 		return 0; /* caught or ignored */
 	pause.tgid = bpf_get_current_pid_tgid() >> 32;
 	node = node_of_current(pause.tgid, &is_main);
@@ -296,7 +296,7 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 SEC("tp_btf/cgroup_notify_frozen")
 int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 {
-	__u64 id = cgroup->kn->id, key = id | ROSE_FROZEN;
+	__u64 id = BPF_CORE_READ(cgroup, kn, id), key = id | ROSE_FROZEN;
 	struct rose_pause pause = {};
 	__u32 *value;
 	__s32 node;
@@ -326,7 +326,7 @@ SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populated)
 {
 	if (!populated)
-		end_pause(cgroup->kn->id | ROSE_FROZEN, bpf_ktime_get_ns());
+		end_pause(BPF_CORE_READ(cgroup, kn, id) | ROSE_FROZEN, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -38,6 +38,15 @@ std::uint64_t amount_of(const Fault& fault) {
                                       : static_cast<std::uint64_t>(fault.resource.limit);
 }
 
+Unexpected not_changed(const std::filesystem::path& group, int error) {
+  return fail_errno(ErrorKind::environment, fmt::format("cannot change the limit of cgroup {}", group.string()), error);
+}
+
+Result<void> is_kept(const std::filesystem::path& group, Controller controller, bool v2, std::uint64_t amount) {
+  if (kernel::in_force(group, controller, v2, amount)) return {};
+  return fail(ErrorKind::environment, fmt::format("cgroup {} does not keep the limit that it was given", group.string()));
+}
+
 }  // namespace
 
 struct Limits::InForce {
@@ -62,7 +71,8 @@ struct Limits::Node {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
     std::uint64_t amount = 0;  // 0: no limit
-    int held = 0;              // memory: how often it was at what was used instead
+    int held = 0;              // memory: how often it was at what was used instead,
+    std::uint64_t held_at = 0; // and what that was
   };
   std::map<FaultKind, Group> groups;  // memory, cpu
   struct Volume {
@@ -181,39 +191,31 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
     if (fault.kind == kind) faults_[f]->unsettled = false;
   }
   if (amount == group.amount) return {};
-  const auto failed = [&](int error) {
-    return fail_errno(ErrorKind::environment, fmt::format("cannot change the limit of cgroup {}", group.folder.string()), error);
-  };
   if (group.amount != 0) {  // from a narrow limit to a wider one there is no way but this
     group.amount = 0;
-    if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0) return failed(error);
+    if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0) return not_changed(group.folder, error);
   }
   if (amount == 0) return {};
   group.amount = amount;
-  group.held = 0;
-  const bool held = kind == FaultKind::memory && !v2;
-  const std::uint64_t used = held ? kernel::memory_used(group.folder, v2) : 0;
-  const int error = used > amount ? EBUSY : kernel::write_all(group.folder, kernel::limited(controller, v2, amount));
-  if (error == EBUSY && held) {
-    for (const std::size_t f : node.on) {
-      if (plan_.schedule.faults[f].kind != kind) continue;
-      faults_[f]->unsettled = true;
-      const std::lock_guard lock(faults_[f]->mutex);
-      faults_[f]->at_first = used > amount ? used : 0;
-    }
-    (void)tighten(node);
-    return {};
+  if (kind != FaultKind::memory || v2) {
+    const int error = kernel::write_all(group.folder, kernel::limited(controller, v2, amount));
+    return error == 0 ? is_kept(group.folder, controller, v2, amount) : not_changed(group.folder, error);
   }
-  if (error != 0) return failed(error);
-  if (!kernel::in_force(group.folder, controller, v2, amount))
-    return fail(ErrorKind::environment, fmt::format("cgroup {} does not keep the limit that it was given", group.folder.string()));
+  group.held = 0;
+  ROSE_TRY(const bool narrowed, tighten(node));
+  for (const std::size_t f : node.on) {
+    if (plan_.schedule.faults[f].kind != kind) continue;
+    faults_[f]->unsettled = !narrowed;
+    const std::lock_guard lock(faults_[f]->mutex);
+    faults_[f]->at_first = narrowed ? 0 : group.held_at;
+  }
   return {};
 }
 
 // True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one too many. The
 // kernel makes room for a limit below that before it sets it, which takes it tenths of a second where there is nothing to be had: so
 // that comes after what is in use for a moment only.
-bool Limits::tighten(Node& node) {
+Result<bool> Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
   Node::Group& group = found->second;
@@ -222,9 +224,16 @@ bool Limits::tighten(Node& node) {
     const std::uint64_t used = kernel::memory_used(group.folder, false);
     if (used <= group.amount || make_room) {
       const int error = kernel::write_all(group.folder, kernel::limited(Controller::memory, false, group.amount));
-      if (error != EBUSY) return true;
+      if (error == 0) return is_kept(group.folder, Controller::memory, false, group.amount).map([] { return true; });
+      if (error != EBUSY) return not_changed(group.folder, error);
     }
-    if (used > group.amount && kernel::write_all(group.folder, kernel::limited(Controller::memory, false, used)) == 0) return false;
+    if (used <= group.amount) continue;
+    const int error = kernel::write_all(group.folder, kernel::limited(Controller::memory, false, used));
+    if (error == 0) {
+      group.held_at = used;
+      return false;
+    }
+    if (error != EBUSY) return not_changed(group.folder, error);
   }
   return false;
 }
@@ -327,10 +336,13 @@ void Limits::settle(std::size_t f) {
   }
   const std::lock_guard lock(nodes_[index]->mutex);
   if (!faults_[f]->unsettled) return;
-  if (plan_.schedule.faults[f].kind == FaultKind::descriptors)
+  if (plan_.schedule.faults[f].kind == FaultKind::descriptors) {
     (void)set(*nodes_[index], FaultKind::descriptors, true);  // a process that cannot be changed was told of before
-  else if (tighten(*nodes_[index]))
-    faults_[f]->unsettled = false;
+    return;
+  }
+  const auto narrowed = tighten(*nodes_[index]);
+  if (!narrowed) log::warning("fault '{}': {}", plan_.schedule.faults[f].id, narrowed.error().message);
+  faults_[f]->unsettled = narrowed && !*narrowed;
 }
 
 void Limits::finish() {

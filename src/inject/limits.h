@@ -49,7 +49,7 @@ class Limits {
   Result<void> set(Node& node, schedule::FaultKind kind, bool again = false);
   Result<void> set_controller(Node& node, schedule::FaultKind kind);
   Result<void> set_volume(Node& node, const std::string& folder);
-  bool tighten(Node& node);
+  Result<bool> tighten(Node& node);
   void look(std::size_t fault);
 
   const Plan& plan_;

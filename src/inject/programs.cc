@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -163,12 +164,17 @@ class LoadedPrograms final : public Programs {
     }
     bpf_map__set_max_entries(network_->maps.rose_rule_ports, std::max<std::uint32_t>(1, narrow(plan_.rule_ports.size())));
     bpf_map__set_max_entries(network_->maps.rose_nets, std::max<std::uint32_t>(1, narrow(plan_.rule_nets.size())));
-    // Needed where nodes share an address only, and unknown to older kernels.
-    for (auto* program : {network_->progs.rose_bound4, network_->progs.rose_bound6, network_->progs.rose_leaves,
-                          network_->progs.rose_arrives}) {
-      bpf_program__set_autoload(program, plan_.has_links() && plan_.on_host);
-    }
-    bpf_program__set_autoload(network_->progs.rose_let_go, plan_.holds_packets());
+    const auto& programs = network_->progs;
+    const auto only_if = [](bool needed, std::initializer_list<bpf_program*> those) {
+      for (bpf_program* program : those) bpf_program__set_autoload(program, needed);
+    };
+    only_if(!plan_.on_host, {programs.rose_port, programs.rose_cut});
+    only_if(plan_.on_host, {programs.rose_egress, programs.rose_ingress, programs.rose_left_egress, programs.rose_left_ingress});
+    only_if(plan_.on_host && plan_.rejects(), {programs.rose_loopback});
+    // Unknown to older kernels.
+    only_if(plan_.on_host && plan_.has_links(), {programs.rose_bound4, programs.rose_bound6, programs.rose_leaves, programs.rose_arrives});
+    only_if(plan_.holds_packets(), {programs.rose_let_go});
+    network_->rodata->rose_has_links = plan_.has_links();
     if (const int err = rose_network__load(network_); err != 0) {
       return kernel::bpf_failure("cannot load the partition programs", -err);
     }
@@ -189,9 +195,8 @@ class LoadedPrograms final : public Programs {
   void drain() override { (void)ring_buffer__consume(ring_); }
 
   Result<void> attach(deploy::Deployment& deployment, const std::filesystem::path& agent) override {
-    netns_ = !deployment.client_netns().empty();
     run_id_ = deployment.id();
-    if (netns_) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
+    if (!plan_.on_host) client_netns_ = Fd(::fcntl(deployment.client_netns_fd(), F_DUPFD_CLOEXEC, 3));
     if (!plan_.rules.empty()) ROSE_CHECK(attach_network(deployment));
     for (const auto& node : deployment.nodes()) ROSE_CHECK(add_node(node));
     if (plan_.needs_returns()) {
@@ -237,7 +242,7 @@ class LoadedPrograms final : public Programs {
                               std::size(levels)),
                   "let attached nodes live at the same depth, such as in one slice");
     *free = level;
-    if (plan_.rules.empty() || netns_) return {};
+    if (plan_.rules.empty() || !plan_.on_host) return {};
     const auto bit = [index](const __u64* set) { return ((set[index / 64] >> (index % 64)) & 1) != 0; };
     const auto involved = std::any_of(plan_.rules.begin(), plan_.rules.end(), [&](const rose_rule& rule) {
       return (rule.flags & ROSE_RULE_OTHERS) != 0 || bit(rule.side) || bit(rule.peers);
@@ -257,7 +262,7 @@ class LoadedPrograms final : public Programs {
 
   Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) override {
     const std::lock_guard lock(mutex_);
-    if (network_ == nullptr || netns_ || detached_) return {};
+    if (network_ == nullptr || !plan_.on_host || detached_) return {};
     for (const pid_t pid : pids) {
       for (const auto& endpoint : endpoints_of(pid)) {
         ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
@@ -456,7 +461,7 @@ class LoadedPrograms final : public Programs {
     for (const auto& net : plan_.rule_nets) ROSE_CHECK(put(network_->maps.rose_nets, net, 1));
     std::copy(plan_.links.begin(), plan_.links.end(), links_.as<rose_link>());
     settings_.as<rose_settings>()->rules = narrow(plan_.rules.size());
-    if (!netns_) {
+    if (plan_.on_host) {
       if (plan_.has_links()) ROSE_CHECK(attach_host_links());
       if (!plan_.rejects()) return {};
       auto link = kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in);
@@ -490,7 +495,6 @@ class LoadedPrograms final : public Programs {
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);
-    settings_.as<rose_settings>()->links = 1;
     return plan_.holds_packets() ? hold_packets(static_cast<int>(::if_nametoindex(deploy::kBridge))) : Result<void>();
   }
 
@@ -506,7 +510,6 @@ class LoadedPrograms final : public Programs {
     if (!kernel::probe("tcx").ok)
       return fail(ErrorKind::environment, "in a \"host\" deployment this kernel cannot have bad links: it has no TCX links",
                   "use Linux 6.6 or newer, or set [deployment] network = \"netns\"");
-    settings_.as<rose_settings>()->links = 1;
     if (plan_.holds_packets()) {
       ROSE_TRY(auto loopback, deploy::OpenLoopback::open());
       open_loopback_.emplace(std::move(loopback));
@@ -592,7 +595,6 @@ class LoadedPrograms final : public Programs {
   ring_buffer* ring_ = nullptr;
   Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_, stacks_;
   std::filesystem::path cgroup_root_;
-  bool netns_ = false;
   std::string run_id_;  // name of the run's cgroup
   bool left_ = false;   // the programs for sockets that stayed there are attached
   Fd client_netns_;

@@ -44,7 +44,7 @@ bool has_name_of_its_own(const btf_type* type) {
   return btf_is_composite(type) || btf_is_any_enum(type) || btf_is_typedef(type) || btf_is_int(type);
 }
 
-std::string_view name_of(const btf* types, const btf_type* type) {
+std::string_view name_in(const btf* types, const btf_type* type) {
   const char* name = btf__name_by_offset(types, type->name_off);
   return name == nullptr ? std::string_view{} : std::string_view{name};
 }
@@ -187,12 +187,12 @@ Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& 
   Btf few(btf__new_empty());
   if (!few) return {};
   std::unordered_map<std::string_view, bool> found;  // by name
-  for (std::uint32_t id : wanted) found.emplace(essential(name_of(object, btf__type_by_id(object, id))), false);
+  for (std::uint32_t id : wanted) found.emplace(essential(name_in(object, btf__type_by_id(object, id))), false);
   Copy copy(kernel, few.get());
   for (std::uint32_t id = 1; id < btf__type_cnt(kernel); ++id) {
     const btf_type* type = btf__type_by_id(kernel, id);
     if (type->name_off == 0 || !has_name_of_its_own(type)) continue;
-    const auto name = found.find(essential(name_of(kernel, type)));
+    const auto name = found.find(essential(name_in(kernel, type)));
     if (name == found.end()) continue;
     if (copy.take(id) < 0) return {};
     name->second = true;
