@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "explain/explain.h"
+#include "symbols/go_library.h"
 
 namespace rose::explain {
 namespace {
@@ -287,22 +288,6 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   }
 }
 
-// Go's own packages have no host in their path; their files lie below GOROOT or, with -trimpath, in folders of their names.
-bool is_go_library(const schedule::Frame& frame) {
-  static const std::set<std::string_view> known = {
-      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
-      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
-      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "weak"};
-  const std::string_view function = frame.function, file = frame.file;
-  const std::size_t dot = function.find('.', function.rfind('/') == std::string_view::npos ? 0 : function.rfind('/'));
-  if (dot == std::string_view::npos || !(file.ends_with(".go") || file.ends_with(".s"))) return false;
-  const auto first = [](std::string_view path) { return path.substr(0, path.find('/')); };
-  constexpr std::string_view kRoot = "/go/src/";
-  const std::size_t root = file.find(kRoot);
-  const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kRoot.size());
-  return known.contains(first(function.substr(0, dot))) && known.contains(first(folder));
-}
-
 }  // namespace
 
 bool is_library(const schedule::Frame& frame) {
@@ -318,7 +303,7 @@ bool is_library(const schedule::Frame& frame) {
       begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjvm", "libjava", "libnio", "libnet",
                     "librt.", "librt-", "libdl.", "libpython", "libasan", "libtsan"}))
     return true;
-  if (is_go_library(frame)) return true;
+  if (symbols::of_go_library(frame.function, frame.file)) return true;
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
     return true;
   return begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "runtime.", "runtime/",
@@ -343,11 +328,15 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.file = evidence.file;
     suspect.line = evidence.line;
-    if (suspect.file.empty() && input.place) {
-      const Place place = input.place(suspect.node, evidence.name);
+    if (suspect.file.empty() && input.place && !evidence.nodes.empty()) {
+      const Place place = input.place(*evidence.nodes.begin(), evidence.name);
       suspect.file = place.file;
       suspect.line = place.line;
     }
+    schedule::Frame frame;
+    frame.function = suspect.function;
+    frame.file = suspect.file;
+    if (is_library(frame)) continue;  // it does what it is called for
     std::size_t reasons = 0;
     for (const auto& [weight, reason] : evidence.why) {
       if (++reasons > 3) break;

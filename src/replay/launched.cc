@@ -41,11 +41,18 @@ bool stays(const std::string& file, const std::filesystem::path& run_dir) {
 
 void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir) {
   std::vector<std::string> binaries, methods;
-  for (const Program& program : programs) {
+  const auto collect = [&](bool of_system) {
+    for (const Program& program : programs) {
+      if (!stays(program.file, run_dir) || is_systems(program.file) != of_system || binaries.size() == kMostPrograms) continue;
+      if (std::find(binaries.begin(), binaries.end(), program.file) != binaries.end()) continue;
+      if (!of_system || shows_functions(program.file)) binaries.push_back(program.file);
+    }
+  };
+  for (const Program& program : programs)
     if (methods.empty()) methods = jvm::own_methods(program.command, program.folder);
-    if (!stays(program.file, run_dir) || is_systems(program.file) || binaries.size() == kMostPrograms) continue;
-    if (std::find(binaries.begin(), binaries.end(), program.file) == binaries.end()) binaries.push_back(program.file);
-  }
+  collect(false);
+  // A server out of the distribution's packages; what scripts call of the system beside it has no symbols.
+  if (binaries.empty() && methods.empty()) collect(true);
   if (!binaries.empty()) {
     log::info("{}: it runs {}", node.name, fmt::join(binaries, " and "));
     node.binaries = std::move(binaries);

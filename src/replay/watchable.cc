@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
+#include "symbols/go_library.h"
 #include "symbols/symbols.h"
 
 namespace rose::replay {
@@ -32,40 +33,30 @@ bool is_scaffolding(std::string_view name) {
                                                         "<core::", "<alloc::", "__gnu_cxx::", "__cxx", "runtime.", "type:", "go:", "internal/", "void std::"});
 }
 
-// Whose code a Go module is, by a source file of it: "github.com/tendermint/tendermint" of ".../github.com/tendermint/tendermint@v0.34.0/x.go".
-std::string go_project(std::string_view source) {
-  const std::size_t version = source.find("@v");
-  if (version == std::string_view::npos || !source.ends_with(".go")) return {};
-  source = source.substr(0, version);
-  constexpr std::string_view kCache = "/pkg/mod/";
-  if (const std::size_t cache = source.find(kCache); cache != std::string_view::npos) source.remove_prefix(cache + kCache.size());
-  const bool shared_host = begins_with_any(source, {"github.com/", "gitlab.com/", "bitbucket.org/"});
-  std::size_t end = 0;
-  for (int parts = shared_host ? 3 : 2; parts > 0 && end != std::string_view::npos; --parts) end = source.find('/', end == 0 ? 0 : end + 1);
-  return std::string(source.substr(0, end));
-}
-
-// All of a file that is its own. With DWARF, by its source files; else all but what every program has. A program that is little more than
-// the call of what others wrote: theirs, too, of projects by the number of functions, the largest first.
+// All of a file that is its own. With source files, by those; else all but what every program has. Of Go's modules the one that `main` is
+// of. A program that is little more than the call of what others wrote: theirs, too, of modules by the number of functions, the largest first.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
   const bool sources = std::any_of(all.begin(), all.end(), [](const auto& function) { return !function.source.empty(); });
-  std::map<std::string, std::vector<symbols::Function>> projects;
+  std::map<std::string, std::vector<symbols::Function>> modules;
+  std::string mains;
   std::erase_if(all, [&](symbols::Function& function) {
     if (is_scaffolding(function.name)) return true;
     if (!sources) return false;
-    if (function.source.empty()) return true;
-    if (std::string project = go_project(function.source); !project.empty()) {
-      projects[std::move(project)].push_back(std::move(function));
-      return true;
-    }
-    return is_library_source(function.source);
+    if (function.source.empty() || symbols::of_go_library(function.name, function.source)) return true;
+    std::string module = symbols::go_module(function.source);
+    if (module.empty()) return is_library_source(function.source);
+    if (function.name == "main.main") mains = module;
+    modules[std::move(module)].push_back(std::move(function));
+    return true;
   });
+  const auto take = [&all](std::vector<symbols::Function>& functions) { std::move(functions.begin(), functions.end(), std::back_inserter(all)); };
+  if (const auto own = modules.extract(mains); !own.empty()) take(own.mapped());
   if (all.size() > kLauncherOnly) return all;
   std::vector<std::vector<symbols::Function>*> largest;
-  for (auto& [name, functions] : projects) largest.push_back(&functions);
+  for (auto& [name, functions] : modules) largest.push_back(&functions);
   std::stable_sort(largest.begin(), largest.end(), [](const auto* a, const auto* b) { return a->size() > b->size(); });
-  for (auto* functions : largest) std::move(functions->begin(), functions->end(), std::back_inserter(all));
+  for (auto* functions : largest) take(*functions);
   return all;
 }
 
@@ -77,27 +68,46 @@ std::vector<std::string> methods_by_command(const config::Node& node, const std:
 }
 
 std::string why_none(const config::Node& node) {
-  if (jvm::is_launcher(node) && !node.attach && !node.container)
-    return fmt::format("{}: its command launches another program, and none was seen that stays where it is from run to run and is not the system's own, so no "
-                       "function of it can be seen: name it with `binary`, or methods of Java with `functions`", node.name);
-  if (node.binaries.empty()) return fmt::format("{}: no program of it is known, so no function of it can be seen: name it with `binary`", node.name);
-  if (const std::string& binary = node.binaries.front(); is_systems(binary))
-    return fmt::format("{}: {} comes with the system and runs code that is not its own, so no function of the application can be seen: "
-                       "name native code of yours with `binary`, or methods of Java with `functions`", node.name, binary);
+  // A program that the configuration names, or that was seen, and not the script that launches it.
+  const auto program = std::find_if(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
+    config::Node launched;
+    launched.command = {binary};
+    launched.binaries = {binary};
+    return !jvm::is_launcher(launched);
+  });
+  if (program == node.binaries.end() && jvm::is_launcher(node) && !node.attach && !node.container)
+    return fmt::format("{}: its command launches another program, and none was seen that stays where it is from run to run and has functions that "
+                       "can be seen: name it with `binary`, or methods of Java with `functions`", node.name);
+  if (program == node.binaries.end()) return fmt::format("{}: no program of it is known, so no function of it can be seen: name it with `binary`", node.name);
+  if (interprets(*program))
+    return fmt::format("{}: {} runs code that is not its own, so no function of the application can be seen: "
+                       "name native code of yours with `binary`, or methods of Java with `functions`", node.name, *program);
   return fmt::format("{}: {} has no symbols, so no function of it can be seen: keep its debug information (cc -g, no strip), or put the separate "
-                     "debug file beside it or below /usr/lib/debug", node.name, node.binaries.front());
+                     "debug file beside it or below /usr/lib/debug", node.name, *program);
 }
 
 }  // namespace
 
+bool interprets(const std::string& binary) {
+  static const std::set<std::string_view> known = {"ash",  "awk", "bash", "beam.smp", "busybox", "csh",    "dash",   "dotnet", "erl", "escript", "fish", "gawk",   "guile", "java", "ksh", "lua",
+                                                   "luajit", "make", "mawk", "mono", "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "sh", "tclsh", "zsh"};
+  std::string_view name(binary);
+  name.remove_prefix(name.rfind('/') + 1);
+  const std::string_view plain = name.substr(0, name.find_last_not_of("0123456789.-") + 1);  // python3.11
+  return known.contains(name) || known.contains(plain);
+}
+
 bool is_systems(const std::string& binary) { return begins_with_any(binary, {"/usr/", "/bin/", "/sbin/", "/lib"}) && !binary.starts_with("/usr/local/"); }
+
+bool shows_functions(const std::string& binary) {
+  if (interprets(binary)) return false;
+  const Result<std::vector<symbols::Function>> own = own_functions(binary);
+  return own && !own->empty();
+}
 
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container || !jvm::is_launcher(node)) return false;
-  return std::all_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
-    const Result<std::vector<symbols::Function>> own = is_systems(binary) ? std::vector<symbols::Function>{} : own_functions(binary);
-    return !own || own->empty();
-  });
+  return std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
 }
 
 Result<Watchable> watchable_functions(const config::Config& config) {
@@ -114,7 +124,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
         if (!is_scaffolding(one.function.name)) functions.push_back(one.function);
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
-        if (is_systems(binary)) continue;
+        if (interprets(binary)) continue;
         Result<std::vector<symbols::Function>> own = own_functions(binary);  // a script has none: told below
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }

@@ -13,7 +13,7 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostWatched = 4000;  // functions of one node
+inline constexpr std::size_t kMostWatched = 6000;  // functions of one node
 
 struct Watchable {
   // As a profile in which all of them are infrequent: RunOptions::profile.
@@ -24,8 +24,12 @@ struct Watchable {
   std::vector<std::string> unseen;  // one sentence a node whose functions can't be seen: why, and what to do
 };
 
-// A program that comes with the system carries code that is not its own: an interpreter, a runtime.
+// An interpreter or a virtual machine, by its name: its functions say nothing of the application.
+[[nodiscard]] bool interprets(const std::string& binary);
+// Comes with the system: a server, perhaps, or a tool that scripts call.
 [[nodiscard]] bool is_systems(const std::string& binary);
+// Of its own, that can be watched.
+[[nodiscard]] bool shows_functions(const std::string& binary);
 // Nobody named functions of this node, none of its own can be looked up in its program, and it may be that it launches another one.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 

@@ -74,18 +74,21 @@ struct Binary {
 
   bool match(const std::string& pattern) {
     const auto before = found.size();
-    if (by_spelling_.empty() || pattern.find_first_of("*?") != std::string::npos) {
-      for (const Entry& entry : entries) add(pattern, entry);
-      return found.size() > before;
-    }
+    const bool glob = pattern.find_first_of("*?") != std::string::npos;
     std::vector<std::uint32_t> candidates;
-    for_each_lookup(pattern, [&](std::string_view text) {
-      const auto [begin, end] = by_spelling_.equal_range(std::hash<std::string_view>{}(text));
-      for (auto at = begin; at != end; ++at) candidates.push_back(at->second);
-    });
-    std::sort(candidates.begin(), candidates.end());
-    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-    for (const auto candidate : candidates) add(pattern, entries[candidate]);
+    if (!by_spelling_.empty()) {
+      for_each_lookup(pattern, [&](std::string_view text) {
+        const auto [begin, end] = by_spelling_.equal_range(std::hash<std::string_view>{}(text));
+        for (auto at = begin; at != end; ++at) candidates.push_back(at->second);
+      });
+      std::sort(candidates.begin(), candidates.end());
+      candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+      // "main.(*shelf).checkpoint" is a name.
+      if (glob) std::erase_if(candidates, [&](std::uint32_t one) { return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern; });
+      for (const auto candidate : candidates) add(pattern, entries[candidate]);
+    }
+    if (by_spelling_.empty() || (glob && candidates.empty()))
+      for (const Entry& entry : entries) add(pattern, entry);
     return found.size() > before;
   }
 
@@ -228,9 +231,7 @@ Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& bi
     if (unreadable) return Unexpected(std::move(*unreadable));
     return error(files.front());
   };
-  const auto plain = static_cast<std::size_t>(std::count_if(
-      patterns.begin(), patterns.end(), [](const std::string& p) { return p.find_first_of("*?") == std::string::npos; }));
-  if (plain > kWorthAnIndex) {
+  if (patterns.size() > kWorthAnIndex) {
     for (Binary& file : files) file.index();
   }
   for (const std::string& pattern : patterns) {

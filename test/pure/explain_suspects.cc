@@ -171,6 +171,28 @@ TEST_CASE("what the fault brings without the bug, too, is less of a suspect wher
   CHECK(score_of_retry(true) < 0.8 * score_of_retry(false));
 }
 
+TEST_CASE("a library's function that only failing runs enter is a difference, and no suspect", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    script::Run run = failing(2 * i).enters(103, "crypto/sha256.Sum256").enters(104, "main.recover").enters(105, "sum/of.Parts");
+    run.enters(106, "crypto/sha256.Sum256", 3, "n2");
+    one.add(Group::failing, run);
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  one.input.place = [](const std::string&, const std::string& function) {
+    if (function == "crypto/sha256.Sum256") return explain::Place{"/usr/local/go/src/crypto/sha256/sha256.go", 0};
+    return explain::Place{"/srv/" + function + ".go", 0};
+  };
+  const explain::Explanation e = one.explain();
+  const auto suspected = [&](std::string_view name) {
+    return std::any_of(e.suspects.begin(), e.suspects.end(), [&](const explain::Suspect& s) { return s.function == name; });
+  };
+  CHECK(suspected("main.recover"));
+  CHECK(suspected("sum/of.Parts"));
+  CHECK_FALSE(suspected("crypto/sha256.Sum256"));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) { return told.words.find("crypto/sha256.Sum256") != std::string::npos; }));
+}
+
 TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {

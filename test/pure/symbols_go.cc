@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "symbols/go_library.h"
 #include "symbols/go_prologue.h"
 #include "symbols/gopclntab.h"
 #include "symbols_go_table.h"
@@ -99,4 +100,30 @@ TEST_CASE("Go's stack checks are known by their instructions") {
     // Cut short, it is none, wherever.
     for (std::size_t size = 0; size < bytes; ++size) CHECK(stack_check_bytes(std::span(code).first(size)) == 0);
   }
+}
+
+TEST_CASE("Go's own packages are told from modules, wherever they were built") {
+  CHECK(of_go_library("crypto/sha256.(*digest).Write", "/usr/local/go/src/crypto/sha256/sha256.go"));
+  CHECK(of_go_library("crypto/sha256.Sum256", "/root/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/crypto/sha256/sha256.go"));
+  CHECK(of_go_library("net/http.(*Server).Serve", "net/http/server.go"));  // -trimpath
+  CHECK(of_go_library("sync/atomic.(*Pointer[go.shape.struct { main.x/y.Z }]).Load", "sync/atomic/type.go"));
+  CHECK(of_go_library("os/signal.signal_recv", "runtime/sigqueue.go"));
+  CHECK(of_go_library("vendor/golang.org/x/net/http/httpguts.ValidHostHeader", "vendor/golang.org/x/net/http/httpguts/httplex.go"));
+  CHECK_FALSE(of_go_library("main.main", "/home/x/src/time/main.go"));
+  CHECK_FALSE(of_go_library("kv/time.Now", "kv/time/time.go"));
+  CHECK_FALSE(of_go_library("golang.org/x/net/http2.(*Framer).ReadFrame", "golang.org/x/net@v0.1.0/http2/frame.go"));
+  CHECK_FALSE(of_go_library("crypto_hash", "/src/crypto/hash.c"));
+}
+
+TEST_CASE("the module of a Go source file") {
+  CHECK(go_module("/root/go/pkg/mod/github.com/tendermint/tendermint@v0.34.0/node/node.go") == "github.com/tendermint/tendermint");
+  CHECK(go_module("github.com/nats-io/nats-server/v2@v2.10.22/server/jetstream.go") == "github.com/nats-io/nats-server");
+  CHECK(go_module("go.etcd.io/etcd/raft/raft.go") == "go.etcd.io/etcd");
+  CHECK(go_module("github.com/coreos/go-systemd/daemon/sdnotify.go") == "github.com/coreos/go-systemd");
+  CHECK(go_module("gopkg.in/yaml.v2@v2.4.0/decode.go") == "gopkg.in/yaml.v2");
+  CHECK(go_module("/home/x/kv/main.go") == "");
+  CHECK(go_module("kv/store/store.go") == "");
+  CHECK(go_module("main.go") == "");
+  CHECK(go_module("net/http/server.go") == "");
+  CHECK(go_module("/srv/a.b/x.c") == "");
 }

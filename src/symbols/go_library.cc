@@ -1,0 +1,51 @@
+#include "symbols/go_library.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rose::symbols {
+namespace {
+
+std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
+
+// "crypto/sha256" of "crypto/sha256.(*digest).Write". Types in brackets have paths of their own.
+std::string_view package_of(std::string_view function) {
+  const std::string_view head = function.substr(0, function.find_first_of("[("));
+  const std::size_t slash = head.rfind('/');
+  const std::size_t dot = head.find('.', slash == std::string_view::npos ? 0 : slash);
+  return dot == std::string_view::npos ? std::string_view{} : head.substr(0, dot);
+}
+
+}  // namespace
+
+bool of_go_library(std::string_view function, std::string_view file) {
+  static const std::set<std::string_view> known = {
+      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
+      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
+      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak"};
+  if (!file.ends_with(".go") && !file.ends_with(".s")) return false;
+  constexpr std::string_view kSources = "/src/";
+  const std::size_t root = file.rfind(kSources);
+  const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
+  // Some functions of one package are written in another.
+  return known.contains(first_part(package_of(function))) && known.contains(first_part(folder));
+}
+
+std::string go_module(std::string_view file) {
+  if (!file.ends_with(".go") && !file.ends_with(".s")) return {};
+  const std::size_t version = file.find("@v");
+  if (version != std::string_view::npos) {
+    file = file.substr(0, version);
+    constexpr std::string_view kCache = "/pkg/mod/";
+    if (const std::size_t cache = file.find(kCache); cache != std::string_view::npos) file.remove_prefix(cache + kCache.size());
+  } else if (first_part(file).find('.') == std::string_view::npos || first_part(file) == file) {
+    return {};
+  }
+  const std::string_view host = first_part(file);
+  const bool shared = host == "github.com" || host == "gitlab.com" || host == "bitbucket.org";
+  std::size_t end = 0;
+  for (int parts = shared ? 3 : 2; parts > 0 && end != std::string_view::npos; --parts) end = file.find('/', end == 0 ? 0 : end + 1);
+  return std::string(file.substr(0, end));
+}
+
+}  // namespace rose::symbols
