@@ -202,7 +202,7 @@ class Finder {
     const Message& last = here.messages.back();
     for (std::size_t i = end_of(here) - std::min(end_of(here) - since, kTail); i < end_of(here); ++i) {
       const auto observed = observed_[n].find(here.messages[i].kind);
-      if (!meaning(here.messages[i]).panic || (observed == observed_[n].end() && !normal_.nodes.empty())) continue;
+      if (!dies_of(here, i, end_of(here)) || (observed == observed_[n].end() && !normal_.nodes.empty())) continue;
       Hint& hint = add(Hint::Kind::end, n, here.messages[i], kPanicked);
       hint.itself = true;
       hint.signal = SIGABRT;
@@ -248,6 +248,13 @@ class Finder {
       if (hints_[one].ts_ns >= told) hints_[one].weight *= kHushed;
   }
 
+  // A panic, or an exception that nobody caught: who logs one goes on, and says so as an error.
+  bool dies_of(const NodeLog& here, std::size_t i, std::size_t end) const {
+    const Message& message = here.messages[i];
+    const Meaning& said = meaning(message);
+    return said.panic || (said.traceback && i + 1 == end && message.level != Level::error && message.level != Level::warning);
+  }
+
   bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const {
     for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i)
       if (meaning(node(n).messages[i]).stopping) return true;
@@ -257,7 +264,7 @@ class Finder {
   Hint& end_hint(std::size_t n, std::size_t begin, std::size_t end, double weight) {
     const Message& last = node(n).messages[end - 1];
     bool itself = false;
-    for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i) itself = itself || meaning(node(n).messages[i]).panic || node(n).messages[i].level == Level::fatal;
+    for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i) itself = itself || dies_of(node(n), i, end) || node(n).messages[i].level == Level::fatal;
     Hint& hint = add(Hint::Kind::end, n, last, itself ? weight * 0.7 : weight);
     hint.itself = itself;
     hint.signal = itself ? SIGABRT : SIGKILL;

@@ -41,7 +41,8 @@ constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"software caused connection abort", ECONNABORTED}, {"no route to host", EHOSTUNREACH}, {"network is unreachable", ENETUNREACH},
     {"network is down", ENETDOWN}, {"host is down", EHOSTDOWN}, {"address already in use", EADDRINUSE},
     {"cannot assign requested address", EADDRNOTAVAIL}, {"connection timed out", ETIMEDOUT}, {"operation timed out", ETIMEDOUT},
-    {"sockettimeoutexception", ETIMEDOUT}, {"connect timed out", ETIMEDOUT}, {"i/o timeout", ETIMEDOUT},
+    {"esockettimedout", ETIMEDOUT}, {"und_err_connect_timeout", ETIMEDOUT}, {"und_err_headers_timeout", ETIMEDOUT}, {"und_err_socket", ECONNRESET},
+    {"socket hang up", ECONNRESET}, {"sockettimeoutexception", ETIMEDOUT}, {"connect timed out", ETIMEDOUT}, {"i/o timeout", ETIMEDOUT},
     {"resource temporarily unavailable", EAGAIN}, {"interrupted system call", EINTR}, {"bad file descriptor", EBADF},
     {"invalid argument", EINVAL}, {"cross-device link", EXDEV}, {"invalid cross-device link", EXDEV}, {"protocol error", EPROTO},
     {"message too long", EMSGSIZE}, {"no buffer space available", ENOBUFS}, {"transport endpoint is not connected", ENOTCONN},
@@ -88,7 +89,8 @@ constexpr std::array kLost = std::to_array<std::string_view>({
     "node-left", "no live upstreams", "not able to reach", "error reconnecting", "lost leading", "memberfailed", "missed heartbeats",
     "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
     "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
-    "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout"});
+    "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout",
+    "is offline", "now offline", "went offline", "went away", "gone away", "eai_again", "getaddrinfo enotfound"});
 // Lost, too.
 constexpr std::array kClosed = std::to_array<std::string_view>({
     "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
@@ -100,7 +102,7 @@ constexpr std::array kPanic = std::to_array<std::string_view>({
     "uncaught exception", "unhandled exception", "terminate called", "stack smashing", "sigsegv", "sigabrt", "sigbus", "bus error",
     "fatal assertion", "aborting after", "check failed:", "check failure stack trace", "fatal error in thread", "caught signal", "segfault at",
     "received signal segmentation", "received signal aborted", "core dumped", "java.lang.outofmemoryerror", "terminating due to java.lang",
-    "traceback (most recent call last)", "severe unrecoverable error", "going to shut down", "panic:  "});
+    "severe unrecoverable error", "going to shut down", "panic:  "});
 constexpr std::array kStopping = std::to_array<std::string_view>({
     "shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating", "exiting", "stopping", "bye bye",
     "server exiting", "ready to exit", "initiating shutdown", "fast shutdown"});
@@ -315,7 +317,8 @@ Operation named_call(std::string_view low, const Found& error) {
       while (begin > 0 && word_char(word[begin - 1])) --begin;
       const std::string_view said = begin > 0 ? word.substr(0, begin) : space == std::string_view::npos ? std::string_view(": ") : rest.substr(0, space + 1);
       // "failed to write /x: ...": what it was for, perhaps not the call.
-      const bool apart = said.ends_with(": ") || said.ends_with('"') || said.ends_with('\'') || said.ends_with('(') || said.ends_with('[');
+      const bool apart = said.ends_with(": ") || said.ends_with(" - ") || said.ends_with('"') || said.ends_with('\'') || said.ends_with('(') || said.ends_with('[') ||
+                         said.ends_with('=');
       if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart) return named;
       if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;
       rest = rest.substr(0, space);
@@ -357,6 +360,26 @@ bool names_directory(std::string_view before) {
   return false;
 }
 
+// Where a path goes on, or ends, at a colon: "topic:channel.dat" and "job:42.json" are names, "x/y.go:17" is a place in the source and
+// "/x: no such file" says what became of it.
+bool colon_of_path(std::string_view behind) {
+  std::size_t end = 1, dot = 0;
+  while (end < behind.size() && path_char(behind[end])) {
+    if (behind[end] == '.' && end > 1) dot = end;
+    ++end;
+  }
+  return dot != 0 && dot + 1 < end && is_alpha(behind[dot + 1]) && behind.substr(1, end - 1).find('/') == std::string_view::npos;
+}
+
+// The rest of a path in quotes, with blanks and colons: '/srv/data/order: 7.json'. npos: what is in them is more than a path.
+std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
+  if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\'')) return std::string_view::npos;
+  const std::size_t end = text.find(text[begin - 1], begin);
+  const std::string_view inside = text.substr(begin, end == std::string_view::npos ? 0 : end - begin);
+  const bool plain = !inside.empty() && inside.find('\n') == std::string_view::npos && inside.find(" -") == std::string_view::npos && inside.find(" /") == std::string_view::npos;
+  return plain ? end : std::string_view::npos;
+}
+
 // What stands before a path that a client asked for.
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
@@ -381,7 +404,12 @@ std::string find_path(std::string_view text, const Found& error) {
       continue;
     }
     const std::size_t begin = at;
-    while (at < text.size() && path_char(text[at])) ++at;
+    if (const std::size_t end = quoted_path_end(text, begin); end != std::string_view::npos) {
+      at = end;
+    } else {
+      bool folder = false;
+      while (at < text.size() && (path_char(text[at]) || (text[at] == ':' && folder && colon_of_path(text.substr(at))))) folder = text[at++] == '/' || folder;
+    }
     std::string_view word = text.substr(begin, at - begin);
     const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
     const bool url = begin >= 1 && text[begin - 1] == ':' && word.starts_with("//");
@@ -555,6 +583,7 @@ Meaning read_meaning(std::string_view text) {
   meaning.lost = meaning.closed || has(low, kLost);
   meaning.late = says_late(low);
   meaning.panic = has(low, kPanic);
+  meaning.traceback = low.find("traceback (most recent call last)") != std::string::npos;
   meaning.stopping = has(low, kStopping);
   meaning.starting = has(low, kStarting);
   meaning.stood_ns = find_standstill(low);

@@ -22,6 +22,7 @@ struct Meaning {
   bool ended = false;          // a process was ended, or ends itself, by `signal` or `exit_code` or in a panic
   bool helper = false;         // ended: a process that the one that writes had started
   bool panic = false;          // the one that writes ends: a panic, an abort, an uncaught exception
+  bool traceback = false;      // Python's, of an exception: if nobody caught it, that was the last thing that was said
   bool out_of_memory = false;
   bool lost = false;           // a peer is gone, silent or refuses
   bool closed = false;         // lost: its machine answered, as when its process ends; one that is cut off says nothing
@@ -31,7 +32,7 @@ struct Meaning {
   bool stopping = false;       // an orderly stop begins or is done
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || lost || late || failed || out_of_memory || stood_ns != 0; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || traceback || lost || late || failed || out_of_memory || stood_ns != 0; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);

@@ -94,6 +94,15 @@ TEST_CASE("what messages say") {
       {"saved record 1, 400000 bytes", 0, "", "", ""},
       {"GET /api/v1/open HTTP/1.1 200 (12)", 0, "", "", ""},
       {"Ready to accept connections", 0, "", "", ""},
+      // Node.js: verdaccio, undici
+      {"ERR, req: 'GET http://registry-eu-01.corp:8080/lib20', error: ESOCKETTIMEDOUT", ETIMEDOUT, "connect", "", ""},
+      {"request failed: Error: socket hang up", ECONNRESET, "read", "", ""},
+      {"TypeError: fetch failed, cause: ConnectTimeoutError UND_ERR_CONNECT_TIMEOUT", ETIMEDOUT, "connect", "", ""},
+      // NSQ and others: colons and blanks in paths
+      {"DISKQUEUE(orders:billing): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: no space left on device", ENOSPC, "write", "/srv/q/orders:billing.diskqueue.000000.dat", ""},
+      {"cannot keep it: write failed: '/srv/q/job:42.json': Input/output error", EIO, "write", "/srv/q/job:42.json", ""},
+      {"OSError: [Errno 28] No space left on device: '/srv/shop/data/order: 7.json'", ENOSPC, "write", "/srv/shop/data/order: 7.json", ""},
+      {"store/wal.go:17: cannot save: disk full", ENOSPC, "write", "", ""},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -116,6 +125,8 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
       {"Stream create failed for '$G > tenant3': write /srv/n1/data/jetstream/$G/streams/tenant3/meta.inf: no space left on device (10077)", "write pwrite64 writev pwritev"},
       {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", "write pwrite64 writev pwritev"},
       {"open /var/lib/x/snapshot.tmp: permission denied", "openat open creat"},
+      {"DISKQUEUE(orders): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: input/output error", "write pwrite64 writev pwritev"},
+      {"failed to store logs error=write /var/lib/x/raft.db: no space left on device", "write pwrite64 writev pwritev"},
       {"cannot rotate: rename /d/a.tmp /d/a: input/output error", "rename renameat renameat2"},
       {"wal: sync /d/wal/0.wal: input/output error", "fsync fdatasync sync_file_range"},
       {"accept4: too many open files; retrying in 5ms", "accept4 accept"},
@@ -333,6 +344,28 @@ TEST_CASE("a panic at the log's end is the end of its process") {
   REQUIRE(!hints.empty());
   CHECK(hints[0].kind == Hint::Kind::end);
   CHECK(hints[0].itself);
+}
+
+TEST_CASE("an exception that is logged ends nobody; one that is the last word does") {
+  const std::string trace = "Traceback (most recent call last):\n  File \"shop.py\", line 7, in order\nValueError: bad price\n";
+  const std::string up = "2026-01-02 10:00:00,000 INFO shop: up\n";
+  const auto ends = [&](const std::string& text) {
+    Templates kinds;
+    const Logs normal = read_text(up + "2026-01-02 10:00:01,000 INFO shop: order 1\n", {"a.log", "n1"}, {}, kinds);
+    const Logs failure = read_text(text, {"b.log", "n1"}, {}, kinds);
+    const std::vector<Hint> hints = hints_of(failure, normal, kinds);
+    return std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::end; });
+  };
+  CHECK(ends(up + "2026-01-02 10:00:01,000 INFO shop: order 2\n" + trace));
+  CHECK_FALSE(ends(up + "2026-01-02 10:00:01,000 ERROR shop: order failed\n" + trace));
+  CHECK_FALSE(ends(up + "2026-01-02 10:00:01,000 INFO shop: order 2\n" + trace + "2026-01-02 10:00:02,000 INFO shop: order 3\n"));
+}
+
+TEST_CASE("whom nobody reaches is missed, in Node's words, too", "[logs]") {
+  for (const char* text : {"host registry-eu-01.corp:8080 is now offline", "peer origin went away", "getaddrinfo EAI_AGAIN origin", "getaddrinfo ENOTFOUND origin", "MySQL server has gone away"}) {
+    INFO(text);
+    CHECK(read_meaning(text).lost);
+  }
 }
 
 TEST_CASE("restarts, silence and gaps are seen in the log itself") {

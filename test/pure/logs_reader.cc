@@ -91,6 +91,32 @@ TEST_CASE("what real messages say, when, and how loudly") {
   }
 }
 
+TEST_CASE("JSON of hashicorp's log library; a member called time may be anything") {
+  const Read one("{\"@level\":\"warn\",\"@message\":\"failed to contact\",\"@module\":\"raft\",\"@timestamp\":\"2026-11-26T15:06:06.656359Z\",\"server-id\":\"eu1\",\"time\":400396095}\n"
+                 "{\"@level\":\"error\",\"@message\":\"failed to heartbeat\",\"@timestamp\":\"2026-11-26T15:06:07.000000Z\",\"error\":\"EOF\"}\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(0) == "failed to contact server-id=eu1 time=400396095");
+  CHECK(one.messages()[0].level == Level::warning);
+  CHECK(one.messages()[1].level == Level::error);
+  CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 343'641'000);
+}
+
+TEST_CASE("a time before each line, and the program's own behind it") {
+  for (const std::string before : {"", "[nsqd] "}) {
+    const Read one("2026-11-26T14:36:14.257290Z " + before + "2026/11/26 14:36:14.257290 ERROR: sync failed\n"
+                   "2026-11-26T14:36:15.257290Z " + before + "2026/11/26 14:36:15.257290 INFO: 3 topics\n");
+    REQUIRE(one.messages().size() == 2);
+    CHECK(one.text(0) == "sync failed");
+    CHECK(one.messages()[0].level == Level::error);
+    CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 1'000'000'000);
+  }
+  const Read json("2026-11-26T14:36:14.257290Z {\"level\":\"error\",\"ts\":\"2026-11-26T14:36:14.257Z\",\"msg\":\"sync failed\"}\n"
+                  "2026-11-26T14:36:15.257290Z {\"level\":\"info\",\"ts\":\"2026-11-26T14:36:15.257Z\",\"msg\":\"up\"}\n");
+  REQUIRE(json.messages().size() == 2);
+  CHECK(json.text(0) == "sync failed");
+  CHECK(json.messages()[0].level == Level::error);
+}
+
 TEST_CASE("a stack trace is one message, and what was thrown counts for its kind") {
   const Read one(
       "2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n"

@@ -333,12 +333,12 @@ bool is_any(std::string_view key, std::span<const std::string_view> keys) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 constexpr std::array kTimeKeys = std::to_array<std::string_view>(
-    {"ts", "time", "timestamp", "@timestamp", "t", "date", "asctime", "datetime", "eventTime", "T", "@t", "log_time"});
+    {"@timestamp", "ts", "time", "timestamp", "t", "date", "asctime", "datetime", "eventTime", "T", "@t", "log_time"});
 constexpr std::array kLevelKeys = std::to_array<std::string_view>(
-    {"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "loglevel", "level_name"});
-constexpr std::array kTextKeys = std::to_array<std::string_view>({"msg", "message", "M", "@m", "event", "text", "log"});
+    {"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "@level", "loglevel", "level_name"});
+constexpr std::array kTextKeys = std::to_array<std::string_view>({"msg", "message", "M", "@m", "@message", "event", "text", "log"});
 constexpr std::array kLoggerKeys = std::to_array<std::string_view>(
-    {"logger", "logger_name", "loggerName", "name", "module", "component", "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
+    {"logger", "logger_name", "loggerName", "@module", "name", "module", "component", "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
 constexpr std::array kThreadKeys = std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
 constexpr std::array kHostKeys = std::to_array<std::string_view>({"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});  // "host" may be a peer's
 constexpr std::array kErrorKeys = std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
@@ -382,9 +382,9 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
       }
     }
   };
-  first_of(time, kTimeKeys);
-  if (time != nullptr) parts.time = json_time(*time);
-  if (!parts.time) time = nullptr;
+  for (const std::string_view key : kTimeKeys)  // "time" may be how long it took
+    for (const JsonMember& one : members)
+      if (!parts.time && one.key == key && (parts.time = json_time(one))) time = &one;
   first_of(message, kTextKeys);
   first_of(level, kLevelKeys);
   if (level != nullptr) parts.level = json_level(*level);
@@ -520,10 +520,26 @@ struct Form::Inner {
     return true;
   }
 
+  // What put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own behind it, and the level.
+  void look_inside(Parts& parts) {
+    if (!parts.time || parts.level != Level::none || parts.text.empty()) return;
+    Parts inside;
+    const bool object = parts.text.front() == '{' && json.parse(parts.text) && read_fields(json.members(), inside, fields);
+    if (!object && !(read_time(parts.text) && read_header(parts.text, inside))) return;
+    if (!inside.time || (!object && inside.time->kind != TimeKind::date_time)) return;
+    parts.level = inside.level;
+    parts.text = inside.text;
+    if (!inside.logger.empty()) parts.logger = inside.logger;
+    if (!inside.thread.empty()) parts.thread = inside.thread;
+  }
+
   bool read(Kind which, std::string_view line, Parts& parts) {
     switch (which) {
       case Kind::plain: return false;
-      case Kind::header: return read_header(line, parts);
+      case Kind::header:
+        if (!read_header(line, parts)) return false;
+        look_inside(parts);
+        return true;
       case Kind::json: return line.starts_with('{') && json.parse(line) && read_fields(json.members(), parts, fields);
       case Kind::logfmt: return parse_logfmt(line, members, values) && read_fields(members, parts, fields);
       case Kind::klog: return read_klog(line, parts);
