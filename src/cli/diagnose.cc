@@ -292,11 +292,13 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
 }
 
 // What is normal in the logs, and which calls the nodes make when, a run without faults tells; it is the search's control run, too.
-Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, const config::Config& config, diagnose::Inputs& inputs) {
+Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay::RunStore& store, const config::Config& config, diagnose::Inputs& inputs) {
   schedule::Schedule none;
   none.name = config.name;
   log::info("a run without faults, to see what its logs say");
+  store.keep_control();
   ROSE_TRY(schedule::RunResult control, runner.run(none));
+  if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // it is one of the record
   logs.add_to(inputs, &control.trace);
   runner.give(none, std::move(control));
   return {};
@@ -495,7 +497,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   }
   if (logs) {
     runner.look_with(*logs, here);
-    ROSE_CHECK(compare_with_a_run(*logs, runner, config, inputs));
+    ROSE_CHECK(compare_with_a_run(*logs, runner, store, config, inputs));
   }
   Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value());
   if (ahead && ahead->made() > 0) log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());

@@ -29,6 +29,8 @@ class LogEvidence {
   void seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth);
   // What a run's logs say: of the first run without faults what is normal, of others which of the failure's messages they have.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
+  // Whether a run without faults was looked at.
+  [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }
   // The failure's logs beside those of a run that reproduced it; empty when that run was not looked at.
   [[nodiscard]] std::vector<logs::Beside> beside(int run) const;
   // Adds what the logs say to the inputs; `control` is the trace of the run that look() saw first, or nullptr.

@@ -7,6 +7,10 @@ namespace rose::diagnose {
 using schedule::Tally;
 using schedule::Verdict;
 
+namespace {
+constexpr std::size_t kMostMissing = 3;  // messages that are told
+}  // namespace
+
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
   d_.reason = d_.plan.failures == 0
@@ -34,6 +38,22 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
+// Of the messages that tell what went wrong, and that only the failure's logs have, none came back in runs that showed the bug: an
+// oracle that takes more than one failure for the bug has perhaps found another one. "" where some did, or there are none.
+std::string Conclusion::missing_messages(const Tried& found) const {
+  std::vector<std::string> missing;
+  for (const Observable& one : inputs_.log_observables) {
+    if (one.words.empty()) continue;
+    if (found.brought_back.contains(one.key)) return {};
+    missing.push_back(one.words);
+  }
+  if (missing.empty()) return {};
+  const std::size_t all = missing.size();
+  if (all > kMostMissing) missing.resize(kMostMissing);
+  return fmt::format("But of what the failure's logs say of it none came back in these runs ({}{}): this may be another failure, which the oracle takes for that one.",
+                     fmt::join(missing, "; "), all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
+}
+
 Remarks Conclusion::remarks(const Found& end) const {
   Remarks told;
   told.places = places_in_words(end.lead.schedule, inputs_.code);
@@ -44,6 +64,7 @@ Remarks Conclusion::remarks(const Found& end) const {
   if (const std::string why = consequence(end.lead.schedule); !why.empty())
     told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
                                       "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
+  if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty()) told.doubts.push_back(std::move(missing));
   if (end.dropped > 0)
     told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", end.dropped,
                                        end.dropped == 1 ? "" : "s", end.dropped == 1 ? "that one was" : "those were"));

@@ -22,6 +22,7 @@ class Conclusion {
   void conclude_without();
   [[nodiscard]] std::string ended_early() const;
   [[nodiscard]] std::string consequence(const Schedule& schedule) const;
+  [[nodiscard]] std::string missing_messages(const Tried& found) const;
   [[nodiscard]] Remarks remarks(const Found& end) const;
 
   const Inputs& inputs_;

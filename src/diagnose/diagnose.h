@@ -31,6 +31,7 @@ struct Observable {
   std::string key;              // as signs_of() names what a run shows; of logs, as RunResult::shown does
   std::string node;
   std::int64_t first_ts = 0;
+  std::string words{};          // of a message that tells of something that went wrong: where it stands, and its text; else ""
 };
 
 // What is known of events that stand for messages of logs.
@@ -166,6 +167,7 @@ struct Tried {
   int level = 1;
   schedule::Tally tally;
   std::string note;  // why it was tried and what it showed
+  std::set<std::string> brought_back{};  // of the logs' observables, by runs that showed the bug
 };
 
 // What a search whose runs were used up would have gone on with.

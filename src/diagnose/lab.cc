@@ -83,6 +83,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
   }
   entry.tally.add(result->verdict);
+  if (result->oracle == schedule::OracleAnswer::hit) entry.brought_back.insert(result->shown.begin(), result->shown.end());
   return Made{true, *std::move(result)};
 }
 

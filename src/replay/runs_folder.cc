@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kAskedFor = ".kept";  // a file in a folder of which somebody said that it should stay
+
 bool is_ours_alone(const fs::path& folder) {
   struct stat info {};
   return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0022) == 0;
@@ -29,18 +31,21 @@ void clear_old(const fs::path& parent) {
   struct Old {
     std::time_t changed = 0;
     fs::path path;
+    bool asked_for = false;
   };
   std::vector<Old> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
     struct stat info {};
-    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode)) found.push_back({info.st_mtime, entry.path()});
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode)) found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
   }
   std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
+  std::size_t others = 0;  // that were kept without being asked for
   const std::time_t oldest = std::time(nullptr) - std::time_t{kKeptDays} * 24 * 3600;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (i < kKeptFolders && found[i].changed >= oldest) continue;
-    if (const Fd lock = locked(found[i].path, LOCK_EX); lock) fs::remove_all(found[i].path, error);
+  for (const Old& one : found) {
+    const bool newest = one.asked_for || others++ < kKeptFolders;
+    if (newest && one.changed >= oldest) continue;
+    if (const Fd lock = locked(one.path, LOCK_EX); lock) fs::remove_all(one.path, error);
   }
 }
 
@@ -72,6 +77,8 @@ std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::stri
   std::sort(found.begin(), found.end());
   return found;
 }
+
+void keep_runs_folder(const fs::path& folder) { const Fd mark(::open((folder / kAskedFor).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)); }
 
 Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
   const fs::path parent = parent_in(temporary);

@@ -68,20 +68,25 @@ RunStore::RunStore(RunStore&& other) noexcept
       report_(std::exchange(other.report_, std::nullopt)),
       in_use_(std::move(other.in_use_)),
       keep_all_(other.keep_all_),
+      keep_control_(other.keep_control_),
       mutex_(std::move(other.mutex_)),
       kept_(std::move(other.kept_)) {}
 
 RunStore::~RunStore() {
   if (folder_.empty() || report_) return;
   std::error_code ignored;
-  if (fs::is_empty(folder_, ignored))
+  if (fs::is_empty(folder_, ignored)) {
     fs::remove(folder_, ignored);
-  else
-    log::info("run directories kept in {}", folder_.string());
+    return;
+  }
+  if (keep_all_) keep_runs_folder(folder_);
+  log::info("run directories kept in {}", folder_.string());
 }
 
+fs::path RunStore::directory_of(int number) const { return folder_ / fmt::format("run-{:04}", number); }
+
 Result<fs::path> RunStore::next(int number) {
-  const fs::path directory = folder_ / fmt::format("run-{:04}", number);
+  const fs::path directory = directory_of(number);
   remove_tree(directory);  // of an interrupted run that is now made again
   std::error_code error;
   fs::create_directories(directory, error);
@@ -108,6 +113,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   }
   const fs::path directory = run.result.directory;
   const bool telling = run.result.verdict != schedule::Verdict::not_reproduced;
+  if (schedule.faults.empty() && std::exchange(keep_control_, false)) return write_file(directory / "run.json", json_text(json, 2) + "\n");
   if (!keep_all_ && !telling) {
     remove_tree(directory);
     run.result.directory.clear();
@@ -184,6 +190,8 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   std::sort(folders.begin(), folders.end());
   for (const auto& [number, path] : folders) {
     const bool known = std::any_of(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
+    const bool control = std::any_of(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n && run.result.faults.empty(); });
+    if (control) continue;
     if (known)
       kept_.push_back(path);
     else

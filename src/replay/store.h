@@ -34,6 +34,10 @@ class RunStore {
   // Decides whether the run's directory stays; writes run.json into it, and a line into the record.
   // Clears run.result.directory when it was removed.
   [[nodiscard]] Result<void> done(Run& run, const schedule::Schedule& schedule);
+  // The directory of the first run without faults stays: what its logs say is needed again by who goes on from the record.
+  void keep_control() { keep_control_ = true; }
+  // Where a run's files are, if they were kept.
+  [[nodiscard]] std::filesystem::path directory_of(int number) const;
   // For runs that ended in an error: their directory is kept only with keep_all.
   void abandoned(const std::filesystem::path& directory);
 
@@ -60,6 +64,7 @@ class RunStore {
   std::optional<std::filesystem::path> report_;
   Fd in_use_;  // the temporary folder's
   bool keep_all_ = false;
+  bool keep_control_ = false;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // for the record and kept_
   std::deque<std::filesystem::path> kept_;
 };

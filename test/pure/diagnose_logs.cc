@@ -656,3 +656,33 @@ TEST_CASE("hosts that lines of logs name are nodes by several forms of their nam
   CHECK(node_of_host("db-0/postgres", config, map) == "n1");
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }
+
+TEST_CASE("that nothing of what the failure's logs say came back is told of the found schedule") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
+  dump.ends(30);
+  for (const bool back : {false, true}) {
+    CAPTURE(back);
+    Inputs inputs = inputs_of(config, {dump});
+    inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}, {"n1 says 2", "n1", 0, ""}};
+    Act write;
+    write.t = 1;
+    write.node = "n1";
+    write.syscall = "write";
+    write.path = "/data/n1/wal";
+    Play play({write}, [](const std::vector<Hit>& hits, int) { return !hits.empty(); });
+    play.said = [back](const std::vector<Hit>& hits) {
+      return hits.empty() ? std::vector<std::string>{} : back ? std::vector<std::string>{"n1 says 1"} : std::vector<std::string>{"n1 says 2"};
+    };
+    const auto d = diagnose::diagnose(inputs, play, nullptr);
+    REQUIRE(d);
+    REQUIRE(d->found);
+    const auto doubted = [&](std::string_view what) {
+      return std::any_of(d->remarks.doubts.begin(), d->remarks.doubts.end(), [&](const std::string& doubt) { return doubt.find(what) != std::string::npos; });
+    };
+    CHECK(doubted("cannot save: I/O error") != back);
+    CHECK_FALSE(doubted("says 2"));
+    CHECK((in_words(*d).find("none came back") != std::string::npos) != back);
+  }
+}

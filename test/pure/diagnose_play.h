@@ -48,6 +48,7 @@ class Play final : public Runner {
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
   std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
+  std::function<std::vector<std::string>(const std::vector<Hit>&)> said;  // of the failure's messages, in a run's logs
   std::set<std::string> unknown;  // functions that the test deployment does not have
   std::function<bool(const schedule::Schedule&)> unarmable;
   std::function<bool(const std::vector<Hit>&)> dead;  // nodes did not get so far that the oracle could tell anything
@@ -94,6 +95,7 @@ class Play final : public Runner {
     schedule::RunResult result;
     result.oracle = dead && dead(hits_) ? schedule::OracleAnswer::unknown : hit_if(bug_(hits_, number));
     result.seconds = 20;
+    if (said) result.shown = said(hits_);
     result.trace = trace.take();
     for (const State& state : states_) result.faults.push_back(state.outcome);
     schedule::judge(result, schedule, "scripted");

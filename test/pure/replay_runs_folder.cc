@@ -26,7 +26,7 @@ void make_older(const fs::path& folder, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left alone", "[replay]") {
+TEST_CASE("folders of runs: the newest and those that were asked for stay, old ones go, those in use are left alone", "[replay]") {
   const test::Folder temporary;
   std::vector<RunsFolder> open;
   std::vector<fs::path> made;
@@ -44,6 +44,7 @@ TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left 
   CHECK((info.st_mode & 07777) == 0711);
   for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // all in use
 
+  keep_runs_folder(made[1]);
   for (int i = 0; i < 9; ++i) make_older(made[static_cast<std::size_t>(i)], 100 * (9 - i));
   make_older(made[8], (kKeptDays * 24 + 1) * std::int64_t{3600});
   // 0 stays in use; 8 is the oldest now.
@@ -52,7 +53,7 @@ TEST_CASE("folders of runs: the newest stay, old ones go, those in use are left 
   REQUIRE(next);
   std::set<fs::path> left;
   for (const auto& entry : fs::directory_iterator(made[0].parent_path())) left.insert(entry.path());
-  CHECK(left == std::set<fs::path>{next->path, made[7], made[6], made[5], made[4], made[0]});
+  CHECK(left == std::set<fs::path>{next->path, made[7], made[6], made[5], made[4], made[1], made[0]});
 }
 
 TEST_CASE("a place for runs that others could exchange is not used", "[replay]") {

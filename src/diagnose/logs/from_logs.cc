@@ -351,7 +351,9 @@ class FromLogs {
   void observables() {
     for (const logs::Observed& one : case_.evidence().difference.observed) {
       const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
-      inputs_.log_observables.push_back({key_of(case_.evidence().failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last()});
+      const logs::Logs& failure = case_.evidence().failure;
+      inputs_.log_observables.push_back({key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
+                                         logs::read_meaning(failure.text(message)).says_something() ? quote(failure, one.node, message) : ""});
     }
   }
 
