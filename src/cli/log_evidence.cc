@@ -171,6 +171,11 @@ std::vector<std::string> LogEvidence::notes() const {
     if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;
     if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address: events of dumps have it
     if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) { return hint.node == node || hint.peer == node || speaks(hint.peer); })) continue;
+    const auto& nodes = evidence_.failure.nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const logs::NodeLog& log) {
+          return std::any_of(log.messages.begin(), log.messages.end(), [&](const logs::Message& one) { return speaks(evidence_.failure.text(one)); });
+        }))
+      continue;
     out.push_back(fmt::format("--map {}={}: neither a line nor a finding of the logs speaks of '{}'", host, node, host));
   }
   if (heaviest.empty() && compared) out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");

@@ -208,6 +208,8 @@ struct Diagnosis {
 
 // What must happen, in which order, on which node, and the remarks, as lines; "" when nothing was found.
 [[nodiscard]] std::string in_words(const Diagnosis& diagnosis);
+// What one schedule does, as lines.
+[[nodiscard]] std::string in_words(const Tried& tried);
 
 struct Progress {
   int level = 1;

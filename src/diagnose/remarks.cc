@@ -1,5 +1,8 @@
 // What was found, as lines for people.
+#include <algorithm>
+
 #include "diagnose/diagnose.h"
+#include "diagnose/survey.h"
 
 namespace rose::diagnose {
 
@@ -11,6 +14,12 @@ std::string in_words(const Diagnosis& diagnosis) {
   lines.insert(lines.end(), remarks.doubts.begin(), remarks.doubts.end());
   lines.insert(lines.end(), remarks.simpler.begin(), remarks.simpler.end());
   return fmt::format("{}\n{}", schedule::in_words(*diagnosis.found), fmt::join(lines, "\n"));
+}
+
+std::string in_words(const Tried& tried) {
+  const std::vector<Fault>& faults = tried.schedule.faults;
+  if (faults.empty() || !std::all_of(faults.begin(), faults.end(), is_counter)) return schedule::in_words(tried.schedule);
+  return fmt::format("no fault: {} {} counted", faults.size(), faults.size() == 1 ? "call or function is" : "calls and functions are");
 }
 
 }  // namespace rose::diagnose

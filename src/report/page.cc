@@ -100,7 +100,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
     out += fmt::format("<tr{}><td class=\"n\">{}</td><td class=\"level\">{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
                        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>\n",
                        best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "no fault" : std::to_string(entry.level),
-                       cell(schedule::in_words(entry.schedule)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
+                       cell(diagnose::in_words(entry)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
                        entry.tally.inconclusive, mini_bar(entry.tally), best ? "<b>found: </b>" : "", cell(entry.note));
   }
   out += "</tbody></table></div>\n";

@@ -92,7 +92,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
   Json tried = Json::array();
   for (const diagnose::Tried& entry : diagnosis.tried)
     tried.push_back({{"level", entry.level},
-                     {"words", schedule::in_words(entry.schedule)},
+                     {"words", diagnose::in_words(entry)},
                      {"faults", faults_json(entry.schedule)},
                      {"runs", entry.tally.runs()},
                      {"reproduced", entry.tally.reproduced},
