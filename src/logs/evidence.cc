@@ -46,6 +46,7 @@ constexpr double kSpokenOf = 0.6;   // others miss it
 constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
 constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it,
 constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // and mostly so soon: what it said last may be from long before
+constexpr std::int64_t kTogetherMissed = kSecond;   // two sides of a cut notice it within that of each other
 constexpr double kRefused = 0.6;    // nobody listens there any more, and the machine answers: mostly the process is gone,
 constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
 constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
@@ -262,7 +263,9 @@ class Finder {
   }
 
   Hint& end_hint(std::size_t n, std::size_t begin, std::size_t end, double weight) {
-    const Message& last = node(n).messages[end - 1];
+    std::size_t at = end - 1;  // what is quoted says something
+    while (at > begin && failure_.text(node(n).messages[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
+    const Message& last = node(n).messages[at];
     bool itself = false;
     for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i) itself = itself || dies_of(node(n), i, end) || node(n).messages[i].level == Level::fatal;
     Hint& hint = add(Hint::Kind::end, n, last, itself ? weight * 0.7 : weight);
@@ -623,8 +626,11 @@ class Finder {
         hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
         if (earliest < hint.ts_ns) hint.since_ns = earliest;
       };
+      // Both sides' patience ran out together. Who had stood still would say so when it went on, at whatever moment that was.
+      const bool at_once = next->ts_ns - first.ts_ns < kTogetherMissed;
       const bool misses_others = std::any_of(hints_.begin(), hints_.end(), [&](const Hint& hint) {
-        return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed && hint.ts_ns < next->ts_ns;
+        return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed &&
+               (hint.ts_ns < next->ts_ns || (at_once && hint.ts_ns == next->ts_ns));
       });
       if (misses_others) continue;
       const double weight = kStoodOrCut * first.weight;

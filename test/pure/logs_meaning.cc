@@ -568,6 +568,9 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
   CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that it ended later is another matter
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true).first == 0);  // it was cut off
+  const std::string snapshot = at(20, "took a snapshot");
+  CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first == 0);  // so it was here
+  CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first == 5 * second);              // and here it went on
 }
 
 TEST_CASE("a setting is no lateness") {
