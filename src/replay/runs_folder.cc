@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace rose::replay {
 namespace {
@@ -53,13 +57,30 @@ fs::path parent_in(const fs::path& temporary) {
   return temporary / (::geteuid() == 0 ? std::string("rose-runs") : fmt::format("rose-runs-{}", ::geteuid()));
 }
 
-Result<RunsFolder> fresh(const fs::path& parent, const char* form) {
-  std::string name = (parent / form).string();
-  if (::mkdtemp(name.data()) == nullptr)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", parent.string()), errno);
+Result<RunsFolder> made(const fs::path& folder) {
   // Nodes that run as another user must be able to walk through, not to look around.
-  ::chmod(name.c_str(), 0711);
-  return RunsFolder{name, locked(name, LOCK_SH)};
+  ::chmod(folder.c_str(), 0711);
+  return RunsFolder{folder, locked(folder, LOCK_SH)};
+}
+
+Unexpected not_made(const fs::path& parent, int error) {
+  return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", parent.string()), error);
+}
+
+// Where others may write, too: by a name that they can't know.
+Result<RunsFolder> made_among_others(const fs::path& parent) {
+  std::string name = (parent / "rose-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return not_made(parent, errno);
+  return made(name);
+}
+
+// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out.
+Result<RunsFolder> made_in_own(const fs::path& parent) {
+  for (std::int64_t number = wall_ns() / 1'000'000;; ++number) {
+    const fs::path folder = parent / std::to_string(number);
+    if (::mkdir(folder.c_str(), 0711) == 0) return made(folder);
+    if (errno != EEXIST) return not_made(parent, errno);
+  }
 }
 
 }  // namespace
@@ -83,10 +104,10 @@ void keep_runs_folder(const fs::path& folder) { const Fd mark(::open((folder / k
 Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
   const fs::path parent = parent_in(temporary);
   if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
-  if (!is_ours_alone(parent)) return fresh(temporary, "rose-XXXXXX");
-  auto made = fresh(parent, "XXXXXX");
+  if (!is_ours_alone(parent)) return made_among_others(temporary);
+  auto folder = made_in_own(parent);
   clear_old(parent);
-  return made;
+  return folder;
 }
 
 }  // namespace rose::replay

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "folder.h"
+#include "profile/profile.h"
 
 using namespace rose;
 using namespace rose::replay;
@@ -38,7 +39,10 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
     open.push_back(std::move(*folder));
   }
   CHECK(std::set<fs::path>(made.begin(), made.end()).size() == 9);
-  for (const fs::path& each : made) CHECK(each.parent_path() == made[0].parent_path());
+  for (const fs::path& each : made) {
+    CHECK(each.parent_path() == made[0].parent_path());
+    CHECK(profile::path_pattern(each.filename().string()) == "*");  // no path of one command is another one in the next
+  }
   struct stat info {};
   REQUIRE(::stat(made[0].parent_path().c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0711);
