@@ -74,9 +74,9 @@ Result<RunsFolder> made_among_others(const fs::path& parent) {
   return made(name);
 }
 
-// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out.
+// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out. A short one: a socket's path has 107 bytes.
 Result<RunsFolder> made_in_own(const fs::path& parent) {
-  for (std::int64_t number = wall_ns() / 1'000'000;; ++number) {
+  for (std::int64_t number = wall_ns() / 1'000'000'000 % 1'000'000;; ++number) {
     const fs::path folder = parent / std::to_string(number);
     if (::mkdir(folder.c_str(), 0711) == 0) return made(folder);
     if (errno != EEXIST) return not_made(parent, errno);

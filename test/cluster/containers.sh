@@ -25,7 +25,7 @@ static void* answer(void* unused) {
   return unused;
 }
 __attribute__((noinline)) void beat(int n) {
-  char name[64];
+  char name[256];
   snprintf(name, sizeof name, "%s/made.%d", getenv("WHERE"), n);
   int err = mkdir(name, 0755) ? errno : 0;
   printf("mkdir %d = %s\n", n, err ? strerror(err) : "ok");
