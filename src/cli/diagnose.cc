@@ -296,8 +296,10 @@ Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay
   schedule::Schedule none;
   none.name = config.name;
   log::info("a run without faults, to see what its logs say");
-  store.keep_control();
-  ROSE_TRY(schedule::RunResult control, runner.run(none));
+  store.keep_control(true);
+  Result<schedule::RunResult> made = runner.run(none);
+  store.keep_control(false);
+  ROSE_TRY(schedule::RunResult control, std::move(made));
   if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // it is one of the record
   logs.add_to(inputs, &control.trace);
   runner.give(none, std::move(control));

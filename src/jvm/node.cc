@@ -21,18 +21,24 @@ bool has_package(std::string_view name) {
   return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
 }
 
-}  // namespace
-
-bool is_launcher(const config::Node& node) {
-  if (node.command.empty()) return true;
+bool is_wrapper(std::string_view program) {
   static const std::set<std::string_view> known = {"sh",   "bash", "dash",    "ksh",     "zsh",   "busybox",   "env",     "setsid", "nohup", "nice", "ionice", "go",
                                                    "taskset", "chrt", "su", "sudo", "runuser", "setpriv", "chpst", "tini", "dumb-init", "timeout", "stdbuf", "numactl"};
-  if (known.contains(base_name(node.command.front()))) return true;
-  return std::any_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
-    std::ifstream file(binary, std::ios::binary);
-    char begin[2] = {};
-    return file.read(begin, 2) && begin[0] == '#' && begin[1] == '!';
-  });
+  return known.contains(base_name(program));
+}
+
+bool is_script(const std::string& program) {
+  std::ifstream file(program, std::ios::binary);
+  char begin[2] = {};
+  return file.read(begin, 2) && begin[0] == '#' && begin[1] == '!';
+}
+
+}  // namespace
+
+bool launches(const std::string& program) { return is_wrapper(program) || is_script(program); }
+
+bool is_launcher(const config::Node& node) {
+  return node.command.empty() || is_wrapper(node.command.front()) || std::any_of(node.binaries.begin(), node.binaries.end(), is_script);
 }
 
 bool runs_java(const config::Node& node, std::string_view name) {

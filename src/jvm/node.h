@@ -16,6 +16,8 @@ namespace rose::jvm {
 [[nodiscard]] bool may_run_java(const config::Node& node);
 // Its command starts something else, nobody can tell what: a script, a shell, nothing that rose starts.
 [[nodiscard]] bool is_launcher(const config::Node& node);
+// A program that starts others: a shell, a wrapper, a script.
+[[nodiscard]] bool launches(const std::string& program);
 // Is it a method of the node's JVM?
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 

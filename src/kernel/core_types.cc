@@ -81,8 +81,10 @@ class Copy {
         return btf__add_float(to_, name, type->size);
       case BTF_KIND_PTR:
         return btf__add_ptr(to_, 0);
-      case BTF_KIND_TYPEDEF:
-        return around(type, [&](int inner) { return btf__add_typedef(to_, name, inner); });
+      case BTF_KIND_TYPEDEF: {
+        const int inner = take(type->type);
+        return inner < 0 ? -1 : btf__add_typedef(to_, name, inner);
+      }
       case BTF_KIND_CONST:
       case BTF_KIND_VOLATILE:
       case BTF_KIND_RESTRICT:
@@ -116,12 +118,6 @@ class Copy {
       default:
         return -1;
     }
-  }
-
-  template <typename Add>
-  int around(const btf_type* type, Add add) {
-    const int inner = take(type->type);
-    return inner < 0 ? -1 : add(inner);
   }
 
   int composite(const btf_type* type, const char* name) {

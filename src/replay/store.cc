@@ -113,7 +113,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   }
   const fs::path directory = run.result.directory;
   const bool telling = run.result.verdict != schedule::Verdict::not_reproduced;
-  if (schedule.faults.empty() && std::exchange(keep_control_, false)) return write_file(directory / "run.json", json_text(json, 2) + "\n");
+  if (schedule.faults.empty() && keep_control_) return write_file(directory / "run.json", json_text(json, 2) + "\n");
   if (!keep_all_ && !telling) {
     remove_tree(directory);
     run.result.directory.clear();
@@ -189,10 +189,9 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     if (const int number = run_number(entry.path().filename().string()); number > 0) folders.emplace_back(number, entry.path());
   std::sort(folders.begin(), folders.end());
   for (const auto& [number, path] : folders) {
-    const bool known = std::any_of(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
-    const bool control = std::any_of(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n && run.result.faults.empty(); });
-    if (control) continue;
-    if (known)
+    const auto known = std::find_if(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
+    if (known != runs.end() && known->result.faults.empty()) continue;  // see keep_control()
+    if (known != runs.end())
       kept_.push_back(path);
     else
       abandoned(path);

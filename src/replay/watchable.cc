@@ -69,12 +69,7 @@ std::vector<std::string> methods_by_command(const config::Node& node, const std:
 
 std::string why_none(const config::Node& node) {
   // A program that the configuration names, or that was seen, and not the script that launches it.
-  const auto program = std::find_if(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
-    config::Node launched;
-    launched.command = {binary};
-    launched.binaries = {binary};
-    return !jvm::is_launcher(launched);
-  });
+  const auto program = std::find_if_not(node.binaries.begin(), node.binaries.end(), jvm::launches);
   if (program == node.binaries.end() && jvm::is_launcher(node) && !node.attach && !node.container)
     return fmt::format("{}: its command launches another program, and none was seen that stays where it is from run to run and has functions that "
                        "can be seen: name it with `binary`, or methods of Java with `functions`", node.name);

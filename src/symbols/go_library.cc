@@ -1,6 +1,5 @@
 #include "symbols/go_library.h"
 
-#include <algorithm>
 #include <set>
 
 namespace rose::symbols {
