@@ -427,10 +427,10 @@ bool can_override(const config::Config& config) {
 
 // The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as long again.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs, ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
-  bool kept = false;
+  std::optional<diagnose::Diagnosis> kept;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
     if (p.found != nullptr && !kept) {
-      kept = true;
+      kept = *p.found;
       log::end_progress();
       if (const Result<void> written = write_schedule(options.out, *p.found); !written)
         log::warning("{}", written.error().message);
@@ -441,11 +441,11 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
   log::end_progress();
-  if (!made && made.error().kind == ErrorKind::cancelled) {
-    if (kept) log::info("{} has the schedule that was found, not made simpler: 'rose replay {} -c {}'", options.out, options.out, options.config);
-    if (recorded) log::info("the record is kept: the same command with --resume goes on from here");
-  }
-  return made;
+  if (made || made.error().kind != ErrorKind::cancelled) return made;
+  if (recorded) log::info("the record is kept: the same command with --resume goes on from here");
+  if (!kept) return made;
+  kept->plan.notes.push_back("interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
+  return *std::move(kept);
 }
 
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
@@ -558,7 +558,8 @@ Command diagnose_command() {
           "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) starts 'rose worker', "
           "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, which gets them in its "
           "own order: the same seed and verdicts give the same search with any number of workers. A worker that is lost loses nothing.\n\n"
-          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there.",
+          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there. Once a schedule is found, Ctrl-C ends "
+          "with it as it is, and with 0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
                    "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "diagnose/feedback.h"
+
 namespace rose::diagnose {
 
 using schedule::Tally;
@@ -38,15 +40,9 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
-// Of the messages that tell what went wrong, and that only the failure's logs have, none came back in runs that showed the bug: an
-// oracle that takes more than one failure for the bug has perhaps found another one. "" where some did, or there are none.
+// An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for that.
 std::string Conclusion::missing_messages(const Tried& found) const {
-  std::vector<std::string> missing;
-  for (const Observable& one : inputs_.log_observables) {
-    if (one.words.empty()) continue;
-    if (found.brought_back.contains(one.key)) return {};
-    missing.push_back(one.words);
-  }
+  std::vector<std::string> missing = messages_missing(inputs_.log_observables, found.brought_back);
   if (missing.empty()) return {};
   const std::size_t all = missing.size();
   if (all > kMostMissing) missing.resize(kMostMissing);

@@ -37,6 +37,16 @@ std::set<std::string> signs_of(const trace::Trace& trace) {
   return found;
 }
 
+std::vector<std::string> messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back) {
+  std::vector<std::string> missing;
+  for (const Observable& one : of_logs) {
+    if (one.words.empty()) continue;
+    if (brought_back.contains(one.key)) return {};
+    missing.push_back(one.words);
+  }
+  return missing;
+}
+
 Feedback::Feedback(const Plan& plan, const trace::Trace& control) {
   const std::set<std::string> usual = signs_of(control);
   for (const Observable& observable : plan.observables)

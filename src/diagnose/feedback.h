@@ -17,6 +17,10 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
+// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs brought back none of; nothing where
+// some came back, or there are none.
+[[nodiscard]] std::vector<std::string> messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back);
+
 class Feedback {
  public:
   // `control`: of a run without faults; what it shows is no observable.

@@ -190,6 +190,11 @@ class Search {
   // True when a schedule reached the target rate; it is leads_.back().
   Result<bool> search() {
     while (left() > 0) {
+      if (!doubted_.empty() && d_.runs >= doubted_until_) {
+        ROSE_TRY(const bool reached, follow_doubted());
+        if (reached) return true;
+        continue;
+      }
       if (Lead* lead = worth_going_on()) {
         Lead resumed = std::move(*lead);
         waiting_.erase(waiting_.begin() + (lead - waiting_.data()));
@@ -200,7 +205,11 @@ class Search {
       // Whatever shows the bug now is not tested any more.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<Trial> batch = pick();
-      if (batch.empty()) return false;
+      if (batch.empty() && doubted_.empty()) return false;
+      if (batch.empty()) {
+        doubted_until_ = d_.runs;
+        continue;
+      }
       ROSE_CHECK(make(batch));
       for (Trial& trial : batch) {
         if (!trial.alternatives.empty()) take_first(trial);
@@ -208,6 +217,11 @@ class Search {
       }
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
+        if (doubtful(trial)) {
+          d_.tried[trial.tried].note += "; of what the logs say of the failure nothing came back: others come first";
+          doubted_.push_back(std::move(trial));
+          continue;
+        }
         ROSE_TRY(const bool reached, follow(trial));
         if (reached) return true;
       }
@@ -432,6 +446,28 @@ class Search {
 
   // --- a schedule that showed the bug
 
+  // Logs alone are known, and the run brought nothing back that tells what went wrong: it may have been another failure. For some runs
+  // others come first, and what messages name before what is guessed.
+  bool doubtful(const Trial& trial) {
+    if (!world_.uses("doubt") || until_ > 0 || inputs_.said.empty() || inputs_.said.size() != inputs_.traces.size()) return false;
+    if (messages_missing(inputs_.log_observables, d_.tried[trial.tried].brought_back).empty()) return false;
+    if (doubted_until_ == 0) {
+      doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
+      for (const Candidate& c : d_.plan.candidates)
+        if (!c.guessed && c.said >= kHalfSaid) {
+          lead_belief_[c.fault.id] = kLeadBelief;
+          world_.belief[c.fault.id] = kLeadBelief;
+        }
+    }
+    return d_.runs < doubted_until_;
+  }
+
+  Result<bool> follow_doubted() {
+    const Trial trial = std::move(doubted_.front());
+    doubted_.erase(doubted_.begin());
+    return follow(trial);
+  }
+
   // True: it reaches the target.
   Result<bool> follow(const Trial& trial) {
     Lead lead;
@@ -501,6 +537,7 @@ class Search {
     if (!world_.uses("surer") || std::exchange(looked_for_surer_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     moves_.clear();
+    doubted_.clear();
     go_on_from(found);
     if (world_.level(1))
       if (std::vector<Try> tries = untimed(found); !tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
@@ -570,6 +607,8 @@ class Search {
   int again_ = 0;
   std::vector<Lead> leads_;
   std::vector<Lead> waiting_;                    // whose test is not over
+  std::vector<Trial> doubted_;                   // not tested yet: they may show another failure
+  int doubted_until_ = 0;                        // runs, while others come before them; 0: there were none
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::set<std::string> moved_from_time_;       // faults that showed the bug at a time, and were moved on to calls

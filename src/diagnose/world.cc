@@ -17,6 +17,7 @@ const std::vector<Part>& parts() {
       {"nearness", "believing less in what is over long before the dump ends"},
       {"surer", "going on from what was accepted although it missed at times"},
       {"window", "arming what may not come by as alternatives, once a run fired nothing"},
+      {"doubt", "letting others come before what shows the bug, but nothing of what the logs say of it"},
       {"turns", "kinds of moves by what they promise, instead of level after level"},
   };
   return kParts;

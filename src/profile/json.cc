@@ -233,13 +233,14 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     profile.processes.push_back(std::move(kind));
   });
   reader.list(root, "silences", [&](const Json& element, const std::string& where) {
-    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open"})) return;
+    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open", "answers"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
     reader.text(element, where, "dst", silence.dst);
     reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
     reader.whole(element, where, "port", silence.port, 0, 65535, true);
     reader.truth(element, where, "open", silence.open, true);
+    if (element.contains("answers")) reader.truth(element, where, "answers", silence.answers.emplace());
     profile.silences.push_back(std::move(silence));
   });
   if (reader.error()) return Unexpected(*reader.error());
@@ -287,6 +288,7 @@ std::string to_json(const Profile& profile) {
   for (const Silence& silence : profile.silences) {
     root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
+    if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
   }
   // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
   return json_text(root, 1) + "\n";

@@ -69,7 +69,9 @@ std::string function_key(const FunctionRate& rate) { return key_of(rate.node, ra
 std::string process_key(const ProcessKind& kind) {
   return key_of(kind.node, kind.state, kind.signal, std::to_string(kind.exit_code), kind.main ? "1" : "0");
 }
-std::string silence_key(const Silence& silence) { return key_of(silence.src, silence.dst, std::to_string(silence.port)); }
+std::string silence_key(const Silence& silence) {
+  return key_of(silence.src, silence.dst, fmt::format("{} {}", silence.port, silence.answers ? *silence.answers ? "answers" : "asks" : ""));
+}
 
 // Two ports agree when they are the same service, or both a client's; two sockets of the file system as two paths do.
 std::string_view port_of(std::string_view peer) {
@@ -164,6 +166,7 @@ class Learner {
 
   void silence(const trace::Event& event) {
     Silence silence{end_of(event.src), end_of(event.dst), 0, event.dport != 0 ? event.dport : event.sport};
+    if (silence.port != 0) silence.answers = event.dport == 0;
     const std::string key = silence_key(silence);
     Silence& seen = silences_.at(key, std::move(silence));
     seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);

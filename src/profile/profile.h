@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -64,6 +65,14 @@ struct Silence {
   std::int64_t longest_ms = 0;
   int port = 0;           // of the service; 0: any
   bool open = false;      // it was not over when a run ended: how long it would have lasted nobody knows
+  std::optional<bool> answers{};  // it is `src` that offers the service; nothing: not known, so either
+
+  // Is it of this service, of the source's (`sport`) or the destination's? 0: not that one's.
+  [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
+    if (port == 0 || (sport == 0 && dport == 0)) return true;
+    // Where peers offer the same, what one asks says nothing about what it answers.
+    return port == (dport != 0 ? dport : sport) && (!answers || *answers == (dport == 0));
+  }
 };
 
 struct Profile {

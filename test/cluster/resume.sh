@@ -43,10 +43,11 @@ sed -i "s#\"./node.sh\"#\"$work/node.sh\"#" rose.toml
 } > dump.jsonl
 
 # diagnose REPORT JOBS [OPTION...]: in the background, its process in $pid.
+config=rose.toml
 diagnose() {
   local report=$1 jobs=$2
   shift 2
-  "$rose" diagnose --trace dump.jsonl -c rose.toml --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" >"$report.out" 2>"$report.err" &
+  "$rose" diagnose --trace dump.jsonl -c $config --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" >"$report.out" 2>"$report.err" &
   pid=$!
 }
 runs() { wc -l < "$1/record.jsonl" 2>/dev/null || echo 0; }
@@ -96,7 +97,9 @@ for jobs in 1 3; do
     kill -INT $pid
     status=0
     wait $pid || status=$?
-    [ $status -eq 4 ] || fail "Ctrl-C: exit $status instead of 4"
+    wanted=4
+    if grep -q 'found: ' cut$jobs.err; then wanted=0; fi
+    [ $status -eq $wanted ] || fail "Ctrl-C: exit $status instead of $wanted"
     grep -q -- '--resume goes on' cut$jobs.err || fail "Ctrl-C does not say how to go on"
     nothing_left "after Ctrl-C"
   fi
@@ -117,6 +120,27 @@ for jobs in 1 3; do
   wait $pid || fail "a finished diagnosis does not resume"
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "a finished diagnosis made further runs"
 done
+
+# Once it has found a schedule, Ctrl-C is no failure: it tells what it has, and may go on later.
+sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
+config=longer.toml
+diagnose enough 1
+config=rose.toml
+until_true 120 eval "ended || grep -q 'found: ' enough.err" || fail "nothing is said to be found"
+ended && fail "the diagnosis ended as soon as it had found a schedule"
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ $status -eq 0 ] || fail "Ctrl-C after a schedule was found: exit $status instead of 0"
+python3 - <<'PY' || fail "Ctrl-C after a schedule was found: the result is not told"
+import json, sys
+told = json.load(open("enough.out"))
+sys.exit(told["verdict"] != "reproduced" or not any("interrupted" in note for note in told["notes"]))
+PY
+grep -q '"\*/three"' enough.toml || fail "Ctrl-C after a schedule was found: it is not of the third file"
+diagnose enough 1 --resume
+wait $pid || fail "a diagnosis that was interrupted after it had found a schedule does not resume"
+[ "$(result enough)" = "$(result whole1)" ] || fail "another result after Ctrl-C once a schedule was found"
 
 # The record of another system is refused, whatever else may differ is not.
 sed 's/"0.5"/"0.6"/' rose.toml > other.toml

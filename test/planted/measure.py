@@ -319,13 +319,33 @@ class Case:
             figures["noisy_events"] = figures.get("noisy_events", 0) + len(text.splitlines()) - 1
         figures["noise"] = self.options.noise
 
-    def evidence(self):
+    def evidence(self, config="rose.toml", logs=None):
+        logs = self.logs if logs is None else logs
         hosts = self.facts.get("production", {}).get("map", {})
         mapped = [word for host, node in hosts.items() for word in ("--map", f"{host}={node}")]
-        logs = [word for entry in self.logs for word in ("--log", entry)]
+        logs = [word for entry in logs for word in ("--log", entry)]
         if self.options.logs:
-            return [*logs, *mapped, "-c", "rose.toml"]
-        return ["--trace", *self.dumps, *logs, *mapped, "-c", "rose.toml", "--profile", self.profile]
+            return [*logs, *mapped, "-c", config]
+        return ["--trace", *self.dumps, *logs, *mapped, "-c", config, "--profile", self.profile]
+
+    def diagnose_dump_alone(self, figures):
+        """What the logs are to add to: the same incident's dump, until a schedule is found and confirmed."""
+        text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
+        short = "simplify = false\nconfirm_runs = 1\n"
+        head, section, rest = text.partition("[diagnose]\n")
+        config = self.folder / f".rose.{os.getpid()}.toml"  # beside what it names
+        try:
+            config.write_text(f"{head}\n[diagnose]\n{short}{rest}")
+            _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o", self.schedule,
+                                      limit=self.options.limit)
+        except Failed as failure:
+            figures["dump_alone"] = {"solved": False, "failure": str(failure)}
+            return
+        finally:
+            config.unlink(missing_ok=True)
+        self.schedule.unlink(missing_ok=True)
+        figures["dump_alone"] = {"solved": found["target_reached"]} | {
+            key: found.get(key) for key in ("schedules", "runs", "confirm_runs", "simplify_runs", "rate_runs")}
 
     def plan(self, figures, found):
         """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
@@ -430,6 +450,8 @@ class Case:
             self.incident(figures)
             if self.options.noise:
                 self.add_noise(figures)
+            if self.options.both:
+                self.diagnose_dump_alone(figures)
             self.diagnose(figures)
             found = tomllib.loads(self.schedule.read_text())
             rate = self.replay(figures)
@@ -625,14 +647,15 @@ def logs_summary(rows):
 
 
 def both_summary(rows):
-    """Dump and logs together beside the better of the two, where all were measured."""
+    """Dump and logs together beside the better of the two, where all were measured; the dump's is the same incident's, where that was."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []
     solved = [row for row in rows if row["from_both"]["solved"]]
     differences = []
     for row in solved:
-        alone = [before_confirming(one) for one in (row, row.get("from_logs")) if one and one["solved"]]
+        dump = row["from_both"].get("dump_alone", row)
+        alone = [before_confirming(one) for one in (dump, row.get("from_logs")) if one and one["solved"]]
         if alone:
             differences.append(before_confirming(row["from_both"]) - min(alone))
     return [f"- dump and logs together: {len(solved)} of {len(rows)} solved" +

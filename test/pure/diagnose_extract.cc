@@ -367,6 +367,23 @@ TEST_CASE("silences of one service are no measure for another between the same n
   CHECK(plan_of(config, dump, old).candidates.empty());
 }
 
+TEST_CASE("where all nodes listen at one port, what a node asks is no measure for what it answers") {
+  Dump clean;
+  clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;  // n1 asks n2, rarely
+  Dump dump;
+  dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;
+  dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").sport = 9093;
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].kind == FaultKind::partition);
+  CHECK(discarded(plan, "benign") == 1);
+  // A profile that does not tell whose the service is is taken for both.
+  auto old = profile_of(clean);
+  old.silences.at(0).answers.reset();
+  CHECK(plan_of(config, dump, old).candidates.empty());
+}
+
 TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, however long it is in the dump") {
   Dump clean;
   clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;

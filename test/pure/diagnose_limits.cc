@@ -55,6 +55,23 @@ TEST_CASE("calls that fail for want of descriptors or room: the real limit is tr
   }
 }
 
+TEST_CASE("where the dump does not say when the workload began, a disk is full from later moments on, too") {
+  Dump dump;
+  dump.meta().workload_ts = 0;
+  dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log.1");
+  dump.ends(30);
+  config::Config config = deployment(3);
+  Play play({makes(3, "n1", "openat", "/data/n1/log.1")}, [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full) && hits[0].t > 10; });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  CHECK(fault_of(*d->found, FaultKind::disk_full, "n1") != nullptr);
+}
+
 TEST_CASE("one call that fails for want of descriptors shows the bug too rarely: the limit is next") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");

@@ -657,6 +657,48 @@ TEST_CASE("hosts that lines of logs name are nodes by several forms of their nam
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }
 
+TEST_CASE("what shows the bug without a word of the failure's logs waits while others are tried, and is taken when they are in vain") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
+  dump.crashed(5.5, "n2");
+  dump.ends(30);
+  for (const bool another : {false, true}) {
+    CAPTURE(another);
+    Inputs inputs = inputs_of(config, {dump});
+    Said said;
+    for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
+      const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
+      said.events[i] = {.weight = names ? 0.9 : 0.8, .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'", .guessed = !names};
+    }
+    inputs.said = {said};
+    inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}};
+    std::vector<Act> writes;
+    for (int i = 1; i <= 6; ++i) {
+      Act& write = writes.emplace_back();
+      write.t = i;
+      write.node = "n1";
+      write.syscall = "write";
+      write.path = "/data/n1/wal";
+    }
+    const auto right = [&](const Hit& hit) { return another && hit.fault->kind == FaultKind::syscall && hit.act == 3; };
+    const auto wrong = [](const Hit& hit) { return hit.fault->kind == FaultKind::crash; };
+    Play play(writes, [&](const std::vector<Hit>& hits, int) { return std::any_of(hits.begin(), hits.end(), right) || std::any_of(hits.begin(), hits.end(), wrong); });
+    play.said = [&](const std::vector<Hit>& hits) {
+      return std::any_of(hits.begin(), hits.end(), right) ? std::vector<std::string>{"n1 says 1"} : std::vector<std::string>{};
+    };
+    const auto d = diagnose::diagnose(inputs, play, nullptr);
+    REQUIRE(d);
+    REQUIRE(d->found);
+    CHECK(d->target_reached);
+    REQUIRE(d->found->faults.size() == 1);
+    CHECK(d->found->faults[0].kind == (another ? FaultKind::syscall : FaultKind::crash));
+    CHECK(d->remarks.doubts.empty() == another);
+    const bool waited = std::any_of(d->tried.begin(), d->tried.end(), [](const Tried& one) { return one.note.find("others come first") != std::string::npos; });
+    CHECK(waited);
+  }
+}
+
 TEST_CASE("that nothing of what the failure's logs say came back is told of the found schedule") {
   const auto config = deployment();
   Dump dump;

@@ -313,6 +313,7 @@ Profile sample() {
   profile.processes.push_back({"n1", "exited", "", 0, false, 2});
   profile.silences.push_back({"n1", "n2", 1234, 2888});
   profile.silences.push_back({"n1", "n2", 30, 0});
+  profile.silences.push_back({"n1", "n2", 70, 2888, false, {true}});
   return profile;
 }
 }  // namespace

@@ -77,10 +77,9 @@ enum class Usual { no, as_long, without_end };
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
   if (!given.inputs.profile) return usual;
-  const int port = event.dport != 0 ? event.dport : event.sport;
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
-    if (known.port != 0 && port != 0 && known.port != port) continue;
+    if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
     if (!by_name && !by_address) continue;

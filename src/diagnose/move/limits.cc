@@ -112,6 +112,15 @@ class LimitTries {
     const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
     const std::string seen = calls.size() > 1 ? fmt::format("{} of its calls fail with {}", calls.size(), first.error) : first.why;
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
+    // It may want for it only when there is something to lose.
+    if (lead_ == nullptr && world_.plan.workload_ts == 0 && world_.workload_ns > 0) {
+      const std::vector<std::int64_t> points = points_of_workload(world_.workload_ns);
+      for (const std::size_t i : {0, 2}) {
+        Fault later = fault;
+        later.when = {elapsed(points[i])};
+        propose(std::move(later), kPointShares[i] * yield, fmt::format("{}, from {} after the workload began: {}", what, format_duration(points[i]), seen), calls);
+      }
+    }
     if (kind == FaultKind::descriptors) {
       Fault none = fault;
       none.resource.limit = kNoDescriptors;

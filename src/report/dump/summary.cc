@@ -144,7 +144,7 @@ class Judge {
       case EventType::nd:
         for (const profile::Silence& silence : profile_.silences) {
           if (!is_end(silence.src, e.src) || !is_end(silence.dst, e.dst)) continue;
-          if (silence.port != 0 && silence.port != e.sport && silence.port != e.dport) continue;
+          if (!silence.is_of(e.sport, e.dport)) continue;
           if (row.longest_ms <= silence.longest_ms) return &silence;
         }
         return nullptr;
