@@ -41,7 +41,6 @@ constexpr double kStood = 0.35;     // a gap
 constexpr double kHushed = 0.3;     // times this: a silence of all nodes, or one that began after the failure's cause was told
 constexpr double kTogether = 0.8;   // of a silence, in one piece, that others share
 constexpr double kSaysItStood = 0.6;  // it tells of a pause of its own
-constexpr std::int64_t kLeastStood = kSecond;  // shorter ones are everyday
 constexpr double kSpokenOf = 0.6;   // others miss it
 constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
 constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it,
@@ -494,7 +493,7 @@ class Finder {
         if (alone.failed) put(in_vain[{static_cast<int>(alone.operation), alone.path}], message, alone, kPlain);
       }
       Read& known = read[message.kind];
-      if (known.times != 0 && !known.says) continue;  // messages of one kind say one thing
+      if (known.times != 0 && !known.says && known.meaning.stood_ns == 0) continue;  // messages of one kind say one thing; each stood as long as it says
       if (++known.times <= kMostRead) {               // of different paths and peers
         known.meaning = read_meaning(failure_.text(message));
         known.says = known.says || known.meaning.says_something();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <span>
@@ -90,7 +91,8 @@ constexpr std::array kLost = std::to_array<std::string_view>({
     "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
     "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
     "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout",
-    "is offline", "now offline", "went offline", "went away", "gone away", "eai_again", "getaddrinfo enotfound"});
+    "is offline", "now offline", "went offline", "went away", "gone away", "eai_again", "getaddrinfo enotfound",
+    "suspecting ", " suspected", "node failed: ", "has not responded", "is unavailable", "removed {{", "declared dead", "considered dead", "no longer reachable"});
 // Lost, too.
 constexpr std::array kClosed = std::to_array<std::string_view>({
     "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
@@ -477,14 +479,14 @@ bool moved(std::string_view low) { return low.find("' -> '") != std::string_view
 // How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0: no word of that.
 std::int64_t find_standstill(std::string_view low) {
   constexpr std::array kStandstills = std::to_array<std::string_view>({
-      "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ",
-      "not been scheduled for ", "duration [", "stopped for ", "clock jump detected, ", "exceeded-duration", "ms timeout for "});
+      "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ", "jvm pause: ",
+      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "exceeded-duration", "ms timeout for "});
   for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
     const bool of_heartbeat = words == "exceeded-duration" || words == "ms timeout for ";  // etcd's, as structure and as text
     if (of_heartbeat && low.find("failed to send out heartbeat on time") == std::string_view::npos) continue;
-    if (words == "duration [" && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
+    if (words.ends_with('[') && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
     std::size_t at = found + words.size();
     while (at < low.size() && at < found + words.size() + 24 && !is_digit(low[at])) ++at;
     double number = 0, place = 1;
@@ -500,7 +502,7 @@ std::int64_t find_standstill(std::string_view low) {
     const std::string_view unit = low.substr(at);
     double ns = number * (unit.starts_with("ns") ? 1 : unit.starts_with("us") || unit.starts_with("\u00b5s") ? 1e3 : unit.starts_with("ms") || unit.starts_with("milli") ? 1e6 : unit.starts_with("s") ? 1e9 : unit.starts_with("min") ? 60e9 : 0);
     if (ns == 0 && words == "jvm pause (ms) ") ns = number * 1e6;
-    if (ns >= 1e6 && ns < 3600e9) return static_cast<std::int64_t>(ns);
+    if (ns >= 1 && ns < 3600e9) return std::llround(ns);
   }
   return 0;
 }

@@ -11,6 +11,8 @@ namespace rose::logs {
 
 enum class Operation : std::uint8_t { unknown, open, read, write, sync, truncate, rename, unlink, mkdir, connect, accept, listen, send, receive, spawn, memory, socket };
 
+inline constexpr std::int64_t kLeastStood = 1'000'000'000;  // ns: shorter standstills are everyday
+
 struct Meaning {
   int error = 0;               // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
   Operation operation = Operation::unknown;
@@ -32,7 +34,7 @@ struct Meaning {
   bool stopping = false;       // an orderly stop begins or is done
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || traceback || lost || late || failed || out_of_memory || stood_ns != 0; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);

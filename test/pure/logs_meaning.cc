@@ -206,7 +206,11 @@ TEST_CASE("who ended, and how") {
   for (const char* text : {"memberlist: Suspect n2 has failed, no acks received", "InetAddress /10.0.0.3:7000 is now DOWN", "heartbeat_check: no reply from 10.0.0.2:6805 osd.2",
                            "Connection to node 2 (/10.0.0.2:9092) could not be established. Broker may not be available.", "Server web/n2 is DOWN, reason: Layer4 timeout",
                            "node-left[{es02}{10.0.0.2:9300} reason: disconnected], term: 3", "upstream prematurely closed connection while reading response header",
-                           "dial tcp: lookup n2 on 10.0.0.53:53: no such host", "missed heartbeats from client, timeout: 60s"}) {
+                           "dial tcp: lookup n2 on 10.0.0.53:53: no such host", "missed heartbeats from client, timeout: 60s",
+                           "JGRP000010: n1-4711: suspecting n3-815", "WSREP: declaring b1c2d3e4 at tcp://10.0.0.3:4567 suspected",
+                           "Node FAILED: TcpDiscoveryNode [id=3f1c, consistentId=n3, addrs=ArrayList [10.0.0.3]]",
+                           "0-gv0-client-1: server 10.0.0.2:49152 has not responded in the last 42 seconds, disconnecting.",
+                           "Bookie: 10.0.0.2:3181 is unavailable", "removed {{n3}{x}{y}{10.0.0.3}{10.0.0.3:9300}}, term: 2, version: 12, reason: ApplyCommitRequest"}) {
     INFO(text);
     CHECK(read_meaning(text).lost);
   }
@@ -264,6 +268,12 @@ TEST_CASE("how long it stood still, as it says itself") {
       {R"({"msg":"leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk","heartbeat-interval":"100ms","expected-duration":"200ms","exceeded-duration":"8.391798121s"})", 8391},
       {"failed to send out heartbeat on time (exceeded the 100ms timeout for 8.391798121s, to 69849e15a650cbd7)", 8391},
       {R"({"msg":"apply request took too long","exceeded-duration":"8.3s"})", 0},
+      {"Possible too long JVM pause: 5234 milliseconds.", 5234},                                                // Ignite
+      {"Corosync main process was not scheduled for 4567.8901 ms (threshold is 800.0000 ms).", 4567},
+      {"[gc][123] overhead, spent [12.3s] collecting in the last [13s]", 12300},                                // Elasticsearch
+      {"Total time for which application threads were stopped: 5.1250000 seconds, Stopping threads took: 0.0000130 seconds", 5125},  // HotSpot
+      {"Thread Thread[vert.x-eventloop-thread-0,5,main] has been blocked for 5234 ms, time limit is 2000 ms", 5234},
+      {"job overhead, spent [12s] waiting", 0},
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},  // the kernel: of one thread, mostly on a disk
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
@@ -278,6 +288,16 @@ TEST_CASE("how long it stood still, as it says itself") {
   REQUIRE(hints.size() == 1);
   CHECK(hints[0].kind == Hint::Kind::stop);
   CHECK(hints[0].until_ns - hints[0].ts_ns == 5'210'000'000);
+  // Of messages that are all alike, that of the long one counts.
+  std::string stops;
+  for (const char* seconds : {"0.0000911", "0.0001200", "4.5000000", "0.0000870"})
+    stops += fmt::format("2026-01-02 03:04:{:02}.000 INFO Total time for which application threads were stopped: {} seconds\n", stops.size() / 90 + 5, seconds);
+  Templates others;
+  const Logs stopped = read_text(stops, {"n1.log", "n1"}, {}, others);
+  const std::vector<Hint> stop = hints_of(stopped, {}, others);
+  REQUIRE(stop.size() == 1);
+  CHECK(stop[0].kind == Hint::Kind::stop);
+  CHECK(stop[0].until_ns - stop[0].ts_ns == 4'500'000'000);
 }
 
 TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
