@@ -8,13 +8,13 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "config/compose_reader.h"
 
 namespace rose::config {
 namespace {
 
 constexpr std::size_t kMostServices = 200;
-constexpr std::int64_t kMillisecond = 1'000'000;
 
 // "1m30s", "500ms"
 std::optional<std::int64_t> duration_of(std::string_view text) {

@@ -184,7 +184,7 @@ void ConfigReader::read_workload() {
   Workload workload;
   table->require("command");
   read_command(*table, "command", Where::run, workload.command);
-  table->duration("timeout", workload.timeout_ns, kMs, kDay);
+  table->duration("timeout", workload.timeout_ns, kMillisecond, kDay);
   table->finish();
   config_.workload = std::move(workload);
 }
@@ -197,8 +197,8 @@ void ConfigReader::read_oracle() {
   read_command(*table, "command", Where::run, oracle.command);
   std::size_t when = 0;
   if (table->one_of("when", {"end", "poll"}, when)) oracle.when = when == 0 ? OracleWhen::end : OracleWhen::poll;
-  table->duration("every", oracle.every_ns, 10 * kMs, kHour);
-  table->duration("timeout", oracle.timeout_ns, kMs, kDay);
+  table->duration("every", oracle.every_ns, 10 * kMillisecond, kHour);
+  table->duration("timeout", oracle.timeout_ns, kMillisecond, kDay);
   table->finish();
   config_.oracle = std::move(oracle);
 }
@@ -212,8 +212,8 @@ void ConfigReader::read_options() {
     TraceOptions& trace = config_.trace;
     table->integer("window", trace.window, 1000, 16'000'000);
     table->size("memory", trace.memory, std::uint64_t{1} << 20, std::uint64_t{64} << 30);
-    table->duration("network_delay", trace.network_delay_ns, 10 * kMs, kHour);
-    table->duration("pause", trace.pause_ns, 10 * kMs, kHour);
+    table->duration("network_delay", trace.network_delay_ns, 10 * kMillisecond, kHour);
+    table->duration("pause", trace.pause_ns, 10 * kMillisecond, kHour);
     if (table->strings("noise", trace.noise)) {
       if (const auto noise = kernel::noise_table(trace.noise); !noise)
         table->wrong("noise", noise.error().message, noise.error().hint);
@@ -233,7 +233,7 @@ void ConfigReader::read_options() {
     table->string("worker", diagnose.worker);
     table->strings("engine_options", diagnose.engine_options);
     table->strings("exclude", diagnose.exclude);
-    table->duration("worker_silence", diagnose.worker_silence_ns, 1000 * kMs, kDay);
+    table->duration("worker_silence", diagnose.worker_silence_ns, 1000 * kMillisecond, kDay);
     table->integer("seed", diagnose.seed, 0, std::numeric_limits<std::int64_t>::max());
     table->boolean("simplify", diagnose.simplify);
     const std::string_view levels = "a list of the levels 1, 2, 3 such as [1, 2]";

@@ -16,7 +16,6 @@
 
 namespace rose::config {
 
-inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kHour = 3600 * kSecond;
 inline constexpr std::int64_t kDay = 24 * kHour;
 

@@ -287,7 +287,7 @@ void ConfigReader::read_ready(toml::Table& table, Node& node) {
       ready_table->wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
                                             toml::quoted(*ready.log), problem));
   read_command(*ready_table, "command", Where::node, ready.command);
-  ready_table->duration("timeout", ready.timeout_ns, kMs, kDay);
+  ready_table->duration("timeout", ready.timeout_ns, kMillisecond, kDay);
   ready_table->finish();
   std::vector<std::string_view> found;
   for (const std::string_view key : {"tcp", "log", "command"})

@@ -26,7 +26,6 @@
 
 namespace rose::deploy {
 
-constexpr std::int64_t kMillisecond = 1'000'000;
 inline constexpr const char* kEnterFolders = ".rose-enter";    // in the run's folder: one a container
 constexpr std::int64_t kKillTimeout = 10 * kSecond;  // from SIGKILL to the end
 

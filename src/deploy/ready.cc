@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/regex.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace rose::deploy {
 namespace {

@@ -41,7 +41,7 @@ static bool pauses_at(const Moment& moment, int ms) {
   const bool stood = stage.standing() == Stage::standing(moment);
   stage.wait_said("survived");
   const auto outcome = stage.finish().back();
-  CHECK(*outcome.ended_ns - outcome.fired_ns >= ms * kMs);
+  CHECK(*outcome.ended_ns - outcome.fired_ns >= ms * kMillisecond);
   return stood;
 }
 

@@ -48,7 +48,7 @@ struct Kinds : Stage {
   std::int64_t ping_ms() {
     const std::int64_t began = monotonic_ns();
     REQUIRE(end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", "20000"})) == kEcho);
-    return (monotonic_ns() - began) / kMs;
+    return (monotonic_ns() - began) / kMillisecond;
   }
   // How far ahead n1's clock was when it told the time for the nth time.
   [[nodiscard]] std::int64_t ahead_s(std::size_t nth) const {
@@ -102,7 +102,7 @@ TEST_CASE("every other kind of fault at every kind of condition") {
       int tries = 0;
       CHECK(eventually([&] { return error_of_write(fmt::format("{}/tried.{}", full, ++tries)) == ENOSPC; }));
       make_file(slow + "/file", 4 * kPage);
-      CHECK(reads(slow + "/file", 1)[0] >= 20 * kMs);
+      CHECK(reads(slow + "/file", 1)[0] >= 20 * kMillisecond);
       CHECK(error_of_write(stage.path("n2/there")) == 0);
     }
     stage.touch("n1/go");
@@ -126,7 +126,7 @@ TEST_CASE("every other kind of fault at every kind of condition") {
     }
     if (disks) {
       CHECK(eventually([&] { return error_of_write(full + "/after") == 0; }));
-      CHECK(eventually([&] { return reads(slow + "/file", 1)[0] < 20 * kMs; }));
+      CHECK(eventually([&] { return reads(slow + "/file", 1)[0] < 20 * kMillisecond; }));
     }
     for (const auto& one : stage.finish()) {
       if (one.id == "first") continue;

@@ -70,7 +70,7 @@ duration = "2500ms"
   CHECK(rig.reaches(1, 0));
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.injected > 0);
-  CHECK(*outcome.ended_ns - outcome.fired_ns == 2500 * kMs);
+  CHECK(*outcome.ended_ns - outcome.fired_ns == 2500 * kMillisecond);
 }
 
 void one_way(Trio& rig, const std::string& direction) {
@@ -239,7 +239,7 @@ when = [ { elapsed = "100ms" } ]
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
   const auto gap = outcomes.at(1).fired_ns - outcomes.at(0).fired_ns;
-  CHECK(gap >= 100 * kMs);  // how much later it is told is the machine's doing
+  CHECK(gap >= 100 * kMillisecond);  // how much later it is told is the machine's doing
 }
 
 TEST_CASE("IPv6 is cut as IPv4 is") {

@@ -169,7 +169,7 @@ before = { syscall = "openat", path = "*/b" }
 TEST_CASE("crash at its time, after another fault, and a restart that goes on") {
   Rig rig;
   auto& node = rig.add({"print", "up", "sleep", "60000"});
-  node.restart = config::Restart{.delay_ns = 10 * kMs, .max = 5};
+  node.restart = config::Restart{.delay_ns = 10 * kMillisecond, .max = 5};
   rig.start(R"(
 [[fault]]
 id = "first"
@@ -188,9 +188,9 @@ when = [ { state = "started", node = "n1" }, { elapsed = "150ms" } ]
   const auto outcomes = rig.finish();
   REQUIRE(outcomes.at(0).fired);
   REQUIRE(outcomes.at(1).fired);
-  CHECK(outcomes.at(0).fired_ns >= 100 * kMs);
+  CHECK(outcomes.at(0).fired_ns >= 100 * kMillisecond);
   CHECK(outcomes.at(1).conditions.at(0).met_ns > outcomes.at(0).fired_ns);
-  CHECK(outcomes.at(1).fired_ns - outcomes.at(1).conditions.at(0).met_ns >= 150 * kMs);
+  CHECK(outcomes.at(1).fired_ns - outcomes.at(1).conditions.at(0).met_ns >= 150 * kMillisecond);
 }
 
 TEST_CASE("what is due is carried out before the run goes on, also when the machine leaves nobody else the processor") {
@@ -294,7 +294,7 @@ when = [ { elapsed = "1h" } ]
   CHECK(rig.injector->outcomes().at(1).fired);
   CHECK_FALSE(rig.injector->outcomes().at(1).ended_ns);
   const auto outcomes = rig.finish();
-  CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns >= 400 * kMs);
+  CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns >= 400 * kMillisecond);
   CHECK(outcomes.at(1).ended_ns > outcomes.at(0).ended_ns);
   CHECK_FALSE(outcomes.at(2).fired);
 }
@@ -329,10 +329,10 @@ before = { syscall = "openat", path = "*/n1/c" }
   for (const auto& one : outcomes) {
     INFO(one.id << " " << one.why_not);
     CHECK(one.fired);
-    CHECK(*one.ended_ns - one.fired_ns >= 300 * kMs);
+    CHECK(*one.ended_ns - one.fired_ns >= 300 * kMillisecond);
   }
   // Its end is noted once the node runs again, and may be so after what the node does next.
-  CHECK(outcomes.at(1).fired_ns - outcomes.at(0).fired_ns >= 300 * kMs);
+  CHECK(outcomes.at(1).fired_ns - outcomes.at(0).fired_ns >= 300 * kMillisecond);
 }
 
 TEST_CASE("disarming resumes what is paused and lets held calls go") {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
 #include "eventually.h"
@@ -24,7 +25,6 @@
 
 namespace rose::test {
 
-inline constexpr std::int64_t kMs = 1'000'000;  // ns
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/inject_victim";
 
 class Rig {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "observe/triggers.h"
 #include "observe_support.h"
 #include "trace/dump.h"
@@ -17,7 +18,6 @@ using trace::EventType;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 
 // A tracer with triggers, as `rose trace` has.
 struct Watched {
@@ -115,7 +115,7 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   const Folder folder;
   TriggerOptions options;
   options.logs = {{folder / "db.log", "panic: [a-z]+"}};
-  options.after_ns = 1500 * kMs;
+  options.after_ns = 1500 * kMillisecond;
   Watched watched(target("n1", cgroup), folder, options);
   // Something fails all the time.
   Victim victim(&cgroup, {"now-and-then"});
@@ -177,7 +177,7 @@ TEST_CASE("an oracle is asked now and then", "[triggers]") {
   TriggerOptions options;
   const auto asked = folder / "asked";
   options.oracle = "test -e '" + flag.string() + "'; bug=$?; echo >>'" + asked.string() + "'; exit $bug";
-  options.every_ns = 30 * kMs;
+  options.every_ns = 30 * kMillisecond;
   options.cooldown_ns = 0;
   Watched watched(target("n1", cgroup), folder, options);
   std::ofstream{flag};
@@ -207,8 +207,8 @@ TEST_CASE("an oracle that does not answer is ended with all it started", "[trigg
   const auto pids = folder / "pids";
   TriggerOptions options;
   options.oracle = "echo $$ >> '" + pids.string() + "'; sleep 600 & wait";
-  options.every_ns = 30 * kMs;
-  options.oracle_timeout_ns = 200 * kMs;
+  options.every_ns = 30 * kMillisecond;
+  options.oracle_timeout_ns = 200 * kMillisecond;
   Watched watched(target("n1", cgroup), folder, options);
   const auto asked = [&] {
     std::ifstream file(pids);
@@ -232,7 +232,7 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   cgroup.write("cgroup.procs", "0");
   TriggerOptions options;
   options.oracle = "/bin/cat /rose-none/by-the-oracle; echo >>" + (folder / "asked").string() + "; exit 1";
-  options.every_ns = 30 * kMs;
+  options.every_ns = 30 * kMillisecond;
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);

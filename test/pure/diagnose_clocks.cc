@@ -67,7 +67,7 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
 
   // What keeps clocks in time does no harm; other sentences say nothing of steps.
   dumps = hosts();
-  dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMs), "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
+  dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond), "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
   plan = make_plan(inputs_of(config, dumps));
   REQUIRE(plan);
   CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));

@@ -71,7 +71,7 @@ TEST_CASE("two kills far apart are two crashes; SIGTERM stays SIGTERM") {
   REQUIRE(both.faults.size() == 2);
   CHECK(both.faults[0].when.at(0).elapsed_ns == 2 * kSecond);
   CHECK(both.faults[1].after == std::vector<std::string>{both.faults[0].id});
-  CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMs);  // in steps of 100 ms
+  CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMillisecond);  // in steps of 100 ms
 }
 
 TEST_CASE("planned stops, starts and orderly ends are no faults") {
@@ -206,7 +206,7 @@ TEST_CASE("pauses keep their duration; processes paused together are one pause")
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::pause);
   CHECK(plan.candidates[0].count == 2);
-  CHECK(plan.candidates[0].fault.duration_ns == 6200 * kMs);
+  CHECK(plan.candidates[0].fault.duration_ns == 6200 * kMillisecond);
   CHECK(plan.candidates[0].first_ts == at(4));
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("a blocked process is a candidate behind real pauses and apart from th
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 3);
   CHECK(plan.candidates[0].node == "n1");
-  CHECK(plan.candidates[0].fault.duration_ns == 4500 * kMs);
+  CHECK(plan.candidates[0].fault.duration_ns == 4500 * kMillisecond);
   CHECK(plan.candidates[1].node == "n2");
   CHECK(plan.candidates[2].node == "n1");
   CHECK(plan.candidates[2].kind == FaultKind::pause);
@@ -251,7 +251,7 @@ TEST_CASE("silences that begin together are one partition of their common node")
   CHECK(c.fault.direction == Direction::both);
   CHECK(c.count == 4);
   CHECK(c.fault.duration_ns >= 12 * kSecond);
-  CHECK(c.fault.duration_ns <= 12200 * kMs);
+  CHECK(c.fault.duration_ns <= 12200 * kMillisecond);
   CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 5 * kSecond);
 }
 
@@ -283,7 +283,7 @@ TEST_CASE("two groups cut from each other become one partition for each node of 
   const schedule::Schedule& first = plan.schedules.at(0);
   REQUIRE(first.faults.size() == 2);
   CHECK(first.faults[1].after.size() == 1);
-  CHECK((first.faults[1].when.empty() || first.faults[1].when[0].elapsed_ns <= 200 * kMs));
+  CHECK((first.faults[1].when.empty() || first.faults[1].when[0].elapsed_ns <= 200 * kMillisecond));
   CHECK(accounted(plan) == plan.failures);
 }
 

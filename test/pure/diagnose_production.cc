@@ -230,7 +230,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
     Play play({}, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
         if (hit.fault->kind != FaultKind::network || hit.fault->node != "n1" || hit.fault->peers != std::vector<std::string>{"n2"}) return false;
-        return delay ? hit.fault->link.delay_ns >= 1000 * kMs : hit.fault->link.loss >= 0.4 && hit.fault->link.loss <= 0.9;
+        return delay ? hit.fault->link.delay_ns >= 1000 * kMillisecond : hit.fault->link.loss >= 0.4 && hit.fault->link.loss <= 0.9;
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -303,7 +303,7 @@ TEST_CASE("a clock that was wrong is told by the handshakes between hosts, and t
   CHECK(both.target_reached);
   CHECK(both.schedules <= 6);
   // Right clocks, or nearly so, are no candidates.
-  for (const std::int64_t off : {std::int64_t{0}, 300 * kMs}) {
+  for (const std::int64_t off : {std::int64_t{0}, 300 * kMillisecond}) {
     Result<Plan> plan = make_plan(inputs_of(config, dumps(off, true)));
     REQUIRE(plan);
     CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));

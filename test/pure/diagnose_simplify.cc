@@ -131,7 +131,7 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)})};
   SECTION("short is enough") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
-    CHECK(r.schedule.faults[0].duration_ns == 1500 * kMs);
+    CHECK(r.schedule.faults[0].duration_ns == 1500 * kMillisecond);
     CHECK(r.changes == std::vector<std::string>{"cut lasts 1.5s instead of 12s"});
   }
   SECTION("five seconds are needed: six are too few where all is slower") {

@@ -40,11 +40,11 @@ TEST_CASE("unreachable: calls of one node to all others that fail so are a cut, 
   CHECK(cut.node == "n1");
   CHECK(cut.fault.peers.empty());
   CHECK(cut.fault.direction == Direction::both);
-  CHECK(cut.fault.duration_ns >= 2400 * kMs);
-  CHECK(cut.fault.duration_ns <= 2800 * kMs);
+  CHECK(cut.fault.duration_ns >= 2400 * kMillisecond);
+  CHECK(cut.fault.duration_ns <= 2800 * kMillisecond);
   CHECK(cut.why.find("52 calls between n1 and n2, n3 failed as unreachable") != std::string::npos);
   CHECK(plan.schedules.at(0).faults.at(0).kind == FaultKind::partition);
-  CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 300 * kMs);
+  CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 300 * kMillisecond);
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::syscall && c.error == "ENETUNREACH") CHECK(c.symptom);
   CHECK(accounted(plan) == plan.failures);

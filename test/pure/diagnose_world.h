@@ -19,7 +19,7 @@
 
 namespace rose::diagnose::test {
 
-using diagnose::kMs;
+using diagnose::kMillisecond;
 inline constexpr double kHour = 3600;  // seconds
 inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
 

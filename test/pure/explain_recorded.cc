@@ -1,6 +1,7 @@
 // Where the recordings of failing and sound runs part.
 #include <catch2/catch.hpp>
 
+#include "base/units.h"
 #include "explain/explain.h"
 #include "explain/recorded.h"
 
@@ -9,16 +10,15 @@ using namespace rose::explain;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 
 Run run(Group group, std::vector<RecordedMessage> recorded) {
   Run run;
   run.group = group;
-  run.cut_ns = 100 * kMs;
+  run.cut_ns = 100 * kMillisecond;
   run.recorded = std::move(recorded);
   return run;
 }
-RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") { return {ms * kMs, node, key, what, record, "n1/recording.1.rr"}; }
+RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") { return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"}; }
 
 // Before the fault anything may come; from it on (recorded times are behind by some milliseconds), one more SET on the way to the harm.
 Input input_of(int failing, int sound, const char* third) {
@@ -46,7 +46,7 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
   CHECK(at.instead == "GET <*>");
   CHECK(at.alike == 2);
   CHECK(at.record == 5);
-  CHECK(at.at_ns == 130 * kMs);
+  CHECK(at.at_ns == 130 * kMillisecond);
   CHECK(at.chance == Approx(1.0 / 20));
   CHECK(divergence_words(at) == "after 2 from 'client/1' that a sound run takes just so, n1 takes MOVE <*> from 'client/1', where the nearest sound run takes GET <*> "
                                 "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
@@ -69,7 +69,7 @@ TEST_CASE("recordings that tell nothing, or too little, are said to") {
   // A window that begins behind the fault says nothing of what came first.
   input = input_of(2, 2, "MOVE <*>");
   for (Run& each : input.runs) {
-    std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMs; });
+    std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMillisecond; });
     each.recorded_late.insert("n1");
   }
   CHECK(recorded_divergences(input, words).empty());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "explain/explain.h"
 #include "explain/said_frames.h"
 #include "kernel/syscalls.h"
@@ -13,7 +14,6 @@ namespace script {
 
 using namespace rose;
 
-inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kZero = 1'700'000'000'000'000'000;
 
 class Run {
@@ -21,7 +21,7 @@ class Run {
   explicit Run(int number) {
     result_.number = number;
     result_.trace.meta.workload_ts = kZero;
-    result_.workload_end_ns = 1000 * kMs;
+    result_.workload_end_ns = 1000 * kMillisecond;
   }
   Run& enters(int ms, const std::string& function, int tid = 1, const std::string& node = "n1") {
     event(ms, trace::EventType::af, tid, node).function = result_.trace.strings.intern(function);
@@ -41,7 +41,7 @@ class Run {
     return *this;
   }
   Run& says(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
-    lines_.push_back({kZero + ms * kMs, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1), {}});
+    lines_.push_back({kZero + ms * kMillisecond, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1), {}});
     return *this;
   }
   Run& says_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
@@ -51,7 +51,7 @@ class Run {
   }
   Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1, const std::string& node = "n1") {
     schedule::Value value;
-    value.ts_ns = kZero + ms * kMs;
+    value.ts_ns = kZero + ms * kMillisecond;
     value.node = node;
     value.question = question;
     value.pid = 1;
@@ -67,7 +67,7 @@ class Run {
     schedule::FaultOutcome fault;
     fault.id = id;
     fault.armed = fault.fired = true;
-    fault.fired_ns = ms * kMs;
+    fault.fired_ns = ms * kMillisecond;
     fault.tid = fault.pid = tid;
     fault.node = node;
     fault.detail = "write(/data/log)";
@@ -115,7 +115,7 @@ class Run {
     return *this;
   }
   Run& ends(int ms) {
-    result_.workload_end_ns = ms * kMs;
+    result_.workload_end_ns = ms * kMillisecond;
     return *this;
   }
 
@@ -128,7 +128,7 @@ class Run {
  private:
   trace::Event& event(int ms, trace::EventType type, int tid, const std::string& node) {
     trace::Event e;
-    e.ts_ns = kZero + ms * kMs;
+    e.ts_ns = kZero + ms * kMillisecond;
     e.type = type;
     e.pid = 1;
     e.tid = tid;
@@ -142,7 +142,7 @@ class Run {
     std::uint32_t& end = ends_[from + ">" + to + (answer ? "!" : "")];
     if (!taken) end = (end == 0 ? 0xfffffff0U : end) + static_cast<std::uint32_t>(text.size());
     schedule::Message one;
-    one.ts_ns = kZero + ms * kMs;
+    one.ts_ns = kZero + ms * kMillisecond;
     one.node = taken ? to : from;
     one.pid = 1;
     one.tid = tid;

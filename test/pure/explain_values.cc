@@ -49,7 +49,7 @@ TEST_CASE("the value that only failing runs have is told, where it is first seen
   CHECK(result.sound[0].runs == 5);
   REQUIRE(result.first);
   CHECK(result.first->value == "-1");
-  CHECK(result.first->at_ns == 110 * script::kMs);
+  CHECK(result.first->at_ns == 110 * script::kMillisecond);
   CHECK(result.first->tid == 1);
   CHECK(table(e, "store(length)").score == 0);
   CHECK(table(e, "store(length)").differs.empty());
@@ -58,7 +58,7 @@ TEST_CASE("the value that only failing runs have is told, where it is first seen
   const auto wrong = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
   REQUIRE(wrong != e.story.end());
   CHECK(wrong->text.starts_with("store:return is -1"));
-  CHECK(wrong->ts_ns == script::kZero + 110 * script::kMs);
+  CHECK(wrong->ts_ns == script::kZero + 110 * script::kMillisecond);
   const explain::InShort s = explain::in_short(e);
   CHECK(s.first_wrong.find("store:return is -1") != std::string::npos);
   CHECK(s.fault.find("fault") != std::string::npos);

@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include "base/units.h"
 #include "schedule/schedule.h"
 
 using namespace rose;
@@ -10,8 +11,7 @@ using namespace rose::schedule;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSecond = 1000 * kMs;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
 
 Schedule parse(const std::string& text) {
   INFO(text);
@@ -59,7 +59,7 @@ class Generator {
     return made;
   }
   std::int64_t span() {
-    return pick<std::int64_t>({kMs, 1234 * kMs, 12 * kSecond, 90 * kSecond, 3600 * kSecond, kMs + 1, 12'345'678'901});
+    return pick<std::int64_t>({kMillisecond, 1234 * kMillisecond, 12 * kSecond, 90 * kSecond, 3600 * kSecond, kMillisecond + 1, 12'345'678'901});
   }
   CallMatch call() {
     CallMatch made;
@@ -119,7 +119,7 @@ class Generator {
   void link(Fault& made) {
     BadLink& one = made.link;
     if (chance()) {
-      one.delay_ns = pick<std::int64_t>({50 * kMs, 1'500'000, 1'234'567, 2 * kSecond});
+      one.delay_ns = pick<std::int64_t>({50 * kMillisecond, 1'500'000, 1'234'567, 2 * kSecond});
       if (chance()) one.jitter_ns = one.delay_ns / 2;
       if (chance()) one.reorder = 0.25;
     }
@@ -340,8 +340,8 @@ TEST_CASE("the reference schedule says everything") {
   const Fault& slow = *read->find("slow-link");
   CHECK(slow.kind == FaultKind::network);
   CHECK(slow.direction == Direction::out);
-  CHECK(slow.link.delay_ns == 50 * kMs);
-  CHECK(slow.link.jitter_ns == 10 * kMs);
+  CHECK(slow.link.delay_ns == 50 * kMillisecond);
+  CHECK(slow.link.jitter_ns == 10 * kMillisecond);
   CHECK(slow.link.reorder == 0.05);
   CHECK(slow.link.loss == 0.1);
   CHECK(slow.link.duplicate == 0.01);
@@ -408,7 +408,7 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(brief.effect_bytes == 512);
   CHECK(brief.then_do == ThenDo::crash);
   CHECK(read->find("lost-answer")->effect == Effect::full);
-  CHECK(read->find("slow-disk")->delay_ns == 200 * kMs);
+  CHECK(read->find("slow-disk")->delay_ns == 200 * kMillisecond);
   CHECK(read->find("slow-disk")->times == -1);
   CHECK(read->find("nope") == nullptr);
   CHECK(check_nodes(*read, {"n1", "n2", "n3"}, "schedule.toml").has_value());

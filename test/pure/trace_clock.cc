@@ -11,7 +11,7 @@ using namespace rose::trace;
 
 namespace {
 
-constexpr std::int64_t kStart = 1'763'755'200'000'000'000, kMs = 1'000'000, kSecond = 1'000'000'000;
+constexpr std::int64_t kStart = 1'763'755'200'000'000'000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 
 // Two hosts and the true time. The client's clock is ahead by `ahead_ns` at kStart, and drifts.
 struct World {
@@ -34,7 +34,7 @@ struct World {
   // Its packets need between 50 us and a millisecond.
   void connect(std::int64_t t, bool wrong = false) {
     ++isn;
-    const std::int64_t syn = t + 50'000 + below(kMs), synack = syn + 50'000 + below(kMs), ack = synack + 50'000 + below(kMs);
+    const std::int64_t syn = t + 50'000 + below(kMillisecond), synack = syn + 50'000 + below(kMillisecond), ack = synack + 50'000 + below(kMillisecond);
     server.meta.handshakes.push_back(to_text({"10.0.0.1:40000", "10.0.0.2:7000", isn, syn, ack, 0}));
     client.meta.handshakes.push_back(
         to_text({"10.0.0.1:40000", "10.0.0.2:7000", isn, 0, 0, of_client(synack) + (wrong ? 3 * kSecond : 0)}));
@@ -101,9 +101,9 @@ TEST_CASE("an offset is recovered within the error stated, drift and outliers in
     int handshakes, wrong;
     std::int64_t seconds, error_most;
   };
-  for (const auto& c : {Case{12'345'678, 0, 20, 0, 60, 4 * kMs}, Case{-3600 * kSecond, 0, 20, 0, 60, 4 * kMs},
-                        Case{5 * kMs, 40e-6, 40, 0, 3600, 4 * kMs}, Case{5 * kMs, -40e-6, 40, 6, 3600, 4 * kMs},
-                        Case{250 * kMs, 0, 1, 0, 10, 3 * kMs}, Case{0, 0, 12, 3, 10, 3 * kMs}}) {
+  for (const auto& c : {Case{12'345'678, 0, 20, 0, 60, 4 * kMillisecond}, Case{-3600 * kSecond, 0, 20, 0, 60, 4 * kMillisecond},
+                        Case{5 * kMillisecond, 40e-6, 40, 0, 3600, 4 * kMillisecond}, Case{5 * kMillisecond, -40e-6, 40, 6, 3600, 4 * kMillisecond},
+                        Case{250 * kMillisecond, 0, 1, 0, 10, 3 * kMillisecond}, Case{0, 0, 12, 3, 10, 3 * kMillisecond}}) {
     INFO("ahead " << c.ahead << " drift " << c.drift << " handshakes " << c.handshakes << " wrong " << c.wrong);
     World world(c.ahead, c.drift);
     for (int i = 0; i < c.handshakes; ++i)
@@ -127,23 +127,23 @@ TEST_CASE("without a connection seen on both sides the times stay, and that is s
     CHECK(out.clock.text.find("not estimated") != std::string::npos);
   };
   SECTION("none") {
-    World world(7 * kMs);
+    World world(7 * kMillisecond);
     unmoved(world);
   }
   SECTION("address translation: ports differ") {
-    World world(7 * kMs);
+    World world(7 * kMillisecond);
     for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
     for (auto& line : world.client.meta.handshakes) line.replace(0, 14, "192.168.1.9:555");
     unmoved(world);
   }
   SECTION("the same ports again, another connection") {
-    World world(7 * kMs);
+    World world(7 * kMillisecond);
     for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
     for (auto& line : world.client.meta.handshakes) line.replace(line.find(" 10") + 15, 4, "9999");
     unmoved(world);
   }
   SECTION("only one bound") {
-    World world(7 * kMs);
+    World world(7 * kMillisecond);
     for (std::uint32_t i = 0; i < 5; ++i) {
       world.server.meta.handshakes.push_back(to_text({"a:1", "b:2", i, kStart + i, 0, 0}));
       world.client.meta.handshakes.push_back(to_text({"a:1", "b:2", i, 0, 0, kStart + i + 9}));
@@ -151,7 +151,7 @@ TEST_CASE("without a connection seen on both sides the times stay, and that is s
     unmoved(world);
   }
   SECTION("all contradict each other") {
-    World world(7 * kMs);
+    World world(7 * kMillisecond);
     for (std::uint32_t i = 0; i < 8; ++i) {
       world.server.meta.handshakes.push_back(to_text({"a:1", "b:2", i, kStart, kStart + 1000, 0}));
       world.client.meta.handshakes.push_back(to_text({"a:1", "b:2", i, 0, 0, kStart + i * kSecond}));
@@ -162,17 +162,17 @@ TEST_CASE("without a connection seen on both sides the times stay, and that is s
 
 TEST_CASE("one bound from each side is an estimate, and hosts are reached over others", "[clock]") {
   // a <-> b <-> c; b is 2 s ahead of a, c 3 s ahead of b.
-  const std::string ab1 = to_text({"a:1", "b:2", 1, 0, 0, kStart + kMs});  // seen at a
+  const std::string ab1 = to_text({"a:1", "b:2", 1, 0, 0, kStart + kMillisecond});  // seen at a
   std::vector<HostHandshakes> hosts(3);
   const auto line = [](const char* client, const char* server, std::uint32_t isn, std::int64_t syn, std::int64_t synack,
                        std::int64_t ack) { return Handshake{client, server, isn, syn, ack, synack}; };
   for (auto& host : hosts) host.begin_ns = kStart, host.end_ns = kStart + kSecond;
   // Each server saw only the SYN, in both directions.
-  hosts[0].handshakes = {line("a:1", "b:2", 1, 0, kStart + 2 * kMs, 0), line("b:1", "a:2", 2, kStart + 10 * kMs, 0, 0)};
-  hosts[1].handshakes = {line("a:1", "b:2", 1, 2 * kSecond + kStart + kMs, 0, 0),
-                         line("b:1", "a:2", 2, 0, 2 * kSecond + kStart + 11 * kMs, 0),
-                         line("b:3", "c:2", 3, 0, 2 * kSecond + kStart + 21 * kMs, 0)};
-  hosts[2].handshakes = {line("b:3", "c:2", 3, 5 * kSecond + kStart + 20 * kMs, 0, 5 * kSecond + kStart + 22 * kMs)};
+  hosts[0].handshakes = {line("a:1", "b:2", 1, 0, kStart + 2 * kMillisecond, 0), line("b:1", "a:2", 2, kStart + 10 * kMillisecond, 0, 0)};
+  hosts[1].handshakes = {line("a:1", "b:2", 1, 2 * kSecond + kStart + kMillisecond, 0, 0),
+                         line("b:1", "a:2", 2, 0, 2 * kSecond + kStart + 11 * kMillisecond, 0),
+                         line("b:3", "c:2", 3, 0, 2 * kSecond + kStart + 21 * kMillisecond, 0)};
+  hosts[2].handshakes = {line("b:3", "c:2", 3, 5 * kSecond + kStart + 20 * kMillisecond, 0, 5 * kSecond + kStart + 22 * kMillisecond)};
   const auto clocks = estimate_clocks(hosts);
   REQUIRE(clocks.size() == 3);
   REQUIRE((clocks[1].known && clocks[2].known));
@@ -181,11 +181,11 @@ TEST_CASE("one bound from each side is an estimate, and hosts are reached over o
   CHECK(clocks[2].steps == 2);
   CHECK(clocks[2].error_ns > clocks[1].error_ns);
   CHECK(clocks[2].error_ns < 5e6);
-  CHECK(std::abs(clocks[2].to_first(5 * kSecond + kStart + 100 * kMs) - (kStart + 100 * kMs)) <= clocks[2].error_ns);
+  CHECK(std::abs(clocks[2].to_first(5 * kSecond + kStart + 100 * kMillisecond) - (kStart + 100 * kMillisecond)) <= clocks[2].error_ns);
 }
 
 TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
-  World world(7 * kMs);
+  World world(7 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   World::event(world.server, kStart);
   World::event(world.client, kStart + kSecond);
@@ -195,11 +195,11 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
   REQUIRE(merged);
   CHECK(merged->events.back().ts_ns == kStart + kSecond);
   CHECK(merged->meta.clock.empty());
-  options.ahead_ns = {{"c", 250 * kMs}};
+  options.ahead_ns = {{"c", 250 * kMillisecond}};
   std::vector<MergedClock> clocks;
   merged = merge({world.server, world.client}, options, &clocks);
   REQUIRE(merged);
-  CHECK(merged->events.back().ts_ns == kStart + 750 * kMs);
+  CHECK(merged->events.back().ts_ns == kStart + 750 * kMillisecond);
   CHECK(clocks[1].given);
   CHECK(merged->meta.clock == std::vector<std::string>{"c: clock 250.0 ms ahead of s, as given; corrected"});
   options.ahead_ns = {{"nobody", 1}};
@@ -214,7 +214,7 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
 }
 
 TEST_CASE("what was merged is merged on", "[clock]") {
-  World world(700 * kMs);
+  World world(700 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   auto out = merge_events(world, 5);
   // A later dump of the client's host finds its own handshakes' other sides in the merged dump.
@@ -225,7 +225,7 @@ TEST_CASE("what was merged is merged on", "[clock]") {
   REQUIRE(clocks.size() == 2);
   INFO(clocks[1].text);
   CHECK(clocks[1].known);
-  CHECK(std::abs(again->events.back().ts_ns - (kStart + 20 * kSecond)) <= clocks[1].error_ns + 3 * kMs);
+  CHECK(std::abs(again->events.back().ts_ns - (kStart + 20 * kSecond)) <= clocks[1].error_ns + 3 * kMillisecond);
 }
 
 TEST_CASE("what is told of a clock that was set can be read back") {

@@ -68,7 +68,7 @@ Facts read_facts(const Given& given) {
       facts.notes.push_back(fmt::format("{} events were lost by the tracer of '{}': the cause may be among them", trace.meta.lost,
                                         trace.meta.node.empty() ? trace.meta.host : trace.meta.node));
     for (const Event& event : trace.events) {
-      begin = std::min(begin, event.ts_ns - std::max<std::int64_t>(0, event.duration_ms) * kMs);
+      begin = std::min(begin, event.ts_ns - std::max<std::int64_t>(0, event.duration_ms) * kMillisecond);
       times.end = std::max(times.end, event.ts_ns);
       switch (event.type) {
         case EventType::af:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "base/units.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
 
@@ -15,7 +16,6 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 
-inline constexpr std::int64_t kMs = 1'000'000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
 
 struct Given {

@@ -23,7 +23,7 @@ struct Pause {
 
 Pause pause_of(const ProcessEvent& p, const Given& given, const Times& times) {
   const bool open = (p.event->flags & trace::kOpen) != 0;
-  const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMs : given.pause_threshold();
+  const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();
   const bool blocked = (p.event->flags & trace::kBlocked) != 0;
   // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
   const bool frozen = !blocked && p.event->pid == 0;

@@ -25,7 +25,7 @@ TimesByNode spoken(const Given& given, const Facts& facts) {
   for (const auto& [s, event] : facts.silences) {
     const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
     if (src < 0 || event->duration_ms < 0) continue;
-    spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns - event->duration_ms * kMs);  // its last packet before the silence
+    spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
     if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);
   }
   for (const ProcessEvent& p : facts.processes)

@@ -84,7 +84,7 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
     if (!by_name && !by_address) continue;
     // A tenth for timers that are not exact.
-    if ((silence.end - silence.start) / kMs <= known.longest_ms + known.longest_ms / 10) return Usual::as_long;
+    if ((silence.end - silence.start) / kMillisecond <= known.longest_ms + known.longest_ms / 10) return Usual::as_long;
     if (known.open) usual = Usual::without_end;
   }
   return usual;
@@ -124,7 +124,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     silence.dst = nodes.dst;
     silence.port = nodes.port;
     silence.events = weight;
-    silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMs : given.network_threshold());
+    silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
     const bool open = (event->flags & trace::kOpen) != 0;
     silence.end = open ? std::max(event->ts_ns, times.end) : event->ts_ns;
 
