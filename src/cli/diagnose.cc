@@ -427,25 +427,24 @@ bool can_override(const config::Config& config) {
 
 // The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as long again.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs, ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
-  std::optional<diagnose::Diagnosis> kept;
+  bool kept = false;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
     if (p.found != nullptr && !kept) {
-      kept = *p.found;
+      kept = true;
       log::end_progress();
       if (const Result<void> written = write_schedule(options.out, *p.found); !written)
         log::warning("{}", written.error().message);
       else
-        log::info("found: {} of {} runs reproduce it, {} has the schedule; it is made simpler now, in at most {} runs (Ctrl-C keeps "
-                  "it as it is)", p.found->tally.reproduced, p.found->tally.conclusive(), options.out, p.runs_left);
+        log::info("found: {} of {} runs reproduce it, {} has the schedule; {} (Ctrl-C keeps it as it is)", p.found->tally.reproduced,
+                  p.found->tally.conclusive(), options.out,
+                  inputs.simplify ? fmt::format("it is made simpler now, in at most {} runs", p.runs_left) : "how often it shows is told now");
     }
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
   log::end_progress();
-  if (made || made.error().kind != ErrorKind::cancelled) return made;
-  if (recorded) log::info("the record is kept: the same command with --resume goes on from here");
-  if (!kept) return made;
-  kept->plan.notes.push_back("interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
-  return *std::move(kept);
+  if (recorded && (made ? made->interrupted : made.error().kind == ErrorKind::cancelled))
+    log::info("the record is kept: the same command with --resume goes on from here");
+  return made;
 }
 
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {

@@ -50,7 +50,7 @@ void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said,
 }
 
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
-  for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, with {}", one));
+  for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, {}{}", one.starts_with("without ") ? "" : "with ", one));
   if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
   if (made.besides == 0) input.limits.emplace_back("no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be another");
 }

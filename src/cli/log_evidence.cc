@@ -13,6 +13,8 @@ namespace rose::cli {
 namespace {
 
 constexpr std::size_t kToldObservables = 12;
+constexpr const char* kGrowthFile = "log-growth.txt";  // when the logs of the run without faults grew
+constexpr std::size_t kMostGrowth = 64 << 20;          // bytes of it
 constexpr std::size_t kMostBeside = 200;  // runs whose logs are kept beside the failure's
 
 Result<logs::Input> input_of(const std::string& entry, const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
@@ -123,6 +125,13 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
     return;
   }
   evidence_.normal = *std::move(normal);
+  // It lies with the run's logs: whoever resumes needs the same times.
+  const std::filesystem::path kept = run_dir / kGrowthFile;
+  if (watch == nullptr) {
+    if (const Result<std::string> text = read_file(kept, kMostGrowth)) watch = std::make_unique<logs::Watch>(logs::growth_of_text(*text, run_dir));
+  } else if (const Result<void> written = write_file(kept, logs::growth_text(watch->growth(), run_dir), 0600); !written) {
+    log::warning("{}", written.error().message);
+  }
   if (watch != nullptr) watch->apply(evidence_.normal);
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "diagnose/feedback.h"
+#include "diagnose/forms.h"
 
 namespace rose::diagnose {
 
@@ -10,8 +12,14 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-constexpr std::size_t kMostMissing = 3;  // messages that are told
+constexpr std::size_t kMostMissing = 3;   // messages that are told
+constexpr std::int64_t kFarSooner = 4;    // times
 }  // namespace
+
+bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {
+  const std::int64_t incident = diagnosis.plan.end_ts - diagnosis.plan.begin_ts;
+  return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond && kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
+}
 
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
@@ -50,6 +58,15 @@ std::string Conclusion::missing_messages(const Tried& found) const {
                      fmt::join(missing, "; "), all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
 }
 
+// Ends of processes that were their own doing: to repeat them says nothing of what made the program do so.
+std::string Conclusion::ended_themselves(const Schedule& schedule) const {
+  for (const Fault& fault : schedule.faults)
+    for (const Candidate& c : d_.plan.candidates)
+      if (c.fault.id == fault.id && c.own_end && !c.symptom && fault.kind == FaultKind::crash)
+        return fmt::format("But {} ended itself in production ({}): the schedule repeats that end. What made it do so is not known.", c.node, c.why);
+  return {};
+}
+
 Remarks Conclusion::remarks(const Found& end) const {
   Remarks told;
   told.places = places_in_words(end.lead.schedule, inputs_.code);
@@ -61,6 +78,11 @@ Remarks Conclusion::remarks(const Found& end) const {
     told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
                                       "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
   if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty()) told.doubts.push_back(std::move(missing));
+  const Tried& tried = d_.tried[end.lead.tried];
+  if (workload_broke_off(d_, tried))
+    told.doubts.push_back(fmt::format("But in these runs the workload was over after {} at most, without faults it takes {}: perhaps the oracle only misses what the workload "
+                                      "did not get to do.", format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
+  if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) told.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
     told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", end.dropped,
                                        end.dropped == 1 ? "" : "s", end.dropped == 1 ? "that one was" : "those were"));
@@ -71,8 +93,9 @@ Remarks Conclusion::remarks(const Found& end) const {
 void Conclusion::conclude(const std::optional<Found>& end) {
   if (end) {
     const Lead& lead = end->lead;
-    d_.target_reached = lead.accepted;
-    d_.verdict = lead.accepted ? Verdict::reproduced : Verdict::not_reproduced;
+    // Further runs may belie the test.
+    d_.target_reached = lead.accepted && !(end->rate_told && d_.tally.interval().second < inputs_.config->diagnose.target_rate);
+    d_.verdict = d_.target_reached ? Verdict::reproduced : Verdict::not_reproduced;
     d_.level = lead.level;
     if (lead.accepted) d_.schedules = lead.schedules;
     if (!end->rate_told) d_.tested = d_.tally = lead.tally;

@@ -9,6 +9,9 @@
 
 namespace rose::diagnose {
 
+// It showed the bug only in runs whose workload was over far sooner than without faults, and than the incident lasted.
+[[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
+
 class Conclusion {
  public:
   Conclusion(const Inputs& inputs, const Lab& lab, Diagnosis& diagnosis) : inputs_(inputs), lab_(lab), d_(diagnosis) {}
@@ -23,6 +26,7 @@ class Conclusion {
   [[nodiscard]] std::string ended_early() const;
   [[nodiscard]] std::string consequence(const Schedule& schedule) const;
   [[nodiscard]] std::string missing_messages(const Tried& found) const;
+  [[nodiscard]] std::string ended_themselves(const Schedule& schedule) const;
   [[nodiscard]] Remarks remarks(const Found& end) const;
 
   const Inputs& inputs_;

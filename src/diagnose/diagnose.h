@@ -105,6 +105,7 @@ struct Candidate {
   schedule::Fault fault;        // level 1's guess
   bool symptom = false;         // explained by an earlier fault; ranked last
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
+  std::optional<schedule::Fault> other_length; // it still was so when the dump was written: to the end of the run, or for as long as was seen
   std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
   std::int64_t since_ts = 0;    // logs tell only that it came between this and first_ts; 0: it came at first_ts
   bool profiled = false;        // the profile has it too, but far rarer
@@ -168,6 +169,7 @@ struct Tried {
   schedule::Tally tally;
   std::string note;  // why it was tried and what it showed
   std::set<std::string> brought_back{};  // of the logs' observables, by runs that showed the bug
+  std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 
 // What a search whose runs were used up would have gone on with.
@@ -201,6 +203,8 @@ struct Diagnosis {
   std::optional<schedule::Schedule> found;  // the best, also below the target
   Remarks remarks;
   std::string reason;     // one sentence, also when nothing was found
+  bool interrupted = false;  // before its end: this is what was known by then
+  std::int64_t workload_ns = 0;  // how long it takes without faults; 0: not known
   Plan plan;
   std::vector<Tried> tried;
   std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first

@@ -83,7 +83,10 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
   }
   entry.tally.add(result->verdict);
-  if (result->oracle == schedule::OracleAnswer::hit) entry.brought_back.insert(result->shown.begin(), result->shown.end());
+  if (result->oracle == schedule::OracleAnswer::hit) {
+    entry.brought_back.insert(result->shown.begin(), result->shown.end());
+    entry.longest_hit_ns = std::max(entry.longest_hit_ns, result->workload_end_ns.value_or(0));
+  }
   return Made{true, *std::move(result)};
 }
 

@@ -96,6 +96,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
     Cut cut;
     cut.node = best;
     std::vector<std::int64_t> lengths;
+    std::size_t open = 0;
     std::set<int> peers;
     std::set<int> failed_at;
     std::set<std::uint16_t> ports;
@@ -122,6 +123,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
         if (silence->failed_at < 0) {
           cut.silent = true;
           lengths.push_back(length);
+          open += silence->open ? 1 : 0;
         } else {
           failed_at.insert(silence->failed_at);
           cut.calls += silence->calls;
@@ -143,6 +145,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
         }
       it = edges.erase(it);
     }
+    cut.open = 2 * open > lengths.size();
     cut.duration = cut.silent ? median(std::move(lengths)) : cut.end - cut.start;
     cut.failed_at.assign(failed_at.begin(), failed_at.end());
     cut.ports.assign(ports.begin(), ports.end());

@@ -16,6 +16,7 @@ struct Silence {
   std::int64_t start = 0;
   std::int64_t end = 0;
   std::uint64_t events = 1;   // of the dump
+  bool open = false;          // it was not over when the dump was written
   std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
   int failed_at = -1;         // no packet was missed: calls of this node failed, and that is how it is known
   std::uint64_t calls = 0;    // so many
@@ -33,6 +34,7 @@ struct Cut {
   std::int64_t duration = 0;  // the median of its silences; of calls alone, from the first to the last
   std::uint64_t events = 0;
   bool silent = false;        // some packets were missed
+  bool open = false;          // most of its silences were not over when the dump was written
   std::uint64_t calls = 0;    // that failed,
   std::vector<int> failed_at; // on these nodes, ascending
   double plain = 0;           // of the plainest

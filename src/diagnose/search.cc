@@ -39,12 +39,19 @@ class Search {
   }
 
   Result<Diagnosis> run() {
+    Result<void> ended = go();
+    if (!ended && (ended.error().kind != ErrorKind::cancelled || !interrupted())) return Unexpected(std::move(ended).error());
+    return std::move(d_);
+  }
+
+ private:
+  Result<void> go() {
     ROSE_TRY(d_.plan, make_plan(inputs_));
     ROSE_TRY(const bool go_on, control_run());
-    if (!go_on) return std::move(d_);
+    if (!go_on) return {};
     if (d_.plan.candidates.empty()) {
       conclusion_.nothing_to_try();
-      return std::move(d_);
+      return {};
     }
     ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
@@ -63,10 +70,35 @@ class Search {
         break;
       }
     conclusion_.conclude(final_);
-    return std::move(d_);
+    return {};
   }
 
- private:
+  // Somebody does not want to wait any longer: what is known by then, if anything is.
+  bool interrupted() {
+    d_.interrupted = true;
+    if (as_found_) {  // told already
+      conclusion_.conclude(as_found_);
+      d_.plan.notes.push_back("interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
+      return true;
+    }
+    Lead best;
+    for (std::size_t i = 0; i < d_.tried.size(); ++i) {
+      const Tried& tried = d_.tried[i];
+      if (tried.tally.reproduced == 0 || tried.schedule.faults.empty()) continue;
+      Lead lead;
+      lead.schedule = tried.schedule;
+      lead.level = tried.level;
+      lead.tried = i;
+      lead.tally = tried.tally;
+      if (best.schedule.faults.empty() || better(lead, best)) best = std::move(lead);
+    }
+    if (best.schedule.faults.empty()) return false;
+    conclusion_.conclude(Found{.lead = best});
+    d_.verdict = Verdict::inconclusive;
+    d_.plan.notes.push_back("interrupted before a schedule was confirmed: this is the best until then");
+    return true;
+  }
+
   // --- runs without faults
 
   // False when the diagnosis ends here.
@@ -104,6 +136,7 @@ class Search {
       ROSE_TRY(d_.plan, make_plan(inputs_, length));
     }
     world_.workload_ns = length;
+    d_.workload_ns = result.workload_end_ns.value_or(0);
     world_.survey.trace = std::move(result.trace);
     return true;
   }
@@ -218,7 +251,7 @@ class Search {
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
         if (doubtful(trial)) {
-          d_.tried[trial.tried].note += "; of what the logs say of the failure nothing came back: others come first";
+          d_.tried[trial.tried].note += "; it may be another failure, for nothing came back of what the logs say of this one, or the workload was over far too soon: others come first";
           doubted_.push_back(std::move(trial));
           continue;
         }
@@ -446,11 +479,12 @@ class Search {
 
   // --- a schedule that showed the bug
 
-  // Logs alone are known, and the run brought nothing back that tells what went wrong: it may have been another failure. For some runs
-  // others come first, and what messages name before what is guessed.
+  // Logs alone are known, and the run brought nothing back that tells what went wrong, or kept the workload from its work: it may have
+  // been another failure. For some runs others come first, and what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
     if (!world_.uses("doubt") || until_ > 0 || inputs_.said.empty() || inputs_.said.size() != inputs_.traces.size()) return false;
-    if (messages_missing(inputs_.log_observables, d_.tried[trial.tried].brought_back).empty()) return false;
+    const Tried& tried = d_.tried[trial.tried];
+    if (messages_missing(inputs_.log_observables, tried.brought_back).empty() && !workload_broke_off(d_, tried)) return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
@@ -580,6 +614,7 @@ class Search {
     final_ = Found{.lead = found};
     if (found.accepted) {
       conclusion_.conclude(final_);  // what is told until then, should somebody not want to wait for less of it
+      as_found_ = final_;
       lab_.found = true;
     }
     ROSE_CHECK(refinement_.refine(*final_, found));
@@ -616,6 +651,7 @@ class Search {
   bool looked_for_surer_ = false;
   int until_ = 0;                                // runs, while something surer than what was accepted is looked for; 0: it is not
   std::optional<Found> final_;
+  std::optional<Found> as_found_;                // before it was made simpler
 };
 
 }  // namespace

@@ -212,7 +212,9 @@ class Finder {
     const std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
     const std::int64_t silent = last_ - last.ts_ns;
     if (silent < std::max(kEarly, kGapFactor * gap) || silent < beat(here) || stopped_in_order(n, since, end_of(here))) return;
-    end_hint(n, since, end_of(here), kSilent).words += ", and then nothing any more, while others go on";
+    Hint& end = end_hint(n, since, end_of(here), kSilent);
+    end.words += ", and then nothing any more, while others go on";
+    end.fell_silent = true;
     silences_.push_back(hints_.size() - 1);
   }
 
@@ -788,6 +790,11 @@ std::string cut_to(std::string_view text, std::size_t most) {
   return cut + "...";
 }
 
+std::string_view exception_of(const std::vector<std::string_view>& lines) {
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), [](std::string_view line) { return names_exception(line); });
+  return last != lines.rend() ? *last : lines.back();
+}
+
 // The line that says what happened: of Python's stack traces the last one; behind a first line that leaves it to the next one, or
 // that an exception follows, that, too.
 std::string told_in(std::string_view text) {
@@ -803,9 +810,9 @@ std::string told_in(std::string_view text) {
   if (lines.empty()) return {};
   if (lines.size() == 1) return cut_to(lines[0], kQuoted);
   const bool python = lines[0].starts_with("Traceback (most recent call last)");
-  if (python) return cut_to(lines.back(), kQuoted);
+  if (python) return cut_to(exception_of(lines), kQuoted);
   for (std::size_t i = 1; i < lines.size(); ++i)
-    if (lines[i].starts_with("Traceback (most recent call last)")) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines.back(), kQuoted);
+    if (lines[i].starts_with("Traceback (most recent call last)")) return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
   // What was written without a time of its own ("open /x: permission denied" before it ends) came to the message before.
   if (read_meaning(lines[0]).error == 0)
     for (std::size_t i = 1; i < std::min(lines.size(), kLooked); ++i)

@@ -38,6 +38,7 @@ struct Hint {
   bool closed = false;           // silence: the peer's machine closed or refused the connection
   bool itself = false;           // end: by its own doing
   bool told = false;             // end: the message tells of it, and did not come before it
+  bool fell_silent = false;      // end: all that tells of it is that nothing more is said
   bool helper = false;           // end: of a process that the node's main one had started, and which lives on
   bool out_of_memory = false;    // end: the kernel's, for want of memory
   StackTrace trace;              // thrown

@@ -25,7 +25,7 @@ struct ErrorText {
 constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"no space left", ENOSPC}, {"disk is full", ENOSPC}, {"disk full", ENOSPC}, {"out of disk space", ENOSPC}, {"enough space", ENOSPC},
     {"database or disk is full", ENOSPC}, {"out of space", ENOSPC}, {"diskoutofspaceexception", ENOSPC}, {"disk space is insufficient", ENOSPC},
-    {"insufficient disk space", ENOSPC}, {"storagefull", ENOSPC}, {"flood stage disk watermark", ENOSPC}, {"disk is critically full", ENOSPC},
+    {"insufficient disk space", ENOSPC}, {"exceeds available storage space", ENOSPC}, {"exceeds available space", ENOSPC}, {"storagefull", ENOSPC}, {"flood stage disk watermark", ENOSPC}, {"disk is critically full", ENOSPC},
     {"spacequotaexceeded", EDQUOT}, {"nsquotaexceeded", EDQUOT}, {"disk quota exceeded", EDQUOT}, {"file too large", EFBIG},
     {"read-only file system", EROFS}, {"filesystem read-only", EROFS}, {"critical medium error", EIO}, {"bad_alloc", ENOMEM},
     {"failed to allocate memory", ENOMEM}, {"unable to allocate memory", ENOMEM}, {"pthread_create failed", EAGAIN}, {"readonlyfilesystemexception", EROFS}, {"read only file system", EROFS},
@@ -101,7 +101,7 @@ constexpr std::array kLate = std::to_array<std::string_view>({
     "jvm pause", "process paused", "local pause", "disk stall", "disk slowness", "is lagging", "gc overhead", "clock unsynchronized", "clock skew", "overloaded", "stalled", "tilt"});
 constexpr std::array kPanic = std::to_array<std::string_view>({
     "panic:", "panic(", "panicked at", "fatal error:", "segmentation fault", "assertion failed", "assertion `", "assert failed", "aborted (core",
-    "uncaught exception", "unhandled exception", "terminate called", "stack smashing", "sigsegv", "sigabrt", "sigbus", "bus error",
+    "uncaught exception", "exception in thread \"main\"", "unhandled exception", "terminate called", "stack smashing", "sigsegv", "sigabrt", "sigbus", "bus error",
     "fatal assertion", "aborting after", "check failed:", "check failure stack trace", "fatal error in thread", "caught signal", "segfault at",
     "received signal segmentation", "received signal aborted", "core dumped", "java.lang.outofmemoryerror", "terminating due to java.lang",
     "severe unrecoverable error", "going to shut down", "panic:  "});

@@ -2,7 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 
@@ -138,6 +141,40 @@ void align(Logs& failure, const Logs& normal, const Difference& difference, std:
       }
     }
   }
+}
+
+std::string growth_text(const Watch::Growth& growth, const std::filesystem::path& run_dir) {
+  std::string text;
+  for (const auto& [file, marks] : growth) {
+    const std::string name = file.lexically_relative(run_dir).string();
+    if (name.empty() || name.starts_with("..") || name.find('\n') != std::string::npos) continue;
+    text += fmt::format("/{}\n", name);
+    for (const Watch::Mark& mark : marks) text += fmt::format("{} {}\n", mark.size, mark.ts_ns);
+  }
+  return text;
+}
+
+Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir) {
+  Watch::Growth growth;
+  std::vector<Watch::Mark>* marks = nullptr;
+  std::size_t count = 0;
+  while (!text.empty() && count < Watch::kMostMarks) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.starts_with('/')) {
+      marks = &growth[run_dir / line.substr(1)];
+      continue;
+    }
+    Watch::Mark mark;
+    const char* end = line.data() + line.size();
+    const auto size = std::from_chars(line.data(), end, mark.size);
+    if (marks == nullptr || size.ec != std::errc() || size.ptr == end || *size.ptr != ' ') continue;
+    const auto ts = std::from_chars(size.ptr + 1, end, mark.ts_ns);
+    if (ts.ec != std::errc() || ts.ptr != end || (!marks->empty() && mark.size < marks->back().size)) continue;
+    marks->push_back(mark);
+    ++count;
+  }
+  return growth;
 }
 
 }  // namespace rose::logs

@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -48,6 +50,10 @@ class Watch {
   std::atomic<std::size_t> count_ = 0;
   std::jthread thread_;
 };
+
+// As lines of text that lie with the run, with paths as they are in its folder; and back. What is no such line is left out.
+[[nodiscard]] std::string growth_text(const Watch::Growth& growth, const std::filesystem::path& run_dir);
+[[nodiscard]] Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir);
 
 // Gives the messages of the failure's nodes that have no times those of the run without faults, which ended at `end_ns`: matched ones the
 // same moment, others one just before the next that is matched, for what they tell of happened before it. What comes behind the

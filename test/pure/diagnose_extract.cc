@@ -229,12 +229,23 @@ TEST_CASE("a blocked process is a candidate behind real pauses and apart from th
   CHECK(plan.candidates[2].why.find("uninterruptible") != std::string::npos);
 }
 
-TEST_CASE("a pause that was not over lasts to the end of the dump") {
+TEST_CASE("a pause that was not over lasts to the end of the run, and then as long as the dump") {
   Dump dump;
   dump.paused(4.0, 9.0, "n1", trace::kMain | trace::kOpen);
   dump.ends(14);
   const auto config = deployment();
-  CHECK(plan_of(config, dump).candidates.at(0).fault.duration_ns == 10 * kSecond);
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.candidates.at(0).fault.duration_ns == 60 * kSecond);  // no workload of this deployment takes longer
+  REQUIRE(plan.candidates[0].other_length);
+  CHECK(plan.candidates[0].other_length->duration_ns == 10 * kSecond);
+  REQUIRE(plan.schedules.size() >= 2);
+  CHECK(plan.schedules[0].faults.at(0).duration_ns == 60 * kSecond);
+  CHECK(plan.schedules[1].faults.at(0).duration_ns == 10 * kSecond);
+  // A dump that is no whole run's was written while it lasted: how long it did nobody knows.
+  dump.meta().workload_ts = 0;
+  const Plan window = plan_of(config, dump);
+  CHECK(window.schedules.at(0).faults.at(0).duration_ns == 10 * kSecond);
+  CHECK(std::any_of(window.schedules.begin(), window.schedules.end(), [](const schedule::Schedule& one) { return one.faults.at(0).duration_ns == 60 * kSecond; }));
 }
 
 TEST_CASE("silences that begin together are one partition of their common node") {
@@ -325,13 +336,18 @@ TEST_CASE("partitions at different times are different faults") {
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 25 * kSecond);
 }
 
-TEST_CASE("a silence that was not over lasts to the end of the dump") {
+TEST_CASE("a silence that was not over lasts to the end of the run, and then as long as the dump") {
   Dump dump;
   dump.silence(5, 11, "n1", "10.77.0.2", "10.77.0.1").flags |= trace::kOpen;
   dump.silence(5, 11, "n1", "10.77.0.3", "10.77.0.1").flags |= trace::kOpen;
   dump.ends(25);
   const auto config = deployment();
-  CHECK(plan_of(config, dump).candidates.at(0).fault.duration_ns == 20 * kSecond);
+  const Plan plan = plan_of(config, dump);
+  CHECK(plan.candidates.at(0).fault.duration_ns == 0);
+  CHECK(plan.candidates[0].why.find("still so when the dump was written") != std::string::npos);
+  REQUIRE(plan.schedules.size() >= 2);
+  CHECK(plan.schedules[0].faults.at(0).duration_ns == 0);
+  CHECK(plan.schedules[1].faults.at(0).duration_ns == 20 * kSecond);
 }
 
 TEST_CASE("silences with clients and silences as long in the profile are left out and counted") {

@@ -699,6 +699,24 @@ TEST_CASE("what shows the bug without a word of the failure's logs waits while o
   }
 }
 
+TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
+  auto config = deployment();
+  const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
+  const auto candidate = [&](FaultKind kind) -> std::optional<Candidate> {
+    const Plan plan = planned(config, {usual + line(20, "n2 is late") + line(30, "waiting"), line(0, "opening") + line(2, "saved")}, {usual, usual}, nullptr);
+    for (const Candidate& c : plan.candidates)
+      if (c.kind == kind && c.node == "n2") return c;
+    return std::nullopt;
+  };
+  const auto hangs = candidate(FaultKind::pause), ends = candidate(FaultKind::crash);
+  REQUIRE(hangs);
+  REQUIRE(ends);
+  CHECK(hangs->weight > ends->weight);
+  CHECK(hangs->other_length);  // nobody knows how long
+  config.nodes[1].restart.reset();
+  CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
+}
+
 TEST_CASE("that nothing of what the failure's logs say came back is told of the found schedule") {
   const auto config = deployment();
   Dump dump;

@@ -714,15 +714,73 @@ TEST_CASE("a dump without faults leaves nothing to try") {
   CHECK(d.reason.find("--plan") != std::string::npos);
 }
 
-TEST_CASE("an error of the runner ends the diagnosis") {
+TEST_CASE("who interrupts the diagnosis is told what is known by then") {
   const auto config = deployment();
   for (const int when : {0, 1, 4}) {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
     cluster.fails_at = when;
     const Inputs inputs = inputs_of(config, {partition_dump()});
     const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
-    REQUIRE_FALSE(d);
-    CHECK(d.error().kind == ErrorKind::cancelled);
+    if (when < 4) {  // nothing is
+      REQUIRE_FALSE(d);
+      CHECK(d.error().kind == ErrorKind::cancelled);
+      continue;
+    }
+    REQUIRE(d);
+    CHECK(d->interrupted);
+    CHECK(d->verdict == Verdict::inconclusive);
+    CHECK_FALSE(d->target_reached);
+    REQUIRE(d->found);
+    CHECK(partitioned(*d->found));
+    CHECK(d->tally.reproduced == 3);
+  }
+}
+
+TEST_CASE("further runs may belie the test that a schedule passed") {
+  const auto config = deployment();
+  int hits = 0;
+  Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(partitioned(s) && hits++ < 9), {}, {}}; });  // found, and 8 of 8
+  Inputs inputs = inputs_of(config, {partition_dump()});
+  inputs.simplify = false;
+  inputs.without = {"surer"};
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+  REQUIRE(d);
+  CHECK(d->tested.reproduced == 8);
+  CHECK(d->tally.reproduced == 0);
+  CHECK_FALSE(d->target_reached);
+  CHECK(d->verdict == Verdict::not_reproduced);
+  CHECK(d->found);
+}
+
+TEST_CASE("an end that was the program's own doing is told as what it is: no cause") {
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(12, "n2", SIGABRT);
+  dump.ends(30);
+  const auto doubts = [&](const Dump& of) {
+    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    return diagnosis_of(config, of, cluster).remarks.doubts;
+  };
+  const std::vector<std::string> own = doubts(dump);
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].find("n2 ended itself") != std::string::npos);
+  Dump killed;
+  killed.crashed(12, "n2", SIGKILL);
+  killed.ends(30);
+  CHECK(doubts(killed).empty());
+}
+
+TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {
+  const auto config = deployment();
+  for (const double length : {30.0, 1.0}) {
+    Dump dump;
+    dump.crashed(0.5, "n2", SIGKILL);
+    dump.ends(length);
+    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    cluster.workload_of = [](const Schedule& s) { return s.faults.empty() ? 10 * kSecond : kSecond / 2; };
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    CHECK(d.target_reached);
+    CHECK(d.remarks.doubts.size() == (length > 10 ? 1 : 0));
   }
 }
 
@@ -781,10 +839,12 @@ TEST_CASE("usual noise waits until the surprising calls were tried in all shapes
   dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");
   dump.ends(30);
   const Plan plan = plan_of(config, dump);
-  REQUIRE(plan.schedules.size() >= 3);
+  REQUIRE(plan.schedules.size() >= 4);
   CHECK(plan.schedules[0].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[0].faults.at(0).when.size() == 1);
   CHECK(plan.schedules[1].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[1].faults.at(0).when.empty());
-  CHECK(plan.schedules[2].faults.at(0).call.syscall == "openat");
+  CHECK(plan.schedules[2].faults.at(0).call.syscall == "write");
+  CHECK(plan.schedules[2].faults.at(0).times == -1);  // nothing says that there was room again
+  CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
 }

@@ -19,7 +19,6 @@
 
 namespace rose::diagnose::test {
 
-using diagnose::kMillisecond;
 inline constexpr double kHour = 3600;  // seconds
 inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
 
@@ -193,6 +192,7 @@ class Cluster final : public Runner {
     result.oracle = answer.oracle;
     result.trace = std::move(answer.trace);
     result.seconds = seconds;
+    if (workload_of) result.workload_end_ns = workload_of(schedule);
     for (const schedule::Fault& fault : schedule.faults) {
       schedule::FaultOutcome outcome;
       outcome.id = fault.id;
@@ -206,6 +206,7 @@ class Cluster final : public Runner {
 
   int runs = 0;
   double seconds = 20;
+  std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when it ends, after it began
   std::optional<int> fails_at;
   std::vector<std::string> made;  // fingerprints, in order
 

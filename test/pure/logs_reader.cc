@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "folder.h"
+#include "logs/evidence.h"
 #include "logs/line/lines.h"
 
 using namespace rose;
@@ -133,6 +134,35 @@ TEST_CASE("a stack trace is one message, and what was thrown counts for its kind
   CHECK(one.logs.streams.at(one.messages()[0].stream) == "main");
   CHECK(one.logs.streams.at(one.messages()[2].stream) == "io");
   CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 322'000'000);
+}
+
+TEST_CASE("a Python traceback ends with its exception; what another one writes behind it is no part of it") {
+  const std::string failed = "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line 3\nPermissionError: [Errno 13] Permission denied: '/data/dump'\n";
+  const std::string served = "----------------------------------------\nException occurred during processing of request from ('10.0.0.4', 42920)\nTraceback (most recent call last):\n  File \"h.py\", line 9\nBrokenPipeError: [Errno 32] Broken pipe\n----------------------------------------\n";
+  Templates kinds;
+  const Logs logs = read_text(failed + served + "2026-01-02 03:04:06,001 INFO store: goes on\n", {"n1.log", "n1"}, {}, kinds);
+  const Logs alone = read_text(failed, {"n1.log", "n1"}, {}, kinds);
+  const std::vector<Message>& messages = logs.nodes[0].messages;
+  REQUIRE(messages.size() > 2);
+  CHECK(messages[0].kind == alone.nodes[0].messages.at(0).kind);
+  CHECK(logs.text(messages[0]).find("BrokenPipe") == std::string::npos);
+  CHECK(quote(logs, 0, messages[0]).find("failed to load / PermissionError") != std::string::npos);
+  // One that was raised while another was handled belongs to it.
+  const Logs chained = read_text("2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line 3\nKeyError: 'x'\n\n"
+                                 "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"s.py\", line 5\nOSError: [Errno 28] No space left on device\n",
+                                 {"n1.log", "n1"}, {}, kinds);
+  REQUIRE(chained.nodes[0].messages.size() == 1);
+  CHECK(quote(chained, 0, chained.nodes[0].messages[0]).find("failed to load / OSError") != std::string::npos);
+}
+
+TEST_CASE("OpenLDAP's times: seconds and nanoseconds, both hexadecimal") {
+  Templates kinds;
+  const Logs logs = read_text("6b0877f8.06283fe5 0x7f17bb7fe6c0 conn=1000 fd=10 closed (connection lost)\n6b0877fc.0a864bc4 0x7f8e950ba6c0 mdb_add: txn_commit failed : No space left on device (28)\n",
+                              {"b.log", "b"}, {}, kinds);
+  REQUIRE(logs.nodes[0].messages.size() == 2);
+  CHECK(logs.sources[0].timed == 2);
+  CHECK(logs.nodes[0].messages[0].ts_ns == 0x6b0877f8LL * 1'000'000'000 + 0x06283fe5);
+  CHECK(logs.nodes[0].messages[1].ts_ns > logs.nodes[0].messages[0].ts_ns);
 }
 
 TEST_CASE("a container's JSON around a server's own lines") {

@@ -81,6 +81,19 @@ TEST_CASE("when lines were written is seen while a run is under way", "[logs]") 
   }
 }
 
+TEST_CASE("when lines were written is kept with the run", "[logs]") {
+  const Watch::Growth growth{{"/run/1/n1/stderr.log", {{10, 5}, {25, 9}}}, {"/run/1/n2/a b.log", {{1, 3}}}, {"/elsewhere.log", {{1, 1}}}};
+  const std::string text = growth_text(growth, "/run/1");
+  const Watch::Growth back = growth_of_text(text, "/run/7");
+  REQUIRE(back.size() == 2);
+  REQUIRE(back.at("/run/7/n1/stderr.log").size() == 2);
+  CHECK(back.at("/run/7/n1/stderr.log")[1].size == 25);
+  CHECK(back.at("/run/7/n1/stderr.log")[1].ts_ns == 9);
+  CHECK(back.at("/run/7/n2/a b.log")[0].ts_ns == 3);
+  // Whatever else stands there.
+  CHECK(growth_of_text("1 2\n/x\n3\n4 5 6\n-1 7\n9 8\n2 9\n\xff", "/r").at("/r/x").size() == 1);
+}
+
 TEST_CASE("lines that both logs have stand in one row", "[logs]") {
   Templates kinds;
   std::string usual, failed;

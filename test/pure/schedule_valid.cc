@@ -11,7 +11,6 @@ using namespace rose::schedule;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1000 * kMillisecond;
 
 Schedule parse(const std::string& text) {
   INFO(text);

@@ -47,7 +47,9 @@ bool hot(const Given& given, int node, const std::string& syscall) {
 // It went on failing until the dump's end.
 bool for_good(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
-  const std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
+  std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
+  // Who tries again and again waits longer each time: of a disk that stays full the last failure may be from long before the end.
+  if (lasting_error(group.err)) near_end = std::max(near_end, 2 * (group.last_ts - group.first_ts));
   return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
 }
 
@@ -107,7 +109,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shape(1, often);
     shape(1, !often);
   }
-  if (for_good(group, times) && fault.times > 0) shape(-1, often);
+  const bool lasts = !group.recovered && (lasting_error(group.err) || group.err == EACCES);
+  if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
   if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true); wide != *fault.call.path) {
     Fault f = shapes.front();

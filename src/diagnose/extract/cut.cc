@@ -77,6 +77,7 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
   c.alternatives = std::move(shapes);
   c.last_ts = cut.end;
   for (const int peer : cut.peers) c.peer += fmt::format("{}{}", c.peer.empty() ? "" : ", ", given.name(peer));
+  if (cut.open) still_so(c, facts.times, 0);
   const std::string others = c.peer.empty() ? "all others" : c.peer;
   const std::string length = format_duration(rounded(cut.duration));
   const std::string since = facts.times.at(cut.start);
@@ -85,6 +86,7 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
                       : cut.direction == schedule::Direction::out ? "nothing reached {1} from {0}"
                                                                   : "silence between {0} and {1}";
     c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), c.node, others), length, since);
+    if (cut.open) c.why += ", and still so when the dump was written";
     if (cut.calls > 0) c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
   } else {
     c.said = cut.plain;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "diagnose/extract/facts.h"
+
 namespace rose::diagnose {
 
 void Discards::add(std::string_view why, std::uint64_t events) {
@@ -51,6 +53,14 @@ Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t 
   candidate.last_ts = ts;
   candidate.fault = std::move(fault);
   return candidate;
+}
+
+void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns) {
+  Fault& other = candidate.other_length.emplace(candidate.fault);
+  other.duration_ns = longest_ns;
+  if (times.workload == 0) return;
+  std::swap(candidate.fault, other);
+  for (Fault& shape : candidate.alternatives) shape.duration_ns = longest_ns;
 }
 
 void from_log(Candidate& candidate, const Said::Of* said) {

@@ -126,6 +126,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     silence.events = weight;
     silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
     const bool open = (event->flags & trace::kOpen) != 0;
+    silence.open = open;
     silence.end = open ? std::max(event->ts_ns, times.end) : event->ts_ns;
 
     const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;

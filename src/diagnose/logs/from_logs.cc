@@ -32,6 +32,7 @@ constexpr std::int64_t kTelling = 1'000'000;            // from a message that t
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
 constexpr double kSentHere = 0.4;                       // of an exception that a peer threw: here it is only what came of it
 constexpr double kBeside = 0.29;                        // of what logs say besides a dump, or of the time after it: less than a half said
+constexpr double kHangsRather = 0.7;                    // of a node that says nothing any more: that it stands still; where it is started again, that it ended
 constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
 constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
 constexpr std::size_t kMostPaths = 6;                   // that a message may mean which names none
@@ -160,7 +161,7 @@ class FromLogs {
     const double weight = hint.weight * left;
     switch (hint.kind) {
       case Hint::Kind::call: said_call(hint, node, weight); return;
-      case Hint::Kind::end: said_end(hint, node, weight); return;
+      case Hint::Kind::end: fell_silent(hint, node, weight); return;
       case Hint::Kind::stop: said_stop(hint, node, weight); return;
       case Hint::Kind::silence: said_silence(hint, node, weight); return;
       case Hint::Kind::thrown: return;
@@ -203,6 +204,20 @@ class FromLogs {
     start.state = ProcessState::started;
     start.flags = trace::kMain;
     return start;
+  }
+
+  // Who says nothing any more has ended or stands still. What would have been started again would have said so.
+  void fell_silent(const Hint& hint, const std::string& node, double weight) {
+    const config::Node* known = inputs_.config->find(node);
+    const bool hangs = hint.fell_silent && known != nullptr && known->restart && known->restart->max > 0;
+    said_end(hint, node, hangs ? weight * kHangsRather : weight);
+    if (!hint.fell_silent || hint.itself || beside_) return;
+    const std::int64_t since = case_.time_of(hint), until = std::max(since + 1'000'000, case_.last());
+    Event stop = out_.event(EventType::ps, node, until);
+    stop.state = ProcessState::paused;
+    stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((until - since) / 1'000'000, 3'600'000));
+    stop.flags = static_cast<decltype(stop.flags)>(trace::kMain | trace::kOpen);
+    out_.put(stop, {hangs ? weight : weight * kHangsRather, hint.words});
   }
 
   void said_stop(const Hint& hint, const std::string& node, double weight) {

@@ -177,6 +177,7 @@ class Builder {
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
                                      : fmt::format("{}; the dump does not say when the workload began", why));
+    still_so(list);
     // The later ones may come after the workload's end, if the first ones do not hold it up.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
     const double closer = list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
@@ -207,6 +208,21 @@ class Builder {
         if (part.size() > 1)
           at_points(part, kSharePart * weight_of(part), fmt::format("{} of {} process and network faults", part.size(), list.size()));
       }
+  }
+
+  // What was not over when the dump was written may have been over soon after, or have lasted.
+  void still_so(const List& list) {
+    std::vector<Candidate> others;
+    others.reserve(list.size());
+    List same = list;
+    for (const Candidate*& c : same) {
+      if (!c->other_length) continue;
+      others.push_back(*c);
+      others.back().fault = *c->other_length;
+      c = &others.back();
+    }
+    if (!others.empty())
+      at_points(same, kSharePlain * kNextStep * weight_of(list), plan_.workload_ts != 0 ? "as long as was seen, though it was not over then" : "to the end of the run: it was not over when the dump was written");
   }
 
   void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {

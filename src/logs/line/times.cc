@@ -257,6 +257,27 @@ std::optional<TimeStamp> tai64n(std::string_view text) {
   return stamp;
 }
 
+// "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...": seconds and nanoseconds, of OpenLDAP's slapd.
+std::optional<TimeStamp> hex_since_1970(std::string_view text) {
+  constexpr std::size_t kDigits = 8, kLength = 2 * kDigits + 1;
+  constexpr std::uint64_t kLeast = 1'000'000'000;  // of 2001: "20260102" is a date
+  if (text.size() <= kLength || text[kDigits] != '.' || text[kLength] != ' ') return std::nullopt;
+  std::uint64_t seconds = 0, ns = 0;
+  for (std::size_t i = 0; i < kLength; ++i) {
+    if (i == kDigits) continue;
+    const int digit = hex_digit(text[i]);
+    if (digit < 0) return std::nullopt;
+    std::uint64_t& part = i < kDigits ? seconds : ns;
+    part = part * 16 + static_cast<unsigned>(digit);
+  }
+  if (seconds < kLeast || ns >= static_cast<std::uint64_t>(kSecond)) return std::nullopt;
+  TimeStamp stamp;
+  stamp.zoned = true;
+  stamp.ns = static_cast<std::int64_t>(seconds) * kSecond + static_cast<std::int64_t>(ns);
+  stamp.length = kLength;
+  return stamp;
+}
+
 }  // namespace
 
 // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
@@ -287,6 +308,7 @@ std::optional<TimeStamp> read_time(std::string_view text) {
   if (is_alpha(first)) return name_first(TimeCursor(text));
   if (first == '@') return tai64n(text);
   if (!is_digit(first)) return std::nullopt;
+  if (const std::optional<TimeStamp> hex = hex_since_1970(text)) return hex;
   const TimeCursor cursor(text);
   const std::size_t digits = cursor.digits();
   const char after = cursor.peek(digits);
