@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "diagnose/surprise.h"
 #include "profile/profile.h"
 
@@ -35,6 +36,8 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   if (parts == 1 && letters(found) < 2) found = glob(2);
   return found;
 }
+
+std::int64_t longest_workload(const config::Config& config) { return config.workload ? config.workload->timeout_ns : 60 * kSecond; }
 
 schedule::Condition elapsed(std::int64_t ns) {
   schedule::Condition condition;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/config.h"
 #include "schedule/schedule.h"
 
 namespace rose::diagnose {
@@ -20,5 +21,7 @@ inline constexpr std::int64_t kTimeStep = 100'000'000;
 
 // So long after the workload began.
 [[nodiscard]] schedule::Condition elapsed(std::int64_t ns);
+// The workload surely does not last longer.
+[[nodiscard]] std::int64_t longest_workload(const config::Config& config);
 
 }  // namespace rose::diagnose

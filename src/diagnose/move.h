@@ -161,8 +161,6 @@ class Lab;
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 // Waits for nothing but times.
 [[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
-// The workload surely does not last longer.
-[[nodiscard]] std::int64_t longest_workload(const config::Config& config);
 // As long after the workload began as production showed it, but not in its second half; at once where that is not known.
 [[nodiscard]] std::vector<schedule::Condition> when_seen(const World& world, const Candidate& candidate);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "diagnose/forms.h"
 #include "diagnose/extract.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"

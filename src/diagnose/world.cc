@@ -58,8 +58,6 @@ const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std:
   return nullptr;
 }
 
-std::int64_t longest_workload(const config::Config& config) { return config.workload ? config.workload->timeout_ns : 60 * kSecond; }
-
 std::vector<schedule::Condition> when_seen(const World& world, const Candidate& c) {
   if (world.plan.workload_ts == 0 || c.first_ts <= world.plan.workload_ts) return {};
   const std::int64_t most = (world.workload_ns > 0 ? world.workload_ns : longest_workload(*world.config)) / 2;

@@ -94,6 +94,8 @@ class Finder {
     learn_ids();
     for (const NodeLog& node : failure_.nodes)
       if (timed(node)) last_ = std::max(last_, node.messages.back().ts_ns);
+    for (const NodeLog& node : normal_.nodes)
+      if (timed(node)) normal_last_ = std::max(normal_last_, node.messages.back().ts_ns);
     for (std::size_t n = 0; n < failure_.nodes.size(); ++n) {
       ends(n);
       gaps(n);
@@ -209,7 +211,9 @@ class Finder {
       return;
     }
     if (!timed(here)) return;
-    const std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
+    // Some have said all when they have begun, and are well.
+    std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
+    if (usual(n) != nullptr && timed(*usual(n))) gap = std::max(gap, normal_last_ - usual(n)->messages.back().ts_ns);
     const std::int64_t silent = last_ - last.ts_ns;
     if (silent < std::max(kEarly, kGapFactor * gap) || silent < beat(here) || stopped_in_order(n, since, end_of(here))) return;
     Hint& end = end_hint(n, since, end_of(here), kSilent);
@@ -775,7 +779,7 @@ class Finder {
   std::vector<NodeName> names_;
   std::vector<std::map<TemplateId, const Observed*>> observed_;
   std::set<TemplateId> with_lines_behind_;  // kinds of messages of runs without faults
-  std::int64_t last_ = kNoTime;
+  std::int64_t last_ = kNoTime, normal_last_ = kNoTime;
   std::vector<Hint> hints_;
   std::vector<std::size_t> silences_;  // hints that nothing but a silence speaks for
 };

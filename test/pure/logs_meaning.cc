@@ -511,12 +511,16 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
     std::ofstream(both[1].path) << often;
     return read_files(both, kinds);
   };
-  const auto ended = [&](const std::string& rare) {
-    const std::vector<Hint> hints = hints_of(logs("failed", rare), logs("usual", at(2, "heart beats")), kinds, {{"n1", {}}, {"n2", {}}});
+  const auto ended = [&](const std::string& rare, bool quiet = false) {
+    std::string usual;
+    for (int i = 2; i < 60; ++i) usual += at(i, "heart beats");
+    const std::vector<Hint> hints = hints_of(logs("failed", rare), logs("usual", quiet ? "" : usual), kinds, {{"n1", {}}, {"n2", {}}});
     return std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == "n1"; });
   };
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") + at(53, "heart beats")));
+  // Nor when it has said all as soon without faults.
+  CHECK(!ended(at(2, "opened the log"), true));
 }
 
 TEST_CASE("that nobody says anything is no standstill of each") {

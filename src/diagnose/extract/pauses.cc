@@ -64,7 +64,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   c.why = fmt::format("{} {} for {}, from {}{}", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
                       times.at(pause.start), pause.open ? ", and still was when the dump was written" : "");
-  if (pause.open && !pause.blocked) still_so(c, times, given.longest_ns);
+  if (pause.open && !pause.blocked) still_so(c, times, longest_workload(given.config()));
   from_log(c, given.said(*pause.event));
   return c;
 }
