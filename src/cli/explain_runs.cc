@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "explain/said_frames.h"
 #include "kernel/attach.h"
+#include "logs/meaning.h"
 #include "logs/reader.h"
 #include "replay/alone.h"
 #include "replay/log_times.h"
@@ -47,6 +48,13 @@ void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said,
     if (answer.why.empty() && question.type.empty()) question.function = answer.function, question.type = answer.type;
     else if (!answer.why.empty()) said.push_back(answer);
   }
+}
+
+// A program's last words have no level: "panic: ...", "Exception in thread ...".
+logs::Level how_loud(const logs::Message& message, std::string_view text) {
+  if (message.level != logs::Level::none) return message.level;
+  const logs::Meaning said = logs::read_meaning(text);
+  return said.panic || said.traceback ? logs::Level::error : logs::Level::none;
 }
 
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
@@ -135,9 +143,10 @@ class ComparedRuns::RunLogs {
               said.cut = true;
               return;
             }
-            said.lines.push_back({written[message.line - 1], node.name, message.kind, message.level,
-                                  std::string(read->text(message).substr(0, kMostLineBytes)),
-                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line), explain::said_frames(read->text(message))});
+            const std::string_view text = read->text(message);
+            said.lines.push_back({written[message.line - 1], node.name, message.kind, how_loud(message, text),
+                                  std::string(text.substr(0, kMostLineBytes)),
+                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line), explain::said_frames(text)});
           }
         }
       }

@@ -264,6 +264,10 @@ class Teller {
     });
   }
 
+  [[nodiscard]] bool faulted(const std::string& node) const {
+    return std::any_of(run_.faults.begin(), run_.faults.end(), [&](const schedule::FaultOutcome& one) { return one.fired && one.node == node; });
+  }
+
   [[nodiscard]] std::string order_of(std::uint32_t id) const {
     const Kind& kind = input_.kinds[id];
     return kind.what == StepKind::message ? fmt::format("'{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
@@ -275,7 +279,7 @@ class Teller {
       if (input_.kinds[step.kind].what != StepKind::message || step.ts_ns <= run_.cut_ns) continue;
       const LogLine& line = input_.lines[step.source];
       if (difference(step) == nullptr && line.level >= logs::Level::warning)
-        add(350, StoryLine::Kind::message, step.ts_ns, line.node, words_of(step), line.place);
+        add(350 + (line.level >= logs::Level::error ? 20 : 0) + (faulted(line.node) ? 20 : 0), StoryLine::Kind::message, step.ts_ns, line.node, words_of(step), line.place);
       if (step.ts_ns <= run_.end_ns) last[line.node] = &step;
     }
     for (const auto& [node, step] : last)

@@ -555,6 +555,20 @@ TEST_CASE("far more failures than the profile has are a candidate, after those i
   CHECK(plan.candidates[1].count == 500);
 }
 
+TEST_CASE("one more of many files of a kind that healthy runs look for in vain is nothing new") {
+  Dump clean, dump;
+  for (int i = 0; i < 25; ++i) clean.scf(1 + i * 0.01, "n1", "newfstatat", ENOENT, fmt::format("/srv/lib/org/{}/Some.class", std::string(static_cast<std::size_t>(i + 1), 'x')));
+  dump.scf(5, "n1", "newfstatat", ENOENT, "/srv/lib/org/retry/Backoff.class");
+  dump.scf(6, "n1", "newfstatat", ENOENT, "/srv/data/CURRENT");
+  dump.ends(30);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump, profile_of(clean));
+  REQUIRE(plan.candidates.size() == 2);
+  CHECK(plan.candidates[0].path.find("CURRENT") != std::string::npos);
+  CHECK(plan.candidates[1].ordinariness == 3);
+  CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 4);
+}
+
 TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   Dump dump;
   dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/C.utf8/LC_TIME");

@@ -72,6 +72,30 @@ TEST_CASE("where the dump does not say when the workload began, a disk is full f
   CHECK(fault_of(*d->found, FaultKind::disk_full, "n1") != nullptr);
 }
 
+TEST_CASE("a disk of its own in the node's folder is filled, where all that failed lies there") {
+  Dump dump;
+  dump.scf(3, "n1", "write", ENOSPC, "/tmp/runs/7/n1/data/log.1");
+  dump.scf(3.1, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/data/index");
+  dump.ends(30);
+  config::Config config = deployment(3);
+  Play play({makes(3, "n1", "write", "/tmp/runs/8/n1/data/log.1")},
+            [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full) && hits[0].fault->resource.folder == "data"; });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  // Elsewhere in it nothing is known of such a disk.
+  dump.scf(3.2, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/other/index");
+  Inputs both = inputs_of(config, {dump});
+  both.limits = kAll;
+  REQUIRE(diagnose::diagnose(both, play, {}));
+  CHECK(std::none_of(play.made.begin() + d->runs, play.made.end(), [](const Schedule& made) {
+    return std::any_of(made.faults.begin(), made.faults.end(), [](const Fault& fault) { return fault.kind == FaultKind::disk_full && !fault.resource.folder.empty(); });
+  }));
+}
+
 TEST_CASE("one call that fails for want of descriptors shows the bug too rarely: the limit is next") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/units.h"
@@ -17,12 +20,40 @@ namespace {
 
 constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
 constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
+constexpr std::size_t kManyAlike = 20;                 // kinds of one call, error and extension: one more is nothing new
+
+// ".class"; "" where there is none.
+std::string_view extension_of(std::string_view path) {
+  path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : path.substr(dot);
+}
+
+// Files of one extension that runs without faults look for in vain, again and again under other names: class files, modules, catalogues.
+class LooksUp {
+ public:
+  explicit LooksUp(const profile::Profile& profile) {
+    for (const profile::CallKind& kind : profile.failures)
+      if (const std::string_view extension = extension_of(kind.path); !extension.empty()) ++kinds_[{kind.syscall, kind.error, extension}];
+  }
+  [[nodiscard]] bool often(std::string_view syscall, std::string_view error, std::string_view path) const {
+    const auto known = kinds_.find({syscall, error, extension_of(path)});
+    return known != kinds_.end() && known->second >= kManyAlike;
+  }
+
+ private:
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
+};
 
 // Failures that the profile does not have, or far rarer.
 std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups, Discards& discards) {
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
-  if (profile) normal_failures.emplace(*profile);
+  std::optional<LooksUp> looks_up;
+  if (profile) {
+    normal_failures.emplace(*profile);
+    looks_up.emplace(*profile);
+  }
   std::vector<Failure> failures;
   for (const FailedCall& group : groups) {
     Failure failure;
@@ -37,6 +68,7 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
       }
     }
     failure.ordinariness = ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
+    if (failure.ordinariness == 2 && looks_up && looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path))) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
   }
   return failures;

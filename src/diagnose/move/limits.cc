@@ -36,6 +36,21 @@ FaultKind limit_behind(int error) {
   }
 }
 
+// The folder that all these files lie in, as far as the tails of their paths tell ("*/data/log.*"); "": there is none. Whoever mounts a
+// disk there fills that one, not the node's.
+std::string common_folder(const std::vector<const Candidate*>& calls) {
+  std::string folder;
+  for (const Candidate* c : calls) {
+    if (!c->path.starts_with("*/")) return {};
+    const std::size_t slash = c->path.find('/', 2);
+    if (slash == std::string::npos) return {};
+    const std::string here = c->path.substr(2, slash - 2);
+    if (here.empty() || here.find('*') != std::string::npos || (!folder.empty() && here != folder)) return {};
+    folder = here;
+  }
+  return folder;
+}
+
 class LimitTries {
  public:
   LimitTries(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
@@ -112,6 +127,11 @@ class LimitTries {
     const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
     const std::string seen = calls.size() > 1 ? fmt::format("{} of its calls fail with {}", calls.size(), first.error) : first.why;
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
+    if (const std::string folder = kind == FaultKind::disk_full ? common_folder(calls) : ""; !folder.empty()) {
+      Fault there = fault;
+      there.resource.folder = folder;
+      propose(std::move(there), kNextStep * yield, fmt::format("{}, where its {} is, to the end of the run: {}", what, folder, seen), calls);
+    }
     // It may want for it only when there is something to lose.
     if (lead_ == nullptr && world_.plan.workload_ts == 0 && world_.workload_ns > 0) {
       const std::vector<std::int64_t> points = points_of_workload(world_.workload_ns);
