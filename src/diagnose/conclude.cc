@@ -108,6 +108,8 @@ void Conclusion::conclude(const std::optional<Found>& end) {
                                                             percent(d_.tally.rate()));
     if (d_.target_reached)
       d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
+    else if (d_.interrupted)
+      d_.reason = fmt::format("interrupted; the best schedule until then reproduced the bug in {}", rate);
     else
       d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}",
                               percent(inputs_.config->diagnose.target_rate), rate, ended_early());

@@ -71,11 +71,13 @@ Result<void> Confirmation::test(Lead& lead, bool strict, bool may_wait) {
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) { forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next); });
     ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
     lead.tally = series.tally();
+    lab_.testing_rate = lead.tally.rate();
     inconclusive = lead.tally.inconclusive;
   }
   d_.confirm_runs = lead.tally.runs();
   lead.accepted = answer() == RateTest::Answer::accepted && 2 * lead.tally.conclusive() >= lead.tally.runs();
   if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
+  lab_.testing_rate = 0;
   lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
   return {};
 }

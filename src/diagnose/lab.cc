@@ -106,7 +106,7 @@ void Lab::tell(const std::string& doing) {
   progress.runs_left = left();
   if (runs_until > 0) progress.runs_left = std::max(0, std::min(progress.runs_left, runs_until - d_.runs));
   if (found) progress.found = &d_;
-  progress.best_rate = best_rate;
+  progress.best_rate = std::max(best_rate, testing_rate);
   if (all_seconds_.second > 0)
     progress.seconds_left = all_seconds_.first / all_seconds_.second * progress.runs_left / jobs();
   progress.doing = doing;

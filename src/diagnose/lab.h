@@ -49,6 +49,7 @@ class Lab {
   // What the progress tells besides.
   int level = 1;
   double best_rate = 0;
+  double testing_rate = 0;  // of what is under test, as far as its runs tell
   int runs_until = 0;       // made at most; 0: as many as are left
   bool found = false;
 

@@ -149,7 +149,9 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   if (report.profile_path.empty() && !diagnosis.plan.candidates.empty())
     steps.push_back({fmt::format("rose profile -c {}", shell_word(report.config_path)),
                      "without a profile normal failures are tried too; give it to diagnose with --profile"});
-  if (inconclusive)
+  if (diagnosis.interrupted)
+    steps.push_back({"", "the same command goes on from here with --resume, if --report kept its runs"});
+  else if (inconclusive)
     steps.push_back({"", "the reason above names what kept the runs from being judged: mend that, and diagnose again; --keep keeps every run's folder"});
   else if (!diagnosis.found)
     steps.push_back({"", "see what was tried: if the fault you suspect is not there, look for it among the candidates and what was discarded "
