@@ -71,7 +71,7 @@ struct Silence {
   [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
     if (port == 0 || (sport == 0 && dport == 0)) return true;
     // Where peers offer the same, what one asks says nothing about what it answers.
-    return port == (dport != 0 ? dport : sport) && (!answers || *answers == (dport == 0));
+    return (port == dport && !answers.value_or(false)) || (port == sport && answers.value_or(true));
   }
 };
 
