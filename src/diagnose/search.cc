@@ -61,6 +61,7 @@ class Search {
     if (!leads_.empty()) {
       if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
       Lead best = reached ? leads_.back() : leads_.front();
+      if (reached) as_found_ = Found{.lead = best};  // what is told, should somebody not want to wait for something surer or simpler
       if (reached && best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
       ROSE_CHECK(finish(best));
     }
@@ -613,7 +614,7 @@ class Search {
   Result<void> finish(const Lead& found) {
     final_ = Found{.lead = found};
     if (found.accepted) {
-      conclusion_.conclude(final_);  // what is told until then, should somebody not want to wait for less of it
+      conclusion_.conclude(final_);
       as_found_ = final_;
       lab_.found = true;
     }
