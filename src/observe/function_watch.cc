@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
 constexpr std::size_t kMostGroups = 96;      // beyond, small ones are put together
 constexpr std::size_t kMostSamples = 64;     // functions attached again at once
+constexpr std::size_t kMostTold = 8;         // functions that are let go of
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
 // One perf event a function, where the kernel has no uprobe_multi links: 0.1 s each to let go of.
@@ -268,12 +270,14 @@ void FunctionWatch::look() {
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (!functions_[index].told) {
-      log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
-                   functions_[index].name, rates_->last_rate(index),
-                   *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
-                   rates_->pause_ns(index) / 1'000'000'000);
-      functions_[index].told = true;
+    if (!std::exchange(functions_[index].told, true)) {
+      if (++told_ <= kMostTold)
+        log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
+                     functions_[index].name, rates_->last_rate(index),
+                     *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
+                     rates_->pause_ns(index) / 1'000'000'000);
+      else if (told_ == kMostTold + 1)
+        log::warning("further functions are as busy: they are let go of in the same way, and not named here");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (wanted(index, node)) on_let_go_(index, node);

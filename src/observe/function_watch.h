@@ -97,6 +97,7 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
+  std::size_t told_ = 0;  // functions that were let go of, of which a word was said
   std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // the kernel's counters
 
   // The last entry of each thread, while two links may tell the same one.
