@@ -109,7 +109,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shape(1, often);
     shape(1, !often);
   }
-  const bool lasts = !group.recovered && (lasting_error(group.err) || group.err == EACCES);
+  // Of what only logs tell this was said already, and what works again they do not tell.
+  const bool lasts = given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
   if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true); wide != *fault.call.path) {
