@@ -64,7 +64,7 @@ struct Word {
 constexpr std::array kOperations = std::to_array<Word>({
     {"fdatasync", Operation::sync}, {"fsync", Operation::sync}, {"msync", Operation::sync}, {"flush", Operation::sync}, {"syncing", Operation::sync},
     {"sync", Operation::sync},
-    {"openat", Operation::open}, {"open", Operation::open}, {"creat", Operation::open},
+    {"openat", Operation::open}, {"open", Operation::open}, {"access file", Operation::open}, {"creat", Operation::open},
     {"pwrite", Operation::write}, {"writev", Operation::write}, {"write", Operation::write}, {"writing", Operation::write},
     {"append", Operation::write}, {"sav", Operation::write}, {"stor", Operation::write}, {"persist", Operation::write}, {"dump", Operation::write},
     {"fallocate", Operation::truncate}, {"truncat", Operation::truncate}, {"preallocat", Operation::truncate},

@@ -15,7 +15,7 @@ std::string Times::at(std::int64_t ts) const {
   if (workload != 0)
     return ts >= workload ? fmt::format("{} after the workload began", format_duration(ts - workload))
                           : fmt::format("{} before the workload began", format_duration(workload - ts));
-  return fmt::format("{} into the dump", format_duration(std::max<std::int64_t>(0, ts - begin)));
+  return fmt::format("{} into the {}", format_duration(std::max<std::int64_t>(0, ts - begin)), of_logs ? "logs" : "dump");
 }
 
 double Times::longer_than_a_run(const profile::Profile& profile) const {
@@ -59,6 +59,7 @@ Facts read_facts(const Given& given) {
 
   std::int64_t begin = kNever;
   Times& times = facts.times;
+  times.of_logs = !given.inputs.said.empty() && given.inputs.said.size() == given.inputs.traces.size();
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
     const trace::Trace& trace = given.inputs.traces[s];
     if (trace.meta.begin_ns > 0) begin = std::min(begin, trace.meta.begin_ns);

@@ -16,6 +16,7 @@ struct Times {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t workload = 0;  // when it began; 0: unknown
+  bool of_logs = false;       // there is no dump
 
   // "3.2s after the workload began"
   [[nodiscard]] std::string at(std::int64_t ts) const;
