@@ -699,6 +699,21 @@ TEST_CASE("what shows the bug without a word of the failure's logs waits while o
   }
 }
 
+TEST_CASE("an error that came along with a peer's name and its path is the peer's") {
+  const auto config = deployment();
+  const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "closed");
+  const auto failing = [&](const std::string& text) {
+    const Plan plan = planned(config, {usual + line(5, text), usual, usual}, {usual, usual, usual}, nullptr);
+    for (const Candidate& c : plan.candidates)
+      if (c.error == "ENOSPC") return c.node;
+    return std::string();
+  };
+  CHECK(failing("failed to install snapshot: peer=n2 error=\"write /srv/run/n2/data/state.bin: no space left on device\"") == "n2");
+  CHECK(failing("failed to install snapshot: error=\"write /srv/run/n1/data/state.bin: no space left on device\"") == "n1");
+  CHECK(failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") == "n1");
+  CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") == "n1");  // nobody says whose folder that is
+}
+
 TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");

@@ -1,6 +1,7 @@
 #include "diagnose/logs/from_logs.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -145,8 +146,26 @@ class FromLogs {
 
   // --- what messages say
 
+  // Who failed: a peer's error comes along with its path, and with its name besides ("peer=n2 error="write /srv/n2/data/x: ..."").
+  [[nodiscard]] std::string whose(const Hint& hint) const {
+    const std::string own = case_.node_of(hint.node);
+    const auto in_path = [&](const std::string& name) { return hint.path.find(fmt::format("/{}/", name)) != std::string::npos; };
+    if (hint.kind != Hint::Kind::call || hint.path.empty() || own.empty() || in_path(own)) return own;
+    const logs::Logs& failure = case_.evidence().failure;
+    const std::string_view text = failure.text(failure.nodes[hint.log].messages[hint.message]);
+    for (const config::Node& other : inputs_.config->nodes) {
+      if (!in_path(other.name)) continue;
+      const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '/' || c == '.'; };
+      for (std::size_t at = text.find(other.name); at != std::string_view::npos; at = text.find(other.name, at + 1)) {
+        const std::size_t end = at + other.name.size();
+        if ((at == 0 || !word(text[at - 1])) && (end == text.size() || !word(text[end]))) return other.name;
+      }
+    }
+    return own;
+  }
+
   void said(const Hint& hint) {
-    const std::string node = case_.node_of(hint.node);
+    const std::string node = whose(hint);
     if (node.empty()) {
       ++nameless_;
       return;
