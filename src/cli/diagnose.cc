@@ -464,7 +464,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
-    print(common.json ? report::plan_json(plan) : report::plan_text(plan, logs && inputs.said.size() == inputs.traces.size()));
+    print(common.json ? report::plan_json(plan) : report::plan_text(plan, inputs.only_logs()));
     return 0;
   }
 

@@ -83,6 +83,9 @@ struct Inputs {
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
   std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth
+
+  // There is no dump.
+  [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
 };
 
 struct Part {

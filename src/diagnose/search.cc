@@ -471,7 +471,7 @@ class Search {
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
     // A message that the failed call itself brings back says nothing of the moment.
-    if (inputs_.said.size() == inputs_.traces.size()) observables = 0;
+    if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
@@ -483,7 +483,7 @@ class Search {
   // Logs alone are known, and the run brought nothing back that tells what went wrong, or kept the workload from its work: it may have
   // been another failure. For some runs others come first, and what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || until_ > 0 || inputs_.said.empty() || inputs_.said.size() != inputs_.traces.size()) return false;
+    if (!world_.uses("doubt") || until_ > 0 || !inputs_.only_logs()) return false;
     const Tried& tried = d_.tried[trial.tried];
     if (messages_missing(inputs_.log_observables, tried.brought_back).empty() && !workload_broke_off(d_, tried)) return false;
     if (doubted_until_ == 0) {

@@ -59,7 +59,7 @@ Facts read_facts(const Given& given) {
 
   std::int64_t begin = kNever;
   Times& times = facts.times;
-  times.of_logs = !given.inputs.said.empty() && given.inputs.said.size() == given.inputs.traces.size();
+  times.of_logs = given.inputs.only_logs();
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
     const trace::Trace& trace = given.inputs.traces[s];
     if (trace.meta.begin_ns > 0) begin = std::min(begin, trace.meta.begin_ns);

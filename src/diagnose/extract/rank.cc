@@ -189,7 +189,7 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   std::vector<Observable> list;
   for (const Observable& one : inputs.log_observables)
     if (list.size() < kMost) list.push_back(one);
-  if (inputs.said.size() == inputs.traces.size() && !inputs.said.empty()) return list;  // candidates of logs were not seen to happen
+  if (inputs.only_logs()) return list;  // candidates of logs were not seen to happen
   for (const Candidate& c : ranked) {
     if (list.size() >= kMost) break;
     if (c.kind == FaultKind::crash && c.own_end)

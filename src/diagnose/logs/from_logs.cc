@@ -180,7 +180,7 @@ class FromLogs {
     const double weight = hint.weight * left;
     switch (hint.kind) {
       case Hint::Kind::call: said_call(hint, node, weight); return;
-      case Hint::Kind::end: fell_silent(hint, node, weight); return;
+      case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : said_end(hint, node, weight); return;
       case Hint::Kind::stop: said_stop(hint, node, weight); return;
       case Hint::Kind::silence: said_silence(hint, node, weight); return;
       case Hint::Kind::thrown: return;
@@ -228,23 +228,23 @@ class FromLogs {
   // Who says nothing any more has ended or stands still. What would have been started again would have said so.
   void fell_silent(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
-    const bool hangs = hint.fell_silent && known != nullptr && known->restart && known->restart->max > 0;
+    const bool hangs = known != nullptr && known->restart && known->restart->max > 0;
     said_end(hint, node, hangs ? weight * kHangsRather : weight);
-    if (!hint.fell_silent || hint.itself || beside_) return;
-    const std::int64_t since = case_.time_of(hint), until = std::max(since + 1'000'000, case_.last());
-    Event stop = out_.event(EventType::ps, node, until);
-    stop.state = ProcessState::paused;
-    stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((until - since) / 1'000'000, 3'600'000));
-    stop.flags = static_cast<decltype(stop.flags)>(trace::kMain | trace::kOpen);
-    out_.put(stop, {hangs ? weight : weight * kHangsRather, hint.words});
+    if (hint.itself || beside_) return;
+    const std::int64_t since = case_.time_of(hint);
+    put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen, {hangs ? weight : weight * kHangsRather, hint.words});
   }
 
   void said_stop(const Hint& hint, const std::string& node, double weight) {
-    Event stop = out_.event(EventType::ps, node, hint.until_ns);
+    put_stop(node, hint.ts_ns, hint.until_ns, 0, {weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns});
+  }
+
+  void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags, Said::Of said) {
+    Event stop = out_.event(EventType::ps, node, until);
     stop.state = ProcessState::paused;
-    stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((hint.until_ns - hint.ts_ns) / 1'000'000, 3'600'000));
-    stop.flags = trace::kMain;
-    out_.put(stop, {weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns});
+    stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((until - since) / 1'000'000, 3'600'000));
+    stop.flags = static_cast<decltype(stop.flags)>(trace::kMain | flags);
+    out_.put(stop, std::move(said));
   }
 
   void said_silence(const Hint& hint, const std::string& node, double weight) {

@@ -216,7 +216,7 @@ Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
   // A dump holds what came before.
-  if (inputs.said.empty() || inputs.said.size() != inputs.traces.size() || world.config->nodes.size() < 2) return moves;
+  if (!inputs.only_logs() || world.config->nodes.size() < 2) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostTold) break;
     if (told_process(*c)) moves.push_back(std::make_unique<BeforeMove>(world, *c));
