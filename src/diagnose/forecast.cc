@@ -15,6 +15,12 @@ struct Again {
   int runs = 1;
 };
 
+// What a move would try next.
+struct Peeked {
+  NextTry next;
+  double worth = 0;
+};
+
 }  // namespace
 
 schedule::RunResult plain_miss(const Schedule& schedule) {
@@ -51,7 +57,13 @@ template <class Take>
 void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way, const std::vector<Retry>& retries, int again,
              std::size_t rounds, Take take) {
   Moves played;
-  std::vector<NextTry> peeks;
+  std::vector<Peeked> peeks;
+  const auto peek = [&](Move& move) {
+    Peeked peeked{move.peek()};
+    if (peeked.next && world.level(peeked.next->level)) peeked.worth = worth_of(world, lab, *peeked.next);
+    else peeked.next = {};
+    return peeked;
+  };
   const auto learn = [&](Move& move, const Try& tried) {
     const schedule::RunResult result = plain_miss(tried.schedule);
     Shown shown;
@@ -60,7 +72,7 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     move.learn(tried, shown);
   };
   const auto adopt = [&](std::unique_ptr<Move> move) {
-    peeks.push_back(move->peek());
+    peeks.push_back(peek(*move));
     played.push_back(std::move(move));
   };
   for (const std::unique_ptr<Move>& move : moves) {
@@ -78,12 +90,9 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     std::size_t best = played.size();
     double most_worth = 0;
     for (std::size_t i = 0; i < played.size(); ++i) {
-      if (!peeks[i] || !world.level(peeks[i]->level)) continue;
-      const double worth = worth_of(world, lab, *peeks[i]);
-      if (best == played.size() || worth > most_worth) {
-        best = i;
-        most_worth = worth;
-      }
+      if (!peeks[i].next || (best != played.size() && peeks[i].worth <= most_worth)) continue;
+      best = i;
+      most_worth = peeks[i].worth;
     }
     Again* retry = nullptr;
     if (again > 0)
@@ -97,16 +106,17 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
       continue;
     }
     if (best == played.size()) break;
-    const NextTry next_try = peeks[best];
+    const NextTry next_try = peeks[best].next;
     const Try& tried = *next_try;
     played[best]->take();
-    if (!lab.knows(tried.schedule) && seen.insert(schedule::fingerprint(tried.schedule)).second) {
+    std::string fingerprint = schedule::fingerprint(tried.schedule);
+    if (!lab.knows(fingerprint) && seen.insert(std::move(fingerprint)).second) {
       if (!take(tried.schedule, &tried)) return;
       if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
     }
     // What a look will tell can't be known.
     if (!tried.look) learn(*played[best], tried);
-    peeks[best] = played[best]->peek();
+    peeks[best] = peek(*played[best]);
     for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));
   }
 }

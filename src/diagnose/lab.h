@@ -34,7 +34,8 @@ class Lab {
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once);
 
-  [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return known_.contains(schedule::fingerprint(schedule)); }
+  [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
+  [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
   // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for after the next run().
   [[nodiscard]] std::size_t room() const { return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left()))); }
   void expect(std::vector<schedule::Schedule> next) { runner_.expect(std::move(next)); }

@@ -196,10 +196,10 @@ TEST_CASE("what cannot be saved is counted as lost, the rest is saved", "[dump]"
 }
 
 TEST_CASE("a dump cut anywhere keeps its whole blocks", "[dump]") {
-  const Trace trace = realistic_trace(11, 70'000);
+  const Trace trace = realistic_trace(11, 20'000);
   const std::string bytes = to_bytes(trace);
   const auto offsets = block_offsets(bytes);
-  REQUIRE(offsets.size() == 12);  // META, nine EVTS, DONE, and the end
+  REQUIRE(offsets.size() == 6);  // META, three EVTS, DONE, and the end
   std::vector<std::size_t> cuts = {0, 1, 7, 8, 15, 16, 17, bytes.size() - 1};
   for (const std::size_t offset : offsets) {
     for (const std::size_t cut : {offset - 1, offset, offset + 1, offset + 23, offset + 24, offset + 25})
