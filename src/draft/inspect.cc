@@ -348,6 +348,7 @@ void look_at_settings(Seen& seen) {
   std::set<std::string> files;
   for (const auto& [word, fact] : seen.paths)
     if (!fact.folder && fact.absolute != seen.main.exe && !is_executable(fact.absolute)) files.insert(fact.absolute);
+  for (const std::string& file : seen.written) files.erase(file);  // its log names addresses, too
   if (const System* system = find_system(seen); system != nullptr && files.empty() && !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)
     files.emplace(system->usual_settings());
