@@ -16,6 +16,7 @@ constexpr std::int64_t kLeastBack = 2 * kSecond;      // threads that write thei
 constexpr std::int64_t kLeastForward = 10 * kSecond;  // less is a quiet moment
 constexpr std::int64_t kEndTogether = 30 * kSecond;         // logs of one incident end within this of each other
 constexpr std::size_t kMostJumps = 64;                // of one file: one that jumps more often is no record of a clock
+constexpr std::size_t kMoreThanFarewell = 4;          // messages
 constexpr double kThereAndBack = 1, kOneWay = 0.9, kAmidOthers = 0.8, kAloneLater = 0.4;
 
 // Messages [begin, end) of a node, all of one file.
@@ -136,8 +137,11 @@ class JumpFinder {
       for (std::size_t i = other.begin; i < other.end; ++i)
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether) ++meanwhile;
     }
-    if (last == kNoTime || time(file, step.message) <= last || before > last + kEndTogether || std::abs(last - end) > kEndTogether) return 0;
-    return meanwhile >= 2 ? kAmidOthers : kAloneLater;
+    // By less, it is who was stopped last.
+    if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether || std::abs(last - end) > kEndTogether) return 0;
+    if (meanwhile >= 2) return kAmidOthers;
+    // A last word or two come when all are stopped, however long it was quiet.
+    return file.end - step.message >= kMoreThanFarewell ? kAloneLater : 0;
   }
 
   // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends with the others, which

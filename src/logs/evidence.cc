@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kReadForIds = 5'000;                // messages of a node, for what it calls itself
 constexpr std::size_t kLeastId = 6;                       // characters: shorter ones stand for much else
+constexpr std::size_t kLeastHexId = 8;                    // of hexadecimal digits only
 constexpr std::size_t kQuoted = 140;                      // characters of a message
 constexpr std::size_t kLooked = 30;                       // lines of a message, for the one that names the error
 constexpr std::uint64_t kMostRead = 500;                  // messages of one kind that are read one by one
@@ -215,11 +216,23 @@ class Finder {
     std::int64_t gap = usual(n) != nullptr ? longest_gap(*usual(n)) : longest_gap(here);
     if (usual(n) != nullptr && timed(*usual(n))) gap = std::max(gap, normal_last_ - usual(n)->messages.back().ts_ns);
     const std::int64_t silent = last_ - last.ts_ns;
-    if (silent < std::max(kEarly, kGapFactor * gap) || silent < beat(here) || stopped_in_order(n, since, end_of(here))) return;
+    if (stopped_in_order(n, since, end_of(here))) return;
+    if (silent < (missed_the_stop(n) ? kEarly : std::max({kEarly, kGapFactor * gap, beat(here)}))) return;
     Hint& end = end_hint(n, since, end_of(here), kSilent);
     end.words += ", and then nothing any more, while others go on";
     end.fell_silent = true;
     silences_.push_back(hints_.size() - 1);
+  }
+
+  // Those that were there when all were stopped said so, as this one did when nothing was wrong.
+  bool missed_the_stop(std::size_t n) const {
+    const NodeLog* before = usual(n);
+    const auto stopping = [](const Logs& logs, const NodeLog& node) {
+      return std::any_of(node.messages.end() - static_cast<std::ptrdiff_t>(std::min(node.messages.size(), kTail)), node.messages.end(),
+                         [&](const Message& message) { return read_meaning(logs.text(message)).stopping; });
+    };
+    if (before == nullptr || !stopping(normal_, *before)) return false;
+    return std::any_of(failure_.nodes.begin(), failure_.nodes.end(), [&](const NodeLog& other) { return &other != &node(n) && !other.node.empty() && stopping(failure_, other); });
   }
 
   // How long a node is silent again and again: of its gaps the third longest. What is no longer says nothing of it.
@@ -258,7 +271,7 @@ class Finder {
   bool dies_of(const NodeLog& here, std::size_t i, std::size_t end) const {
     const Message& message = here.messages[i];
     const Meaning& said = meaning(message);
-    return said.panic || (said.traceback && i + 1 == end && message.level != Level::error && message.level != Level::warning);
+    return said.panic || said.gave_up || (said.traceback && i + 1 == end && message.level != Level::error && message.level != Level::warning);
   }
 
   bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const {
@@ -416,12 +429,13 @@ class Finder {
   };
 
   // As a word of its own.
-  static bool names(std::string_view text, std::string_view name) {
-    if (name.size() < 2) return false;
+  static bool names(std::string_view text, std::string_view name) { return place_of(text, name) != std::string_view::npos; }
+  static std::size_t place_of(std::string_view text, std::string_view name) {
+    if (name.size() < 2) return std::string_view::npos;
     const auto letter = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
-      if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return true;
-    return false;
+      if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return at;
+    return std::string_view::npos;
   }
 
   // What a node calls itself ("local-member-id":"d2e0757e399d7e99"): others call it so when they miss it.
@@ -437,7 +451,8 @@ class Finder {
     }
   }
 
-  // The value of a key that begins with "local" and ends with "id"; "" when there is none that looks like an id.
+  // The value of a key that begins with "local" and ends with "id", or what stands behind "I'm" or "my id"; "" when there is none that looks
+  // like an id.
   static std::string own_id(std::string_view text) {
     const auto of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
     for (std::size_t at = text.find("local"); at != std::string_view::npos; at = text.find("local", at + 1)) {
@@ -451,7 +466,48 @@ class Finder {
       const std::string_view id = text.substr(begin, end - begin);
       if (id.size() >= kLeastId && std::any_of(id.begin(), id.end(), is_digit)) return std::string(id);
     }
+    const std::string low = lower_case(text);
+    for (const std::string_view self : {"i'm ", "i am ", "my id is ", "my id: ", "my node id is ", "my node id: "}) {
+      const std::size_t at = low.find(self);
+      if (at == std::string::npos || (at > 0 && of_word(low[at - 1]))) continue;
+      const std::size_t begin = at + self.size();
+      const std::size_t end = std::min(low.find_first_not_of("0123456789abcdef-", begin), low.size());
+      if (end - begin >= kLeastHexId && (end == low.size() || !of_word(low[end])) && std::any_of(low.begin() + static_cast<std::ptrdiff_t>(begin), low.begin() + static_cast<std::ptrdiff_t>(end), is_digit))
+        return std::string(text.substr(begin, end - begin));
+    }
     return {};
+  }
+
+  // A message that names several other nodes, as lists of members do, speaks of the one that stands right behind the words that say what is
+  // wrong ("suspected members: [n1]"); "" none does.
+  bool several_named(std::size_t n, const Meaning& meaning, std::string_view text, std::string& behind) const {
+    std::size_t named = 0, nearest = std::string_view::npos;
+    const std::string_view after = text.substr(std::min(meaning.lost_at, text.size()));
+    for (const NodeName& one : names_) {
+      if (one.node == node(n).node) continue;
+      bool here = names(text, one.node);
+      std::size_t place = place_of(after, one.node);
+      for (const std::string& name : one.also) {
+        here = here || names(text, name);
+        place = std::min(place, place_of(after, name));
+      }
+      named += here ? 1 : 0;
+      if (place >= nearest) continue;
+      nearest = place;
+      behind = one.node;
+    }
+    if (named < 2 || meaning.lost_at == 0) return false;
+    // "n2 is down, asked n3": another clause tells of others, and only one stands before it.
+    const std::string_view before = text.substr(0, text.size() - after.size());
+    if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos) return true;
+    behind.clear();
+    std::size_t first = 0;
+    for (const NodeName& one : names_) {
+      if (one.node == node(n).node) continue;
+      if (!names(before, one.node) && std::none_of(one.also.begin(), one.also.end(), [&](const std::string& name) { return names(before, name); })) continue;
+      behind = ++first == 1 ? one.node : std::string();
+    }
+    return true;
   }
 
   // The node that a message of another one speaks of; "" none.
@@ -459,8 +515,11 @@ class Finder {
     // Redis Sentinel names, behind this, the master of whom it speaks.
     const std::size_t master = text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos ? text.find(" @ ") : std::string_view::npos;
     text = text.substr(0, master);
+    // "FAIL message received from n1 about n2"
+    if (const std::size_t about = text.find(" about "); about != std::string_view::npos && text.substr(0, about).find(" from ") != std::string_view::npos) text = text.substr(about);
     std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
     if (master != std::string_view::npos && text.find(address) == std::string_view::npos) address = {};
+    if (std::string behind; several_named(n, meaning, text, behind)) return behind;
     for (const NodeName& one : names_) {
       if (one.node == node(n).node) continue;
       if (!address.empty() && std::find(one.also.begin(), one.also.end(), address) != one.also.end()) return one.node;

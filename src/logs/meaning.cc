@@ -82,7 +82,7 @@ constexpr std::array kOperations = std::to_array<Word>({
 
 constexpr std::array kLost = std::to_array<std::string_view>({
     "lost connection", "connection lost", "lost leader", "leader lost", "lost contact", "unreachable", "not reachable", "peer became inactive",
-    "is lost", "disconnected", "node down", "is down", "marking it as down",
+    "is lost", "disconnected", "node down", "is down", "marking it as down", "as failing", "fail message received",
     "marked as failing", "failing state", "no response from", "did not respond", "not responding", "stale connection", "heartbeat failed",
     "failed to reach", "failed to send out heartbeat", "cannot connect", "can't connect", "failed to connect", "cannot open channel",
     "error trying to connect", "connection broken", "connection with", "peer is gone", "dropped out", "prober detected unhealthy",
@@ -480,7 +480,7 @@ bool moved(std::string_view low) { return low.find("' -> '") != std::string_view
 std::int64_t find_standstill(std::string_view low) {
   constexpr std::array kStandstills = std::to_array<std::string_view>({
       "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ", "jvm pause: ",
-      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "exceeded-duration", "ms timeout for "});
+      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "clock-jump: ", "exceeded-duration", "ms timeout for "});
   for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
@@ -583,10 +583,15 @@ Meaning read_meaning(std::string_view text) {
   meaning.error = error.error;
   meaning.closed = has(low, kClosed);
   meaning.lost = meaning.closed || has(low, kLost);
+  for (const auto& words : {std::span<const std::string_view>(kLost), std::span<const std::string_view>(kClosed)})
+    for (const std::string_view word : words)
+      if (const std::size_t at = low.find(word); meaning.lost_at == 0 && at != std::string::npos) meaning.lost_at = at + word.size();
   meaning.late = says_late(low);
   meaning.panic = has(low, kPanic);
   meaning.traceback = low.find("traceback (most recent call last)") != std::string::npos;
   meaning.stopping = has(low, kStopping);
+  meaning.gave_up = meaning.stopping && (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
+  meaning.stopping = meaning.stopping && !meaning.gave_up;
   meaning.starting = has(low, kStarting);
   meaning.stood_ns = find_standstill(low);
   constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});

@@ -27,14 +27,16 @@ struct Meaning {
   bool traceback = false;      // Python's, of an exception: if nobody caught it, that was the last thing that was said
   bool out_of_memory = false;
   bool lost = false;           // a peer is gone, silent or refuses
+  std::size_t lost_at = 0;     // lost: behind the words that say so; 0: an error does
   bool closed = false;         // lost: its machine answered, as when its process ends; one that is cut off says nothing
   bool failed = false;         // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that
   bool stopping = false;       // an orderly stop begins or is done
+  bool gave_up = false;        // the one that writes ends, for what it tells went wrong
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);

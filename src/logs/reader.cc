@@ -85,7 +85,7 @@ struct Kept {
 // Makes messages of one node's lines of a file.
 class Sink {
  public:
-  Sink(const Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept, FileResult& out)
+  Sink(Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept, FileResult& out)
       : parts_(parts), clock_(clock), most_messages_(most_messages), most_text_(most_text), kept_(kept), out_(out) {}
 
   [[nodiscard]] Source& source() { return out_.source; }
@@ -97,6 +97,7 @@ class Sink {
     if (took == Took::message && open_ && !raised_ && !parts_.time && now_.level >= Level::error && parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
     if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;
+    if (took == Took::message && open_ && !parts_.time && parts_.level != Level::none && is_only_place()) return say_at_place();
     switch (took) {
       case Took::nothing: return;
       case Took::joined:
@@ -141,6 +142,26 @@ class Sink {
   }
   static bool begins_another(std::string_view line) {
     return line.starts_with("-----") || line.starts_with("Exception occurred during") || begins_by_itself(line);
+  }
+
+  // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO: up".
+  bool is_only_place() const {
+    if (now_.level != Level::none || long_text_ || text_.find('\n') != std::string::npos) return false;
+    const std::string_view place = text_;
+    const std::size_t space = std::min(place.find(' '), place.size());
+    const auto of_name = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '$'; };
+    const std::string_view of_class = place.substr(0, space), method = place.substr(std::min(space + 1, place.size()));
+    return std::count(of_class.begin(), of_class.end(), '.') >= 2 && std::all_of(of_class.begin(), of_class.end(), [&](char c) { return of_name(c) || c == '.'; }) &&
+           std::all_of(method.begin(), method.end(), [&](char c) { return of_name(c) || c == '<' || c == '>'; });
+  }
+  void say_at_place() {
+    const Message where = now_;
+    const std::string place = text_.substr(0, text_.find(' '));
+    open_ = false;
+    parts_.logger = place;
+    begin_message();
+    now_.line = where.line;
+    now_.ts_ns = where.ts_ns;
   }
 
   void begin_message() {
@@ -255,7 +276,7 @@ class Sink {
     out_.counts.resize(out_.kinds.size());
   }
 
-  const Parts& parts_;
+  Parts& parts_;
   TimeKeeper clock_;
   std::size_t most_messages_, most_text_;
   Kept& kept_;

@@ -62,6 +62,11 @@ TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock t
   for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
 }
 
+TEST_CASE("a quiet log whose last words come a little after all others' has no clock that was set") {
+  const Cluster c({right(), right(), ticking(600, 646, [](int) { return 0; }) + line(661)});
+  CHECK(c.logs.jumps.empty());
+}
+
 TEST_CASE("a log that is quieter than ever while its clock is set: what passed is not taken for a part of it") {
   const Cluster c({right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);

@@ -356,6 +356,76 @@ TEST_CASE("hints of real logs: the failed call comes first") {
   }
 }
 
+TEST_CASE("who stops for what went wrong does not stop in order") {
+  for (const char* text : {"Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...", "exiting (due to fatal error)",
+                           "shutting down: write /data/log: no space left on device"}) {
+    INFO(text);
+    const Meaning meaning = read_meaning(text);
+    CHECK(meaning.gave_up);
+    CHECK_FALSE(meaning.stopping);
+    CHECK(meaning.says_something());
+  }
+  for (const char* text : {"received SIGTERM, shutting down", "terminating connection due to administrator command", "Redis is now ready to exit, bye bye...", "exiting"}) {
+    INFO(text);
+    CHECK_FALSE(read_meaning(text).gave_up);
+    CHECK(read_meaning(text).stopping);
+  }
+}
+
+TEST_CASE("a node that says nothing when all are stopped, as it did without faults, was gone before") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text); };
+  rose::test::Folder folder;
+  const auto logs = [&](const std::string& name, bool stopped, Templates& kinds) {
+    const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
+    for (int n = 0; n < 2; ++n) {
+      std::ofstream out(both[static_cast<std::size_t>(n)].path);
+      // They speak rarely: no silence stands out.
+      out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted") << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
+    }
+    return read_files(both, kinds);
+  };
+  Templates kinds;
+  const Logs normal = logs("normal", true, kinds);
+  const Logs failure = logs("failure", false, kinds);
+  std::string ended;
+  for (const Hint& hint : hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {}}}))
+    if (hint.kind == Hint::Kind::end) ended += hint.node + " ";
+  CHECK(ended == "n1 ");
+  Templates again;
+  CHECK(hints_of(logs("well", true, again), logs("usual", true, again), again, {{"n1", {}}, {"n2", {}}}).empty());
+}
+
+TEST_CASE("a message that lists members speaks of the one behind the words that say what is wrong") {
+  const auto missed = [](const char* text) {
+    Templates kinds;
+    rose::test::Folder folder;
+    const std::vector<Input> one = {{folder / "3.log", "n3"}};
+    std::ofstream(one[0].path) << "2026-01-02 03:04:05,000 WARN " << text << "\n";
+    std::string peers;
+    for (const Hint& hint : hints_of(read_files(one, kinds), {}, kinds, {{"n1", {"10.92.1.1"}}, {"n2", {"10.92.1.2"}}, {"n3", {"10.92.1.3"}}}))
+      if (hint.kind == Hint::Kind::silence) peers += hint.peer + " ";
+    return peers;
+  };
+  CHECK(missed("members [10.92.1.2, 10.92.1.3, 10.92.1.1] with suspected members: [10.92.1.1]: ask [10.92.1.2]") == "n1 ");
+  CHECK(missed("n2 is unreachable, asking n1") == "n2 ");
+  CHECK(missed("members n1, n2: lost connection") == "");
+  CHECK(missed("lost connection with n2") == "n2 ");
+}
+
+TEST_CASE("Redis Cluster's nodes are named by the ids that they give themselves") {
+  Templates kinds;
+  rose::test::Folder folder;
+  const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
+  const char* ids[] = {"07c37dfeb235213a872192d90877d0cd55635b91", "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1", "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f"};
+  for (int n = 0; n < 3; ++n) std::ofstream(three[n].path) << "7:M 25 Nov 2026 04:03:14.756 * No cluster configuration found, I'm " << ids[n] << "\n";
+  std::ofstream(three[1].path, std::ios::app) << "7:M 25 Nov 2026 04:03:24.756 * Marking node " << ids[0] << " as failing (quorum reached).\n";
+  std::ofstream(three[2].path, std::ios::app) << "7:M 25 Nov 2026 04:03:24.757 * FAIL message received from " << ids[1] << " about " << ids[0] << "\n";
+  std::string missed;
+  for (const Hint& hint : hints_of(read_files(three, kinds), {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
+    if (hint.kind == Hint::Kind::silence) missed += hint.node + "-" + hint.peer + " ";
+  CHECK(missed == "n2-n1 n3-n1 ");
+}
+
 TEST_CASE("a panic at the log's end is the end of its process") {
   Templates kinds;
   const Logs normal = read_files({{log_file("prometheus.normal"), "n1"}}, kinds);
