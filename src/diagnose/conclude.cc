@@ -50,12 +50,22 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
 
 // An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for that.
 std::string Conclusion::missing_messages(const Tried& found) const {
-  std::vector<std::string> missing = messages_missing(inputs_.log_observables, found.brought_back);
+  auto [missing, of] = messages_missing(inputs_.log_observables, found.brought_back);
+  if (of == 0 && inputs_.only_logs())
+    return "But the failure's logs say nothing that a run without faults does not say: only the oracle tells that this is the same failure.";
   if (missing.empty()) return {};
   const std::size_t all = missing.size();
   if (all > kMostMissing) missing.resize(kMostMissing);
-  return fmt::format("But of what the failure's logs say of it none came back in these runs ({}{}): this may be another failure, which the oracle takes for that one.",
+  return fmt::format("But of what the failure's logs say of it {} came back in these runs ({}{}{}): this may be another failure, which the oracle takes for that one.",
+                     all == of ? "none" : fmt::format("only {} of {} messages", of - all, of), all == of ? "" : "not: ",
                      fmt::join(missing, "; "), all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
+}
+
+std::string Conclusion::missing_ends(const Tried& found) const {
+  if (inputs_.only_logs()) return {};
+  const std::vector<std::string> missing = ends_missing(d_.plan, found);
+  if (missing.empty()) return {};
+  return fmt::format("But in production {}; in these runs it did not: this may be another failure, which the oracle takes for that one.", fmt::join(missing, ", and "));
 }
 
 // Ends of processes that were their own doing: to repeat them says nothing of what made the program do so.
@@ -79,6 +89,7 @@ Remarks Conclusion::remarks(const Found& end) const {
                                       "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
   if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty()) told.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
+  if (std::string missing = missing_ends(tried); !missing.empty()) told.doubts.push_back(std::move(missing));
   if (workload_broke_off(d_, tried))
     told.doubts.push_back(fmt::format("But in these runs the workload was over after {} at most, without faults it takes {}: perhaps the oracle only misses what the workload "
                                       "did not get to do.", format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
@@ -132,6 +143,9 @@ void Conclusion::conclude_without() {
                     ? std::string("max_runs left no run for a schedule after the runs without faults")
                     : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
                                   "level 2 reached");
+  } else if (d_.interrupted) {
+    d_.verdict = Verdict::inconclusive;
+    d_.reason = fmt::format("interrupted; none of the {} schedules tried until then reproduced the bug", d_.schedules);
   } else if (conclusive_runs == 0) {
     d_.verdict = Verdict::inconclusive;
     d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules, d_.tried.back().note);

@@ -26,6 +26,7 @@ class Conclusion {
   [[nodiscard]] std::string ended_early() const;
   [[nodiscard]] std::string consequence(const Schedule& schedule) const;
   [[nodiscard]] std::string missing_messages(const Tried& found) const;
+  [[nodiscard]] std::string missing_ends(const Tried& found) const;
   [[nodiscard]] std::string ended_themselves(const Schedule& schedule) const;
   [[nodiscard]] Remarks remarks(const Found& end) const;
 

@@ -120,6 +120,7 @@ struct Candidate {
   bool follows = false;         // SCF: it always comes right after a start of its node, or a worse failure
   double usual = 1;             // less: it ends, stands still or fails like that all the time
   bool first = false;           // a disk error before all other faults
+  bool fatal = false;           // SCF: its node ended itself right after it
   double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
   bool guessed = false;         // nothing says it: it is only near what logs say
   double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one
@@ -171,7 +172,8 @@ struct Tried {
   int level = 1;
   schedule::Tally tally;
   std::string note;  // why it was tried and what it showed
-  std::set<std::string> brought_back{};  // of the logs' observables, by runs that showed the bug
+  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that showed the bug
+  bool traced = false;                   // some of them were, so that of dumps' observables some could come back
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 

@@ -13,6 +13,7 @@ namespace {
 constexpr double kCameBack = 0.7;     // of an observable's priority is left after a miss that brought it back
 constexpr double kConsequence = 0.5;  // of the belief in a fault is left when it shows in a run that did not inject it
 constexpr double kLeastBelief = 0.1;  // whatever runs say: they may have hit another bug
+constexpr std::size_t kFewCameBack = 4;  // one of so many messages: what most failures make a system say, this one's own words are not among it
 constexpr double kUnrelated = 0.5;    // of the belief stays where everything that could tell came back
 
 }  // namespace
@@ -37,12 +38,26 @@ std::set<std::string> signs_of(const trace::Trace& trace) {
   return found;
 }
 
-std::vector<std::string> messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back) {
-  std::vector<std::string> missing;
+MissingMessages messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back) {
+  MissingMessages missing;
   for (const Observable& one : of_logs) {
     if (one.words.empty()) continue;
-    if (brought_back.contains(one.key)) return {};
-    missing.push_back(one.words);
+    ++missing.of;
+    if (!brought_back.contains(one.key)) missing.words.push_back(one.words);
+  }
+  const std::size_t back = missing.of - missing.words.size();
+  if (kFewCameBack * back >= missing.of) missing.words.clear();
+  return missing;
+}
+
+std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
+  std::vector<std::string> missing;
+  if (!tried.traced) return missing;
+  for (const Candidate& c : plan.candidates) {
+    if (c.kind != schedule::FaultKind::crash || !c.own_end || c.usual < 1) continue;
+    const auto ends_it = [&](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash && fault.node == c.node; };
+    if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) || tried.brought_back.contains(sign_of_end(c.node))) return {};
+    missing.push_back(c.why.substr(0, c.why.find(';')));
   }
   return missing;
 }

@@ -17,9 +17,15 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs brought back none of; nothing where
-// some came back, or there are none.
-[[nodiscard]] std::vector<std::string> messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back);
+// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs did not bring back.
+struct MissingMessages {
+  std::vector<std::string> words;  // empty where enough came back, or there are none
+  std::size_t of = 0;
+};
+[[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back);
+
+// Of the nodes that ended themselves in production, in words; nothing where one did so in runs that showed the bug, or it is not known.
+[[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);
 
 class Feedback {
  public:

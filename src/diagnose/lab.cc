@@ -85,6 +85,8 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   entry.tally.add(result->verdict);
   if (result->oracle == schedule::OracleAnswer::hit) {
     entry.brought_back.insert(result->shown.begin(), result->shown.end());
+    entry.brought_back.merge(signs_of(result->trace));
+    entry.traced = entry.traced || !result->trace.events.empty();
     entry.longest_hit_ns = std::max(entry.longest_hit_ns, result->workload_end_ns.value_or(0));
   }
   return Made{true, *std::move(result)};

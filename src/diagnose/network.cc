@@ -1,15 +1,19 @@
 #include "diagnose/network.h"
-#include "base/units.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+
+#include "base/units.h"
 
 namespace rose::diagnose {
 namespace {
 
 // Silences of one cut begin at the last packet before it: apart by as much as one heartbeat.
 constexpr std::int64_t kTogether = 3 * kSecond;
+constexpr std::uint64_t kBusier = 4;          // times as many packets
+constexpr std::size_t kMostConnections = 16;  // of one pair that are compared
 
 struct Cluster {
   std::int64_t start = 0;
@@ -34,7 +38,25 @@ bool echoes(const Cluster& cluster, const Silence& silence) {
                      [&](const Silence& other) { return edge_of(other) == edge_of(silence); });
 }
 
-std::vector<Cluster> cluster_by_time(std::vector<Silence> silences) {
+// An idle connection falls silent before a cut begins: a busy one of the same two nodes, which end their silence together, spoke until then.
+std::vector<Silence> since_busy(std::vector<Silence> silences) {
+  std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
+  for (Silence& one : silences)
+    if (one.failed_at < 0 && one.src >= 0) of[{one.src, one.dst, one.port}].push_back(&one);
+  for (auto& [pair, each] : of) {
+    std::stable_sort(each.begin(), each.end(), [](const Silence* a, const Silence* b) { return a->end < b->end; });
+    for (std::size_t i = 0; i < each.size(); ++i)
+      for (std::size_t j = i + 1; j < std::min(each.size(), i + kMostConnections) && each[j]->end - each[i]->end <= kTogether; ++j) {
+        Silence& idle = each[i]->packets < each[j]->packets ? *each[i] : *each[j];
+        const Silence& busy = &idle == each[i] ? *each[j] : *each[i];
+        if (busy.packets >= kBusier * std::max<std::uint64_t>(idle.packets, 1) && busy.start < idle.end) idle.start = std::max(idle.start, busy.start);
+      }
+  }
+  return silences;
+}
+
+std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
+  std::vector<Silence> silences = since_busy(std::move(unsorted));
   std::stable_sort(silences.begin(), silences.end(), [](const Silence& a, const Silence& b) {
     return a.start != b.start ? a.start < b.start : std::pair(a.src, a.dst) < std::pair(b.src, b.dst);
   });
@@ -97,6 +119,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
     cut.node = best;
     std::vector<std::int64_t> lengths;
     std::size_t open = 0;
+    bool still_fails = false;
     std::set<int> peers;
     std::set<int> failed_at;
     std::set<std::uint16_t> ports;
@@ -128,6 +151,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
           failed_at.insert(silence->failed_at);
           cut.calls += silence->calls;
           cut.plain = std::max(cut.plain, silence->plain);
+          still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);
         cut.start = std::min(cut.start, silence->start);
@@ -145,7 +169,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
         }
       it = edges.erase(it);
     }
-    cut.open = 2 * open > lengths.size();
+    cut.open = cut.silent ? 2 * open > lengths.size() : still_fails;
     cut.duration = cut.silent ? median(std::move(lengths)) : cut.end - cut.start;
     cut.failed_at.assign(failed_at.begin(), failed_at.end());
     cut.ports.assign(ports.begin(), ports.end());

@@ -17,6 +17,7 @@ struct Silence {
   std::int64_t end = 0;
   std::uint64_t events = 1;   // of the dump
   bool open = false;          // it was not over when the dump was written
+  std::uint64_t packets = 0;  // that the pair had exchanged before, on this connection
   std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
   int failed_at = -1;         // no packet was missed: calls of this node failed, and that is how it is known
   std::uint64_t calls = 0;    // so many

@@ -93,7 +93,12 @@ class Search {
       lead.tally = tried.tally;
       if (best.schedule.faults.empty() || better(lead, best)) best = std::move(lead);
     }
-    if (best.schedule.faults.empty()) return false;
+    if (std::none_of(d_.tried.begin(), d_.tried.end(), [](const Tried& tried) { return tried.level > 0 && tried.tally.runs() > 0; })) return false;
+    d_.next = next_ideas(world_, lab_, moves_, kMostNext);
+    if (best.schedule.faults.empty()) {
+      conclusion_.conclude({});
+      return true;
+    }
     conclusion_.conclude(Found{.lead = best});
     d_.verdict = Verdict::inconclusive;
     d_.plan.notes.push_back("interrupted before a schedule was confirmed: this is the best until then");
@@ -252,7 +257,7 @@ class Search {
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
         if (doubtful(trial)) {
-          d_.tried[trial.tried].note += "; it may be another failure, for nothing came back of what the logs say of this one, or the workload was over far too soon: others come first";
+          d_.tried[trial.tried].note += "; it may be another failure, for nothing came back of what the evidence shows of this one, or the workload was over far too soon: others come first";
           doubted_.push_back(std::move(trial));
           continue;
         }
@@ -480,16 +485,18 @@ class Search {
 
   // --- a schedule that showed the bug
 
-  // Logs alone are known, and the run brought nothing back that tells what went wrong, or kept the workload from its work: it may have
-  // been another failure. For some runs others come first, and what messages name before what is guessed.
+  // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no node ended itself,
+  // as one did in the dump: it may have been another failure. For some runs others come first, and what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || until_ > 0 || !inputs_.only_logs()) return false;
+    if (!world_.uses("doubt") || until_ > 0) return false;
     const Tried& tried = d_.tried[trial.tried];
-    if (messages_missing(inputs_.log_observables, tried.brought_back).empty() && !workload_broke_off(d_, tried)) return false;
+    const bool alike = inputs_.only_logs() ? messages_missing(inputs_.log_observables, tried.brought_back).words.empty() && !workload_broke_off(d_, tried)
+                                           : ends_missing(d_.plan, tried).empty();
+    if (alike) return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
-        if (!c.guessed && c.said >= kHalfSaid) {
+        if (inputs_.only_logs() && !c.guessed && c.said >= kHalfSaid) {
           lead_belief_[c.fault.id] = kLeadBelief;
           world_.belief[c.fault.id] = kLeadBelief;
         }

@@ -23,6 +23,7 @@ inline constexpr double kOddsNoise = 0.005;         // healthy programs see them
 inline constexpr double kOddsProfiled = 0.25;       // times this: the profile has it, too, but far rarer
 inline constexpr double kOddsSymptom = 0.02;        // times this: an earlier fault explains it
 inline constexpr double kOddsUsual = 0.1;           // times this: it ends or fails like that all the time
+inline constexpr double kOddsFatal = 1.5;           // times this: a failed call right after which its node ended itself
 inline constexpr double kOddsFirst = 3.0;           // times this: a disk error that came before all other faults
 inline constexpr double kNearFew = 12;              // so many things may have happened since, and it is still as likely; the more, the less
 inline constexpr double kNearIncidents = 3;         // the same, of incidents: of several in one window the last ones are why it was written

@@ -713,6 +713,11 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
+  // What fails there afterwards is no last breath: those that live on do it.
+  Dump further = dump;
+  further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
+  CHECK(discarded(plan_of(config, further), "own end") == 0);
+  CHECK(plan_of(config, further).candidates.size() == 2);
   // Both at once: the node was killed.
   dump.crashed(10.1, "n1");
   CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
@@ -728,6 +733,54 @@ TEST_CASE("failures of a node right after its own kill are noise of its shutdown
   CHECK(discarded(plan, "own end") == 1);
   REQUIRE(plan.candidates.size() == 2);
   CHECK(plan.candidates[1].syscall == "openat");
+}
+
+TEST_CASE("of the failures before a node's own end the last is what it ended of, and is tried first") {
+  Dump dump;
+  dump.started(0, "n1").flags = trace::kMain;
+  dump.scf(4, "n1", "openat", EACCES, "/data/n1/journal");
+  dump.scf(9.9997, "n1", "access", EACCES, "/data/n1/zones");
+  dump.exited(10, "n1", 1);
+  dump.ends(20);
+  const auto config = deployment();
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(plan.candidates[0].syscall == "access");
+  CHECK(plan.candidates[0].why.find("n1 ended itself right after it") != std::string::npos);
+  CHECK(plan.candidates[0].weight > plan.candidates[1].weight);
+  CHECK(plan.candidates[2].own_end);
+  CHECK(plan.candidates[2].why.find("it follows access(") != std::string::npos);
+}
+
+TEST_CASE("a connection that was idle before does not move the beginning of a cut") {
+  Dump dump;
+  dump.cut(10, 18, 1, {2, 3});
+  dump.silence(2, 18, "n3", "10.77.0.1", "10.77.0.3").packets = 6;
+  dump.ends(30);
+  const Plan plan = plan_of(deployment(), dump);
+  REQUIRE(plan.candidates.size() == 1);
+  CHECK(plan.candidates[0].first_ts == at(10));
+  CHECK(plan.candidates[0].fault.peers.empty());
+  CHECK(plan.candidates[0].fault.duration_ns <= 9 * kSecond);
+}
+
+TEST_CASE("a pause that its process did not outlive, or that was another than the main one") {
+  const auto config = deployment();
+  Dump dump;
+  dump.started(0, "n1").flags = trace::kMain;
+  trace::Event& paused = dump.paused(5.5, 12, "n1", 0);
+  paused.signal = SIGSTOP;
+  paused.pid = 77;
+  dump.ends(40);
+  const auto pause = [&](const Dump& of) {
+    for (const Candidate& c : plan_of(config, of).candidates)
+      if (c.kind == FaultKind::pause) return c;
+    return Candidate{};
+  };
+  CHECK(pause(dump).why.find("a process of n1 was paused for 6.5s") == 0);
+  CHECK_FALSE(pause(dump).other_length);
+  dump.crashed(12, "n1", SIGKILL, trace::kPlanned).pid = 77;
+  CHECK(pause(dump).other_length);
 }
 
 TEST_CASE("a process that ends while others of its node live on takes nobody's failures with it") {

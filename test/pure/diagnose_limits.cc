@@ -167,6 +167,17 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   CHECK_FALSE(found_with(FaultKind::memory, killed, {makes(3, "n1", "rename", "/data/n1/log.1")}).target_reached);
 }
 
+TEST_CASE("a node that ends by SIGBUS wrote to a full disk through memory") {
+  Dump dump;
+  dump.crashed(8, "n1", SIGBUS);
+  dump.ends(30);
+  const Diagnosis d = found_with(FaultKind::disk_full, dump, {makes(6, "n1", "rename", "/data/n1/log.1")});
+  CHECK(d.target_reached);
+  CHECK(d.schedules == 1);
+  REQUIRE(d.found);
+  REQUIRE(fault_of(*d.found, FaultKind::disk_full, "n1") != nullptr);
+}
+
 TEST_CASE("a process that stood still for its disk: the disk is slow") {
   Dump dump;
   dump.paused(4, 8, "n1").flags |= trace::kBlocked;

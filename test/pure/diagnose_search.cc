@@ -734,6 +734,16 @@ TEST_CASE("who interrupts the diagnosis is told what is known by then") {
     CHECK(partitioned(*d->found));
     CHECK(d->tally.reproduced == 3);
   }
+  // What was tried, where nothing showed it.
+  Cluster cluster([](const Schedule&, int) { return Answer{}; });
+  cluster.fails_at = 4;
+  const Result<Diagnosis> d = diagnose::diagnose(inputs_of(config, {calls_dump()}), cluster, {});
+  REQUIRE(d);
+  CHECK(d->interrupted);
+  CHECK(d->verdict == Verdict::inconclusive);
+  CHECK_FALSE(d->found);
+  CHECK(d->tried.size() >= 3);
+  CHECK(d->reason.find("interrupted; none of the ") == 0);
 }
 
 TEST_CASE("further runs may belie the test that a schedule passed") {
@@ -768,6 +778,31 @@ TEST_CASE("an end that was the program's own doing is told as what it is: no cau
   killed.crashed(12, "n2", SIGKILL);
   killed.ends(30);
   CHECK(doubts(killed).empty());
+}
+
+TEST_CASE("that no node ended itself, as one did in production, makes what shows the bug doubtful") {
+  const auto config = deployment();
+  for (const bool ends : {false, true}) {
+    CAPTURE(ends);
+    Dump dump;
+    dump.started(0, "n1").flags = trace::kMain;
+    dump.scf(4, "n2", "write", EIO, "/data/n2/log");
+    dump.scf(9.9, "n1", "access", EACCES, "/data/n1/zones");
+    dump.exited(10, "n1", 1);
+    dump.ends(20);
+    Cluster cluster([&](const Schedule& s, int) {
+      Answer answer{hit_if(fault_of(s, FaultKind::syscall, "n2") != nullptr), {}, {}};
+      Dump run;
+      run.scf(1, "n3", "openat", ENOENT, "/none");
+      if (ends) run.exited(2, "n1", 1);
+      answer.trace = run.take();
+      return answer;
+    });
+    const Diagnosis d = diagnosis_of(config, dump, cluster);
+    REQUIRE(d.found);
+    REQUIRE(d.remarks.doubts.size() == (ends ? 0 : 1));
+    if (!ends) CHECK(d.remarks.doubts[0].find("But in production n1 ended itself with status 1") == 0);
+  }
 }
 
 TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {

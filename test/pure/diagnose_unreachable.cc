@@ -160,6 +160,32 @@ TEST_CASE("unreachable: two cuts of a node are two, when it was reached in betwe
   CHECK(plan.schedules.at(0).faults.size() == 2);
 }
 
+TEST_CASE("unreachable: a datagram's socket that is connected reaches nobody, and what still fails at the end lasts") {
+  const auto config = deployment();
+  for (const bool datagrams : {false, true}) {
+    CAPTURE(datagrams);
+    Dump dump;
+    for (int i = 0; i < 8; ++i)
+      for (const int peer : {2, 3}) {
+        const std::string to = fmt::format("10.77.0.{}:7000", peer);
+        trace::Event& named = dump.sys(4 + 2 * i, "n1", "connect", "");
+        named.peer = dump.intern(to);
+        named.fd = 33;
+        dump.scf(4.001 + 2 * i, "n1", "sendmmsg", EPERM, {}, to).fd = datagrams ? 33 : 34;
+      }
+    dump.ends(19);
+    const Plan plan = plan_of(config, dump);
+    CHECK((cuts(plan).size() == 1) == datagrams);
+    if (!datagrams) continue;
+    const Candidate& cut = *cuts(plan)[0];
+    CHECK(cut.node == "n1");
+    CHECK(cut.why.find("16 calls") != std::string::npos);
+    CHECK(cut.why.find("still so when the dump was written") != std::string::npos);
+    REQUIRE(cut.other_length);
+    CHECK(std::max(cut.fault.duration_ns, cut.other_length->duration_ns) >= 15 * kSecond);
+  }
+}
+
 TEST_CASE("unreachable: a link that flaps all day is usual") {
   const auto config = deployment();
   const auto weight = [&](int flaps) {

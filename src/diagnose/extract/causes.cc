@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "diagnose/surprise.h"
+#include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
 namespace {
@@ -77,7 +78,7 @@ bool Causes::last_breath(const Event& event, int node) const {
   const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kShutdown, [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly) continue;
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.said < kHalfSaid) continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;
     if (event.ts_ns < cause.end) return true;

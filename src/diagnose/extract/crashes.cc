@@ -164,8 +164,10 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
       from_outside[{p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
-      found.causes.push_back({CauseKind::killed, node, {}, ts, back, fmt::format("the crash of {} ({})", name, facts.times.at(ts)), false, 0,
-                              given.plainness(*p.event)});
+      // The others lived on, and what fails there later is no last breath.
+      const bool partly = candidates.back().fault.scope == Scope::others;
+      found.causes.push_back({CauseKind::killed, node, {}, ts, back,
+                              fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)), partly, 0, given.plainness(*p.event)});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }

@@ -86,12 +86,12 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
                       : cut.direction == schedule::Direction::out ? "nothing reached {1} from {0}"
                                                                   : "silence between {0} and {1}";
     c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), c.node, others), length, since);
-    if (cut.open) c.why += ", and still so when the dump was written";
     if (cut.calls > 0) c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
   } else {
     c.said = cut.plain;
     c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, c.node, others, length, since);
   }
+  if (cut.open) c.why += ", and still so when the dump was written";
   if (const Said::Of* said = said_of(given, facts, cut); said != nullptr) {
     const std::string seen = c.why;
     from_log(c, said);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "base/units.h"
@@ -10,6 +12,7 @@
 namespace rose::diagnose {
 namespace {
 
+constexpr std::int64_t kEndsStill = kSecond / 10;     // a pause and the end of its process are told as they are noticed
 constexpr std::int64_t kPauseTogether = 2 * kSecond;  // the tracer samples processes once a second
 
 struct Pause {
@@ -17,18 +20,23 @@ struct Pause {
   std::uint64_t weight = 0;
   bool counts = false;
   bool open = false;
+  bool partly = false;   // of processes besides the main one only
   bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
   const Event* event = nullptr;
 };
 
-Pause pause_of(const ProcessEvent& p, const Given& given, const Times& times) {
-  const bool open = (p.event->flags & trace::kOpen) != 0;
+// `ends`: when processes of the node ended, by pid.
+Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int64_t>& ends, const Given& given, const Times& times) {
+  const auto [first, last] = ends.equal_range(p.event->pid);
+  // Who ends as he stands still would have stood so for longer.
+  const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) { return std::abs(end.second - p.event->ts_ns) <= kEndsStill; });
+  const bool open = ended || (p.event->flags & trace::kOpen) != 0;
   const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();
   const bool blocked = (p.event->flags & trace::kBlocked) != 0;
   // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
   const bool frozen = !blocked && p.event->pid == 0;
   Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0 || frozen,
-              open, blocked, p.event};
+              open, p.main_known && !p.main && !frozen, blocked, p.event};
   if (open) pause.end = std::max(pause.end, times.end);
   return pause;
 }
@@ -45,6 +53,7 @@ std::vector<Pause> stood_together(std::vector<Pause> each) {
       found.back().weight += pause.weight;
       found.back().counts = found.back().counts || pause.counts;
       found.back().open = found.back().open || pause.open;
+      found.back().partly = found.back().partly && pause.partly;
     } else {
       found.push_back(pause);
     }
@@ -61,9 +70,9 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   Candidate c = candidate_of(std::move(fault), pause.weight, pause.start);
   c.last_ts = pause.end;
   c.blocked = pause.blocked;
-  c.why = fmt::format("{} {} for {}, from {}{}", c.node,
+  c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
-                      times.at(pause.start), pause.open ? ", and still was when the dump was written" : "");
+                      times.at(pause.start), pause.open ? ", and as far as the dump tells did not go on" : "");
   if (pause.open && !pause.blocked) still_so(c, times, longest_workload(given.config()));
   from_log(c, given.said(*pause.event));
   return c;
@@ -71,7 +80,10 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
 
 ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const std::vector<ProcessEvent>& events, Ids& ids) {
   std::vector<Pause> each;
-  for (const ProcessEvent& p : events) each.push_back(pause_of(p, given, facts.times));
+  std::multimap<std::int32_t, std::int64_t> ends;
+  for (const ProcessEvent& p : facts.processes)
+    if (p.node == node && (p.event->state == trace::ProcessState::crashed || p.event->state == trace::ProcessState::exited)) ends.emplace(p.event->pid, p.event->ts_ns);
+  for (const ProcessEvent& p : events) each.push_back(pause_of(p, ends, given, facts.times));
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.sifted.candidates;
   std::vector<std::size_t> stopped;  // from outside
@@ -83,7 +95,7 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
     if (!pause.blocked) stopped.push_back(candidates.size());
     candidates.push_back(paused(given, facts.times, node, pause, ids));
     found.causes.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
-                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)), false, 0, given.plainness(*pause.event)});
+                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)), pause.partly, 0, given.plainness(*pause.event)});
   }
   candidates = fold_usual(std::move(candidates), {stopped}, "stood still", facts.times, given.longest_ns);
   return found;

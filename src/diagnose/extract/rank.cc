@@ -15,6 +15,7 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
+constexpr std::int64_t kFatal = kSecond;               // so soon, it is its last word
 constexpr std::int64_t kPromote = 30 * kSecond;
 
 // The latest before it.
@@ -28,14 +29,15 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   return cause;
 }
 
-// The worst of its node that came soon before it.
-const Candidate* failure_before(const Candidate& own, const std::vector<Candidate>& calls) {
-  const Candidate* failure = nullptr;
-  for (const Candidate& c : calls) {
+// The worst of its node that came soon before it; of equally bad ones the last.
+Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
+  Candidate* failure = nullptr;
+  const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };
+  for (Candidate& c : calls) {
     if (c.follows) continue;  // what comes with a start or an error explains no death
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
     if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kSoon) continue;
-    if (failure == nullptr || c.ordinariness < failure->ordinariness) failure = &c;
+    if (failure == nullptr || order(c) < order(*failure)) failure = &c;
   }
   return failure;
 }
@@ -62,11 +64,11 @@ int order_of_kind(const Candidate& c) {
   return 0;
 }
 
-using Order = std::tuple<int, int, int, double, int, std::int64_t>;
+using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, call ? c.ordinariness : 0, c.first_ts};
+  return {c.symptom ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1, call ? c.ordinariness : 0, c.first_ts};
 }
 
 // A disk that fails right before a node is killed or falls silent may be why: of the paper's order
@@ -135,11 +137,11 @@ void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns)
 
 }  // namespace
 
-std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, const std::vector<Candidate>& calls) {
+std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, std::vector<Candidate>& calls) {
   for (Candidate& own : processes) {
     if (!own.own_end) continue;
     const Cause* cause = cause_before(own, causes);
-    const Candidate* failure = failure_before(own, calls);
+    Candidate* failure = failure_before(own, calls);
     own.symptom = cause != nullptr || failure != nullptr;
     if (failure != nullptr)
       own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
@@ -147,6 +149,10 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       own.why += fmt::format("; {} explains it", cause->words);
     else
       own.why += "; nothing in the dump explains it";
+    if (failure != nullptr && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
+      failure->fatal = true;
+      failure->why += fmt::format("; {} ended itself right after it", own.node);
+    }
   }
   return processes;
 }
@@ -175,6 +181,7 @@ std::vector<Candidate> weighed(std::vector<Candidate> ranked, std::int64_t longe
     c.weight *= c.usual;
     if (c.symptom) c.weight *= kOddsSymptom;
     if (c.first) c.weight *= kOddsFirst;
+    if (c.fatal) c.weight *= kOddsFatal;
     c.weight *= c.said;
   }
   if (nearness) weigh_nearness(ranked, longest_ns);

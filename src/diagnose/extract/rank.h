@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 
 // Processes that end themselves do so for a reason; if the dump holds one, that is tried first.
-[[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, const std::vector<Candidate>& calls);
+[[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, std::vector<Candidate>& calls);
 
 // All of these, by rank; of equal ones those that stand first here.
 [[nodiscard]] std::vector<Candidate> ranked(std::vector<std::vector<Candidate>> kinds);

@@ -76,7 +76,7 @@ enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  if (!given.inputs.profile) return usual;
+  if (!given.inputs.profile || given.said(event) != nullptr) return usual;  // messages tell of a peer, not of a connection
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
     if (!known.is_of(event.sport, event.dport)) continue;
@@ -127,6 +127,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
     const bool open = (event->flags & trace::kOpen) != 0;
     silence.open = open;
+    silence.packets = event->packets;
     silence.end = open ? std::max(event->ts_ns, times.end) : event->ts_ns;
 
     const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;

@@ -55,6 +55,7 @@ std::vector<Contact> contacts(const Given& given) {
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
     const trace::Trace& trace = given.inputs.traces[s];
     std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
+    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> named;      // by process and descriptor: the last contact that a connect made
     for (const Event& event : trace.events) {
       const bool failed = event.type == EventType::scf && may_mean_it(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
@@ -76,9 +77,18 @@ std::vector<Contact> contacts(const Given& given) {
       contact.from = given.nodes.of(s, event);
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
       if (failed && normal && normal->find(trace, event) != nullptr) continue;
+      const std::pair descriptor{event.pid, event.fd};
+      if (reached && event.fd >= 0) {
+        named[descriptor] = found.size();
+      } else if (const auto only = named.find(descriptor); only != named.end()) {
+        // To connect a datagram's socket sends nothing.
+        if (kernel::sends_datagrams(kernel::syscall_name(event.syscall))) found[only->second].event = nullptr;
+        named.erase(only);
+      }
       found.push_back(contact);
     }
   }
+  std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
   std::stable_sort(found.begin(), found.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
   return found;
 }
@@ -125,6 +135,9 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       one.start = std::max(times.begin, spell.first - spell.early);
       const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
       one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
+      // The next one was not due yet when the dump was written.
+      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
+      if (one.open) one.end = std::max(one.end, times.end);
       one.events = 0;
       one.failed_at = pair.first;
       one.calls = spell.calls;

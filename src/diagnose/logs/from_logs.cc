@@ -383,12 +383,17 @@ class FromLogs {
   }
 
   void observables() {
+    std::vector<std::string> said;
     for (const logs::Observed& one : case_.evidence().difference.observed) {
       const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
       const logs::Logs& failure = case_.evidence().failure;
       inputs_.log_observables.push_back({key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
                                          logs::read_meaning(failure.text(message)).says_something() ? quote(failure, one.node, message) : ""});
+      said.push_back(quote(failure, one.node, message));
     }
+    // Nothing is understood of it: then whatever only the failure has has to do.
+    if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(), [](const Observable& one) { return one.words.empty(); }))
+      for (std::size_t i = 0; i < said.size(); ++i) inputs_.log_observables[i].words = std::move(said[i]);
   }
 
   Inputs& inputs_;

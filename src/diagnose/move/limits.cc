@@ -2,6 +2,7 @@
 // cannot make; so with full disks, processes that the kernel ended for their memory, and processes that stood still for their disk.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <map>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr double kShareLimit = 0.20;                  // beside the failed call (0.42) and its next shape (0.12)
 constexpr double kShareLimitOneCause = 0.45;          // several calls that fail so at one time: beside all of them together (0.70)
 constexpr double kShareLimitBehind = 0.42;            // what one call shows too rarely, the whole limit may show whichever call comes next
+constexpr double kShareGuessed = 0.3;                 // times this: no message tells of the calls
+constexpr double kShareMapped = 1.2;                  // beside the end by SIGBUS itself, which says nothing of why
 constexpr std::int64_t kFewDescriptors = 16;          // a node that runs has them open: from then on none is to be had, and yet it can begin anew
 constexpr std::int64_t kNoDescriptors = 3;            // a small node has fewer than those open: not one more, though what it starts then can't begin either
 constexpr std::int64_t kLittleMemory = 1 << 20;       // any node uses more: the next page is one too many
@@ -64,6 +67,7 @@ class LimitTries {
       if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
       if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall) wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
+      if (c.kind == FaultKind::crash && c.own_end && c.fault.signal == SIGBUS) mapped_file(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
     for (auto& [want, calls] : wants) {
@@ -123,9 +127,12 @@ class LimitTries {
     }
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
-    const double yield = belief(calls.size() > 1 ? kShareLimitOneCause : kShareLimit, weight);
+    const bool guessed = first.guessed;  // all of them are, then
+    const double yield = belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
-    const std::string seen = calls.size() > 1 ? fmt::format("{} of its calls fail with {}", calls.size(), first.error) : first.why;
+    const std::string seen = calls.size() == 1 ? first.why
+                             : guessed         ? fmt::format("nothing says so, but {} of its calls could fail with {}", calls.size(), first.error)
+                                               : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
     if (const std::string folder = kind == FaultKind::disk_full ? common_folder(calls) : ""; !folder.empty()) {
       Fault there = fault;
@@ -152,6 +159,18 @@ class LimitTries {
   }
 
   // The kernel chooses one process, where a crash takes the whole node, and at a page that it wants.
+  // Who writes to a file through memory gets no ENOSPC of a full disk, but a signal at the page that has no room.
+  void mapped_file(const Candidate& c) {
+    if (!able(FaultKind::disk_full, c.node)) return;
+    Fault fault = limit(FaultKind::disk_full, c);
+    const double yield = belief(kShareMapped, c.weight);
+    propose(fault, kNextStep * yield, fmt::format("the node's disk is full, to the end of the run: {}", c.why), {&c});
+    // It was full before the page was wanted.
+    for (Condition& condition : fault.when)
+      if (condition.kind == schedule::ConditionKind::elapsed) condition.elapsed_ns = rounded(condition.elapsed_ns / 2);
+    propose(std::move(fault), yield, fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
+  }
+
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
     const double yield = belief(kShareLimit, c.weight);
