@@ -173,6 +173,7 @@ TEST_CASE("unreachable: a datagram's socket that is connected reaches nobody, an
         named.fd = 33;
         dump.scf(4.001 + 2 * i, "n1", "sendmmsg", EPERM, {}, to).fd = datagrams ? 33 : 34;
       }
+    dump.sys(9, "n2", "connect", "").peer = dump.intern("10.77.0.1:7000");  // of a datagram's socket, too, perhaps
     dump.ends(19);
     const Plan plan = plan_of(config, dump);
     CHECK((cuts(plan).size() == 1) == datagrams);

@@ -102,18 +102,20 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::int64_t early = 0;  // so long before its first failure, it began
   };
   std::map<std::pair<int, int>, std::vector<Spell>> pairs;
-  std::set<std::pair<int, int>> over;  // they have reached each other since
+  // They have reached each other since: itself, or the other one, which may only have named whom its datagrams are to go to.
+  std::set<std::pair<int, int>> over, answered;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};
     if (c.plain <= 0) {
       over.insert(pair);
-      over.emplace(c.to, c.from);
+      answered.emplace(c.to, c.from);
       continue;
     }
     const Event& event = *c.event;
     if ((c.plain >= 1) != plainly || causes.explaining(event, c.from, c.to, true) != nullptr) continue;
     std::vector<Spell>& spells = pairs[pair];
-    const bool reached = over.erase(pair) > 0;
+    const bool reached_itself = over.erase(pair) > 0, reached_by_it = answered.erase(pair) > 0;
+    const bool reached = reached_itself || (reached_by_it && !c.out);
     if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
       spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kNeighbour : 0});
     Spell& spell = spells.back();
@@ -136,7 +138,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
       one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
       // The next one was not due yet when the dump was written.
-      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
+      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) && (spell.out || !answered.contains(pair)) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
       if (one.open) one.end = std::max(one.end, times.end);
       one.events = 0;
       one.failed_at = pair.first;
