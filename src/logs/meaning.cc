@@ -116,6 +116,8 @@ constexpr std::array kStarting = std::to_array<std::string_view>({
 constexpr std::array kInVain = std::to_array<std::string_view>({
     "could not", "couldn't", "cannot", "can't", "can not", "unable to", "failed", "failure", "error saving", "error writing", "error opening", "error reading",
     "error creating", "error renaming", "error while", "error during"});
+// What has not happened, but may.
+constexpr std::array kMayFail = std::to_array<std::string_view>({"may fail", "might fail", "could fail", "can fail", "cause failure", "may cause", "can cause"});
 constexpr std::array kOnDisk = std::to_array<std::string_view>({
     "file", "disk", "snapshot", "database", "segment", "journal", "wal", "checkpoint", "index", "table", "folder", "directory", "storage", "rdb", "aof", "manifest",
     "block", "page", "dump", "backup", "volume"});
@@ -632,7 +634,7 @@ Meaning read_meaning(std::string_view text) {
     meaning.exact = meaning.operation != Operation::unknown;
     if (!meaning.exact) meaning.operation = find_operation(low, error);
     meaning.path = find_path(text, error);
-  } else if (!meaning.ended && has_word(low, kInVain)) {
+  } else if (!meaning.ended && has_word(low, kInVain) && !has(low, kMayFail)) {
     // "Error saving the database, unable to open x.new": the last thing that is told to be in vain is what failed.
     std::size_t last = 0;
     for (const std::string_view word : kInVain)

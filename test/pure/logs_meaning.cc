@@ -242,6 +242,8 @@ TEST_CASE("what failed with a file, and nothing says how") {
       {"cannot connect to the database", Operation::unknown, nullptr},
       {"saved the snapshot", Operation::unknown, nullptr},
       {"could not read from the client", Operation::unknown, nullptr},
+      {"WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low memory condition. Being disabled, it can also cause "
+       "failures without low memory condition, see x. To fix this issue add 'vm.overcommit_memory = 1' to /etc/sysctl.conf", Operation::unknown, nullptr},  // Redis
   };
   for (const Row& row : rows) {
     INFO(row.text);

@@ -167,8 +167,31 @@ class Builder {
               when.size() == 1 || i == 0 ? why : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
+  // A message may be read in two ways: who says nothing any more has ended or stands still. One of them happened.
+  struct Readings {
+    List likelier, other;
+  };
+  static Readings readings_of(const List& whole) {
+    Readings of;
+    for (const Candidate* c : whole) {
+      const auto same = std::find_if(of.likelier.begin(), of.likelier.end(),
+                                     [&](const Candidate* known) { return known->node == c->node && known->kind != c->kind && known->why == c->why; });
+      if (same == of.likelier.end()) {
+        of.likelier.push_back(c);
+        of.other.push_back(c);
+        continue;
+      }
+      const auto at = same - of.likelier.begin();
+      if (c->weight > (*same)->weight) *same = c;
+      else of.other[static_cast<std::size_t>(at)] = c;
+    }
+    if (of.other == of.likelier) of.other.clear();
+    return of;
+  }
+
   void incident(const List& whole, std::size_t incidents) {
-    const List list = last_of(whole);
+    const Readings readings = readings_of(whole);
+    const List list = last_of(readings.likelier);
     const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
                        : whole.size() == 1                 ? "alone, long apart from the other faults"
                        : incidents > 1                     ? "the process and network faults of one time, in their order"
@@ -177,6 +200,8 @@ class Builder {
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
                                      : fmt::format("{}; the dump does not say when the workload began", why));
+    if (!readings.other.empty())
+      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list), "of what may be read in two ways, an end or a standstill, the other one");
     still_so(list);
     // The later ones may come after the workload's end, if the first ones do not hold it up.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
