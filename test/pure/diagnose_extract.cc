@@ -779,6 +779,8 @@ TEST_CASE("a pause that its process did not outlive, or that was another than th
   };
   CHECK(pause(dump).why.find("a process of n1 was paused for 6.5s") == 0);
   CHECK_FALSE(pause(dump).other_length);
+  REQUIRE(pause(dump).alternatives.size() == 1);
+  CHECK(pause(dump).alternatives[0].kind == FaultKind::partition);
   dump.crashed(12, "n1", SIGKILL, trace::kPlanned).pid = 77;
   CHECK(pause(dump).other_length);
 }

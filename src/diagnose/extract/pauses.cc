@@ -73,7 +73,18 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
                       times.at(pause.start), pause.open ? ", and as far as the dump tells did not go on" : "");
-  if (pause.open && !pause.blocked) still_so(c, times, longest_workload(given.config()));
+  if (pause.partly && !pause.blocked && given.nodes.count() > 1) {
+    // The rest of the node went on, and only those whom that process served missed it: as in a cut.
+    Fault& cut = c.alternatives.emplace_back();
+    cut.kind = FaultKind::partition;
+    cut.node = c.node;
+    cut.id = c.fault.id + "-cut";
+    cut.duration_ns = c.fault.duration_ns;
+  }
+  if (pause.open && !pause.blocked) {
+    still_so(c, times, longest_workload(given.config()));
+    for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a cut may last to the end of the run
+  }
   from_log(c, given.said(*pause.event));
   return c;
 }
