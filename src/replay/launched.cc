@@ -41,6 +41,7 @@ bool stays(const std::string& file, const std::filesystem::path& run_dir) {
 
 void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir) {
   std::vector<std::string> binaries, methods;
+  std::string java;  // the program whose methods they are
   const auto collect = [&](bool of_system) {
     for (const Program& program : programs) {
       if (!stays(program.file, run_dir) || is_systems(program.file) != of_system || binaries.size() == kMostPrograms) continue;
@@ -49,7 +50,7 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
     }
   };
   for (const Program& program : programs)
-    if (methods.empty()) methods = jvm::own_methods(program.command, program.folder);
+    if (methods.empty() && !(methods = jvm::own_methods(program.command, program.folder)).empty()) java = program.file;
   collect(false);
   // A server out of the distribution's packages; what scripts call of the system beside it has no symbols.
   if (binaries.empty() && methods.empty()) collect(true);
@@ -61,7 +62,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   if (methods.empty()) return;
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // Its agent reaches only JVMs that rose knows of.
+  // Its agent reaches only JVMs that rose knows of. Names of classes without a package tell of none.
+  if (!jvm::runs_java(node) && node.binaries.empty() && stays(java, run_dir)) node.binaries = {java};
   if (!jvm::runs_java(node)) node.functions = std::move(before);
   else log::info("{}: it runs a JVM; methods of {} are watched", node.name, fmt::join(methods, " and "));
 }

@@ -1,4 +1,5 @@
 // The real limits behind what a dump shows are tried beside the calls that failed.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
@@ -36,6 +37,14 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
+// Whether several of this kind, or a disk, came too late, and earlier then.
+bool earlier(const Diagnosis& d, FaultKind kind) {
+  return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
+    const auto& faults = tried.schedule.faults;
+    return tried.note.find("armed earlier") != std::string::npos && faults[0].kind == kind && (kind == FaultKind::disk_full || faults.size() > 1);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("calls that fail for want of descriptors or room: the real limit is tried, too") {
@@ -53,6 +62,41 @@ TEST_CASE("calls that fail for want of descriptors or room: the real limit is tr
     CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
     CHECK_FALSE(found_with(kind, dump, {makes(3, "n1", "openat", "/data/n1/log.1")}, {}).target_reached);
   }
+}
+
+TEST_CASE("a disk that was full when nobody wanted room any more is full earlier") {
+  Dump dump;
+  dump.scf(8, "n1", "pwrite64", ENOSPC, "/data/n1/log.1");
+  dump.ends(30);
+  // The test deployment writes it sooner than production did, and only a full disk shows the bug.
+  Play play({makes(2.5, "n1", "pwrite64", "/data/n1/log.1")}, [](const std::vector<Hit>& hits, int) {
+    if (!only(hits, FaultKind::disk_full)) return false;
+    const Fault& fault = *hits[0].fault;
+    return fault.when.empty() || fault.when[0].elapsed_ns <= 2500 * kMillisecond;
+  });
+  const config::Config config = deployment(3);
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  CHECK(fault_of(*d->found, FaultKind::disk_full, "n1") != nullptr);
+  CHECK(earlier(*d, FaultKind::disk_full));
+}
+
+TEST_CASE("failed calls of one cause that came too late are armed earlier together") {
+  Dump dump;
+  for (int i = 0; i < 3; ++i) dump.scf(8 + 0.1 * i, "n1", "pwrite64", EIO, fmt::format("/data/n1/log.{}", static_cast<char>('a' + i)));
+  dump.ends(30);
+  const config::Config config = deployment(3);
+  std::vector<Act> acts;
+  for (int i = 0; i < 3; ++i) acts.push_back(makes(2.5 + 0.1 * i, "n1", "pwrite64", fmt::format("/data/n1/log.{}", static_cast<char>('a' + i))));
+  Play play(std::move(acts), [](const std::vector<Hit>& hits, int) { return hits.size() >= 3; });
+  const auto d = diagnose::diagnose(inputs_of(config, {dump}), play, {});
+  REQUIRE(d);
+  CHECK(d->target_reached);
+  CHECK(earlier(*d, FaultKind::syscall));
 }
 
 TEST_CASE("where the dump does not say when the workload began, a disk is full from later moments on, too") {

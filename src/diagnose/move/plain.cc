@@ -1,5 +1,6 @@
 // Level 1: the faults of the dump themselves.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <map>
 #include <set>
@@ -484,8 +485,11 @@ class Builder {
       faults.front().when = after_ns(std::min(timed.front()->first_ts - c.first_ts, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
-    // A call that is not made without them may be made because of them.
-    if (before > 0 && possible(c.fault) < 1) yield = std::max(yield, kShareCall * c.weight);
+    // A call that is not made without them may be made because of them; not where the message may stand for one that is made.
+    const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
+      return &other != &c && other.said < 1 && other.node == c.node && other.why == c.why && possible(other.fault) >= 1;
+    });
+    if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
     propose(std::move(faults), yield,
             timed.size() == 1 ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
                               : std::string("the process and network faults together with a failed call"));
@@ -575,20 +579,31 @@ class PlainMove final : public Move {
   // A test machine faster than production makes the call before the moment at which it failed there. What the
   // dump says most about is worth being there in time.
   void arm_earlier(const Try& tried, const schedule::RunResult& result) {
-    if (tried.schedule.faults.size() != 1) return;
-    const Fault& fault = tried.schedule.faults[0];
-    if (fault.kind != FaultKind::syscall || fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed) return;
-    const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
-    if (outcome == nullptr || outcome->fired) return;
-    const Candidate* c = world_.candidate(fault.id);
-    if (c == nullptr || c->symptom || c->ordinariness > 1) return;
-    if (earlier_[fault.id] >= kEarlierTries || fault.when[0].elapsed_ns < kSecond) return;
-    ++earlier_[fault.id];
+    const std::vector<Fault>& faults = tried.schedule.faults;
+    double worth = 0;
+    for (const Fault& fault : faults) {
+      if (fault.when != faults[0].when || !fault.after.empty() || !came_too_late(fault, result)) return;
+      const Candidate* c = world_.candidate(fault.id);
+      if (c != nullptr && !c->symptom && c->ordinariness <= 1) worth = std::max(worth, c->weight);
+      if (fault.kind == FaultKind::disk_full) worth = std::max(worth, tried.yield);
+    }
+    if (faults.empty() || worth <= 0 || earlier_[faults[0].id] >= kEarlierTries) return;
+    ++earlier_[faults[0].id];
     Try earlier = tried;
-    earlier.schedule.faults[0].when = after_ns(fault.when[0].elapsed_ns / 2);
+    for (Fault& fault : earlier.schedule.faults) fault.when = after_ns(fault.when[0].elapsed_ns / 2);
     earlier.why = fmt::format("armed earlier, as the call did not come any more: {}", tried.why);
-    earlier.yield = std::max(tried.yield, kShareCallShape * c->weight) * kEarlierYield;
+    earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     tries_.push_back(std::move(earlier));
+  }
+  // No call met the fault any more; of a disk: it was full, and nobody wanted room on it.
+  static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
+    if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed || fault.when[0].elapsed_ns < kSecond) return false;
+    const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
+    if (outcome == nullptr) return false;
+    if (fault.kind == FaultKind::syscall) return !outcome->fired;
+    if (fault.kind != FaultKind::disk_full || !outcome->fired || result.trace.events.empty()) return false;
+    return std::none_of(result.trace.events.begin(), result.trace.events.end(),
+                        [](const trace::Event& event) { return event.type == trace::EventType::scf && event.err == ENOSPC; });
   }
 
   // So many at once that nothing was left to judge: fewer of them.
