@@ -570,7 +570,9 @@ class Finder {
       const auto observed = observed_[n].find(message.kind);
       const double weight = observed != observed_[n].end() ? observed->second->weight : normal_.nodes.empty() ? kPlain : kUsual;
       const std::string& other = known.other;
-      if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty())
+      // To a peer: a route that is a black hole, and no file's call.
+      const bool of_peer = meaning.error == EINVAL && !meaning.peer.empty();
+      if (meaning.error != 0 && !of_peer && !calls_that_fail(meaning.error, meaning.operation).empty())
         put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight * weight_of(message.level));
       if (meaning.failed) put(in_vain[{static_cast<int>(meaning.operation), meaning.path}], message, meaning, weight * weight_of(message.level));
       if ((meaning.lost || meaning.late) && !other.empty()) put((meaning.error == ECONNREFUSED ? refusing : peers)[other], message, meaning, weight);

@@ -655,6 +655,9 @@ Meaning read_meaning(std::string_view text) {
       meaning.lost = true;
       meaning.closed = false;
       break;
+    case EINVAL:  // what a route that is a black hole answers
+      if (!meaning.peer.empty()) meaning.lost = true;
+      break;
     default: break;
   }
   return meaning;

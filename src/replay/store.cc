@@ -1,6 +1,7 @@
 #include "replay/store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -54,6 +55,13 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (!error) fs::create_directories(*store.report_ / "traces", error);
     if (error)
       return fail(ErrorKind::input, fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
+    // Two that write here would take each other's runs away.
+    store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK)
+        return fail(ErrorKind::input, fmt::format("the report folder {} is in use by another rose", report->string()), "wait for it, or name another folder");
+      return fail_errno(ErrorKind::input, fmt::format("cannot lock the report folder {}", report->string()), errno);
+    }
     return store;
   }
   const char* base = std::getenv("TMPDIR");

@@ -62,7 +62,7 @@ class RunStore {
   RunStore() = default;
   std::filesystem::path folder_;
   std::optional<std::filesystem::path> report_;
-  Fd in_use_;  // the temporary folder's
+  Fd in_use_;  // the lock of the folder
   bool keep_all_ = false;
   bool keep_control_ = false;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // for the record and kept_

@@ -128,6 +128,11 @@ diagnose enough 1
 config=rose.toml
 until_true 120 eval "ended || grep -q 'found: ' enough.err" || fail "nothing is said to be found"
 ended && fail "the diagnosis ended as soon as it had found a schedule"
+# Another one that would write there, too, leaves the record alone.
+before=$(runs enough)
+expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml --report enough -o x.toml
+says err 'the report folder enough is in use by another rose'
+[ "$(runs enough)" -ge "$before" ] || fail "the record of a running diagnosis was removed"
 kill -INT $pid
 status=0
 wait $pid || status=$?

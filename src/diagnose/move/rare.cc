@@ -77,7 +77,7 @@ class Rare {
   void half_done(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
-    const bool sends = kernel::sends_datagrams(call);
+    const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";  // of which only a part may have been sent
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
     if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node) : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node))) return;
