@@ -717,8 +717,9 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
 TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
+  std::string missed = "n2 is late";
   const auto candidate = [&](FaultKind kind) -> std::optional<Candidate> {
-    const Plan plan = planned(config, {usual + line(20, "n2 is late") + line(30, "waiting"), line(0, "opening") + line(2, "saved")}, {usual, usual}, nullptr);
+    const Plan plan = planned(config, {usual + line(20, missed) + line(30, "waiting"), line(0, "opening") + line(2, "saved")}, {usual, usual}, nullptr);
     for (const Candidate& c : plan.candidates)
       if (c.kind == kind && c.node == "n2") return c;
     return std::nullopt;
@@ -728,6 +729,10 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
   CHECK(hangs->other_length);  // nobody knows how long
+  missed = "n2: connection closed by peer";  // whose machine answers
+  REQUIRE(candidate(FaultKind::pause));
+  CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
+  missed = "n2 is late";
   config.nodes[1].restart.reset();
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
 }

@@ -225,10 +225,18 @@ class FromLogs {
     return start;
   }
 
+  // Its machine answered for a node: of a process that stands still it would have taken the connections.
+  [[nodiscard]] bool refused_since(const std::string& node, std::int64_t ts) const {
+    return std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [&](const Hint& other) {
+      const bool of_it = other.kind == Hint::Kind::silence ? other.closed && other.peer == node : other.kind == Hint::Kind::end && other.told && other.node == node;
+      return of_it && other.ts_ns != kNoTime && other.ts_ns >= ts;
+    });
+  }
+
   // Who says nothing any more has ended or stands still. What would have been started again would have said so.
   void fell_silent(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
-    const bool hangs = known != nullptr && known->restart && known->restart->max > 0;
+    const bool hangs = known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
     said_end(hint, node, hangs ? weight * kHangsRather : weight);
     if (hint.itself || beside_) return;
     const std::int64_t since = case_.time_of(hint);
