@@ -139,7 +139,7 @@ Result<void> Cluster::make_folders() {
       for (std::filesystem::path folder = run_dir_.parent_path(); folder != folder.root_path();
            folder = folder.parent_path())
         if (::stat(folder.c_str(), &above) == 0 && !may_search(above, *state->user))
-          log::warning("node {}: user {} cannot reach its folder {} by path, {} is closed to it", node.name, node.user,
+          log::warning("node {}: user {} cannot reach its folder {} by path, {} is closed to it: open that one (chmod o+x), or have runs elsewhere (--report, or TMPDIR without it)", node.name, node.user,
                        info.dir.string(), folder.string());
     }
     info.logs = {info.dir / "stdout.log", info.dir / "stderr.log"};

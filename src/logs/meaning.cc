@@ -469,7 +469,7 @@ std::string find_peer(std::string_view text) {
     std::size_t end = i;
     if (i + 1 < text.size() && text[i] == ':' && is_digit(text[i + 1]))
       for (++end; end < text.size() && is_digit(text[end]); ++end) {}
-    best = text.substr(at, end - at);
+    if (text.substr(at, i - at) != "0.0.0.0") best = text.substr(at, end - at);
     at = end;
   }
   return best;
@@ -642,7 +642,13 @@ Meaning read_meaning(std::string_view text) {
     meaning.operation = find_operation(std::string_view(low).substr(last), {});
     if (meaning.operation == Operation::unknown) meaning.operation = find_operation(low, {});
     meaning.path = find_path(text, error);
-    meaning.failed = on_files(meaning.operation) && find_peer(text).empty() && (!meaning.path.empty() || has_word(low, kOnDisk));
+    const std::string peer = find_peer(text);
+    meaning.failed = on_files(meaning.operation) && peer.empty() && (!meaning.path.empty() || has_word(low, kOnDisk));
+    // "failure trying primary 10.0.0.1#53": what was in vain had to do with that one.
+    if (!peer.empty()) {
+      meaning.lost = true;
+      meaning.peer = peer;
+    }
   }
   switch (meaning.error) {
     case ECONNREFUSED:

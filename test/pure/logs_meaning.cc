@@ -412,6 +412,7 @@ TEST_CASE("a message that lists members speaks of the one behind the words that 
   CHECK(missed("n2 is unreachable, asking n1") == "n2 ");
   CHECK(missed("members n1, n2: lost connection") == "");
   CHECK(missed("lost connection with n2") == "n2 ");
+  CHECK(missed("zone example.org/IN: refresh: failure trying primary 10.92.1.2#5300 (source 0.0.0.0#0): operation canceled") == "n2 ");
   CHECK(missed("Could not connect to /10.92.1.2:5701. Reason: IOException[Invalid argument to address /10.92.1.2:5701]") == "n2 ");
 }
 
