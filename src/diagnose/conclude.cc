@@ -50,7 +50,7 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
 
 // An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for that.
 std::string Conclusion::missing_messages(const Tried& found) const {
-  auto [missing, of] = messages_missing(inputs_.log_observables, found.brought_back);
+  auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && inputs_.only_logs())
     return "But the failure's logs say nothing that a run without faults does not say: only the oracle tells that this is the same failure.";
   if (missing.empty()) return {};

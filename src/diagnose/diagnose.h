@@ -114,6 +114,7 @@ struct Candidate {
   bool profiled = false;        // the profile has it too, but far rarer
   int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
   bool own_end = false;         // PS: the process ended itself
+  bool partly = false;          // PS: others of its node lived on
   bool stepped = false;         // clock: it was set at first_ts; else it was wrong all the time
   bool blocked = false;         // PS: it waited for a disk
   bool out_of_memory = false;   // PS: the kernel ended it for its memory
@@ -208,6 +209,7 @@ struct Diagnosis {
   std::optional<schedule::Schedule> found;  // the best, also below the target
   Remarks remarks;
   std::string reason;     // one sentence, also when nothing was found
+  std::set<std::string> without_faults;  // of the logs' observables, those that runs in which nothing fired show, too
   bool interrupted = false;  // before its end: this is what was known by then
   std::int64_t workload_ns = 0;  // how long it takes without faults; 0: not known
   Plan plan;

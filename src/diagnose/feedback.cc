@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
@@ -38,15 +39,28 @@ std::set<std::string> signs_of(const trace::Trace& trace) {
   return found;
 }
 
-MissingMessages messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back) {
+MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis, const Tried& tried) {
+  std::vector<const Observable*> wanted;
+  for (const std::int64_t since : {diagnosis.plan.workload_ts, std::int64_t{0}}) {
+    for (const Observable& one : of_logs)
+      if (!one.words.empty() && !diagnosis.without_faults.contains(one.key) && (since == 0 || one.first_ts == 0 || one.first_ts >= since)) wanted.push_back(&one);
+    if (!wanted.empty()) break;
+  }
   MissingMessages missing;
-  for (const Observable& one : of_logs) {
-    if (one.words.empty()) continue;
+  std::map<std::string_view, bool> of_node;  // whether anything came back of what it said itself
+  for (const Observable* one : wanted) {
     ++missing.of;
-    if (!brought_back.contains(one.key)) missing.words.push_back(one.words);
+    const bool back = tried.brought_back.contains(one->key);
+    if (!back) missing.words.push_back(one->words);
+    of_node[one->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  if (kFewCameBack * back >= missing.of) missing.words.clear();
+  // Whom the failed calls hit said something in production, and nothing of it here: others say the same of many a failure.
+  const bool silent = std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
+    const auto own = of_node.find(fault.node);
+    return fault.kind == schedule::FaultKind::syscall && own != of_node.end() && !own->second;
+  });
+  if (!silent && kFewCameBack * back >= missing.of) missing.words.clear();
   return missing;
 }
 
@@ -54,7 +68,7 @@ std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
   std::vector<std::string> missing;
   if (!tried.traced) return missing;
   for (const Candidate& c : plan.candidates) {
-    if (c.kind != schedule::FaultKind::crash || !c.own_end || c.usual < 1) continue;
+    if (c.kind != schedule::FaultKind::crash || !c.own_end || c.partly || c.usual < 1) continue;
     const auto ends_it = [&](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash && fault.node == c.node; };
     if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) || tried.brought_back.contains(sign_of_end(c.node))) return {};
     missing.push_back(c.why.substr(0, c.why.find(';')));

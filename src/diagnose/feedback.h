@@ -17,12 +17,13 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs did not bring back.
+// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs which showed the bug did not bring back.
+// What runs without faults say, too, and what was said before the workload began, tells nothing of it.
 struct MissingMessages {
   std::vector<std::string> words;  // empty where enough came back, or there are none
   std::size_t of = 0;
 };
-[[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const std::set<std::string>& brought_back);
+[[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis, const Tried& tried);
 
 // Of the nodes that ended themselves in production, in words; nothing where one did so in runs that showed the bug, or it is not known.
 [[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);

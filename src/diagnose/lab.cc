@@ -80,6 +80,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   // Runs without faults are pooled, whatever they were made for.
   if (nothing_fired(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
+    d_.without_faults.insert(result->shown.begin(), result->shown.end());
     if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
   }
   entry.tally.add(result->verdict);

@@ -490,7 +490,7 @@ class Search {
   bool doubtful(const Trial& trial) {
     if (!world_.uses("doubt") || until_ > 0) return false;
     const Tried& tried = d_.tried[trial.tried];
-    const bool alike = inputs_.only_logs() ? messages_missing(inputs_.log_observables, tried.brought_back).words.empty() && !workload_broke_off(d_, tried)
+    const bool alike = inputs_.only_logs() ? messages_missing(inputs_.log_observables, d_, tried).words.empty() && !workload_broke_off(d_, tried)
                                            : ends_missing(d_.plan, tried).empty();
     if (alike) return false;
     if (doubted_until_ == 0) {

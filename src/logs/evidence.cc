@@ -552,9 +552,11 @@ class Finder {
     std::uint64_t read_behind = 0;
     for (const Message& message : here.messages) {
       if (&message == said_before) continue;
+      std::optional<Calls::key_type> told;  // by the lines behind it
       if (const std::string_view behind = told_behind(message); !behind.empty() && ++read_behind <= kMostRead) {
         const Meaning alone = read_meaning(behind);
-        if (alone.error != 0 && !calls_that_fail(alone.error, alone.operation).empty()) put(calls[{alone.error, alone.path, alone.lost ? alone.peer : std::string()}], message, alone, kPlain);
+        told.emplace(alone.error, alone.path, alone.lost ? alone.peer : std::string());
+        if (alone.error != 0 && !calls_that_fail(alone.error, alone.operation).empty()) put(calls[*told], message, alone, kPlain);
         if (alone.failed) put(in_vain[{static_cast<int>(alone.operation), alone.path}], message, alone, kPlain);
       }
       Read& known = read[message.kind];
@@ -572,8 +574,9 @@ class Finder {
       const std::string& other = known.other;
       // To a peer: a route that is a black hole, and no file's call.
       const bool of_peer = meaning.error == EINVAL && !meaning.peer.empty();
-      if (meaning.error != 0 && !of_peer && !calls_that_fail(meaning.error, meaning.operation).empty())
-        put(calls[{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}], message, meaning, weight * weight_of(message.level));
+      const Calls::key_type key{meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()};
+      if (meaning.error != 0 && !of_peer && told != key && !calls_that_fail(meaning.error, meaning.operation).empty())
+        put(calls[key], message, meaning, weight * weight_of(message.level));
       if (meaning.failed) put(in_vain[{static_cast<int>(meaning.operation), meaning.path}], message, meaning, weight * weight_of(message.level));
       if ((meaning.lost || meaning.late) && !other.empty()) put((meaning.error == ECONNREFUSED ? refusing : peers)[other], message, meaning, weight);
       if ((meaning.lost || meaning.late) && meaning.error == 0 && other.empty() && meaning.peer.empty() && names_.size() == 2 && !here.node.empty())
@@ -680,6 +683,8 @@ class Finder {
       if (const Hint& hint = hints_[i]; hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime) missed[hint.peer].emplace(hint.node, i);
     for (const auto& [name, by] : missed) {
       if (by.size() + 1 < names_.size()) continue;
+      // Who stands still can be reached all the same.
+      if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return hints_[one.second].no_way; })) continue;
       const auto earlier = [&](const auto& a, const auto& b) { return hints_[a.second].ts_ns < hints_[b.second].ts_ns; };
       const Hint first = hints_[std::min_element(by.begin(), by.end(), earlier)->second];
       const auto here = std::find_if(failure_.nodes.begin(), failure_.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
@@ -720,6 +725,7 @@ class Finder {
 
   void silence_hint(std::size_t n, const std::string& other, const Said& said, double weight) {
     Hint& hint = add(Hint::Kind::silence, n, *said.first, weight * said.weight);
+    hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
     hint.peer = other;
     hint.closed = said.meaning.closed;
     hint.count = said.count;
@@ -746,6 +752,8 @@ class Finder {
     Hint& hint = add(Hint::Kind::call, n, *said.first, kPlain * said.weight);
     hint.error = said.meaning.error;
     hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
+    if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call); exact != hint.syscalls.end())
+      std::rotate(hint.syscalls.begin(), exact, exact + 1);
     hint.path = said.meaning.path;
     hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
     hint.count = said.count;

@@ -306,9 +306,18 @@ Operation operation_of_call(std::string_view name) {
   return Operation::unknown;
 }
 
+// What the JDK's native methods call.
+std::string_view call_of_native(std::string_view method) {
+  constexpr std::array kNatives = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"pwrite0", "pwrite64"}, {"pread0", "pread64"}, {"write0", "write"}, {"writebytes", "write"}, {"writebytes0", "write"}, {"writev0", "writev"}, {"read0", "read"},
+      {"readbytes", "read"}, {"readbytes0", "read"}, {"readv0", "readv"}, {"truncate0", "ftruncate"}, {"setlength0", "ftruncate"}, {"rename0", "rename"}, {"unlink0", "unlink"}, {"mkdir0", "mkdir"}});
+  const auto found = std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& one) { return one.first == method; });
+  return found == kNatives.end() ? std::string_view() : found->second;
+}
+
 // The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync: ..."), nginx
 // ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's native methods.
-Operation named_call(std::string_view low, const Found& error) {
+Operation named_call(std::string_view low, const Found& error, std::string_view& native) {
   if (error.at == std::string_view::npos) return Operation::unknown;
   const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1: the first one
   const std::string_view before = low.substr(line, error.at - line), behind = low.substr(std::min(low.size(), error.at + error.length));
@@ -346,7 +355,9 @@ Operation named_call(std::string_view low, const Found& error) {
     const std::size_t open = frame.find("(native method)");
     if (code_line(frame) && open != std::string_view::npos) {
       frame = frame.substr(0, open);
-      return operation_of_call(frame.substr(frame.rfind('.') + 1));
+      frame = frame.substr(frame.rfind('.') + 1);
+      native = call_of_native(frame);
+      return operation_of_call(frame);
     }
   }
   return Operation::unknown;
@@ -630,7 +641,7 @@ Meaning read_meaning(std::string_view text) {
   }
   if (meaning.error != 0 || meaning.lost || meaning.late) {
     meaning.peer = find_peer(text);
-    meaning.operation = moved(low) ? Operation::rename : named_call(low, error);
+    meaning.operation = moved(low) ? Operation::rename : named_call(low, error, meaning.call);
     meaning.exact = meaning.operation != Operation::unknown;
     if (!meaning.exact) meaning.operation = find_operation(low, error);
     meaning.path = find_path(text, error);

@@ -32,6 +32,7 @@ struct Meaning {
   bool failed = false;         // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that
+  std::string_view call;       // the system call behind a native method of the JDK that threw the error; "" none is named
   bool stopping = false;       // an orderly stop begins or is done
   bool gave_up = false;        // the one that writes ends, for what it tells went wrong
   bool starting = false;       // a program begins

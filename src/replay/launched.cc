@@ -63,7 +63,7 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
   // Its agent reaches only JVMs that rose knows of. Names of classes without a package tell of none.
-  if (!jvm::runs_java(node) && node.binaries.empty() && stays(java, run_dir)) node.binaries = {java};
+  if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) && stays(java, run_dir)) node.binaries = {java};
   if (!jvm::runs_java(node)) node.functions = std::move(before);
   else log::info("{}: it runs a JVM; methods of {} are watched", node.name, fmt::join(methods, " and "));
 }

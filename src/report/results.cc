@@ -151,6 +151,9 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
                      "without a profile normal failures are tried too; give it to diagnose with --profile"});
   if (diagnosis.interrupted)
     steps.push_back({"", "the same command goes on from here with --resume, if --report kept its runs"});
+  else if (inconclusive && diagnosis.plan.candidates.empty() && diagnosis.schedules == 0 && diagnosis.control_runs > 0)
+    steps.push_back({"", "what happened left no trace here: give the nodes' logs with --log, alone or beside the dump; or trace for longer, and with lower trace.network_delay "
+                         "and trace.pause, below which silences and pauses are not recorded"});
   else if (inconclusive)
     steps.push_back({"", "the reason above names what kept the runs from being judged: mend that, and diagnose again; --keep keeps every run's folder"});
   else if (!diagnosis.found)

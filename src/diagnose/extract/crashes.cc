@@ -178,6 +178,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     const auto [known, fresh] = own.try_emplace({p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));
+      candidates.back().partly = partly;
     } else {
       candidates[known->second].count += crash.weight;
       candidates[known->second].last_ts = ts;

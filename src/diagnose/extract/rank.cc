@@ -149,7 +149,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       own.why += fmt::format("; {} explains it", cause->words);
     else
       own.why += "; nothing in the dump explains it";
-    if (failure != nullptr && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
+    if (failure != nullptr && !own.partly && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
       failure->fatal = true;
       failure->why += fmt::format("; {} ended itself right after it", own.node);
     }

@@ -35,7 +35,8 @@ Meaning meaning_of(int err, std::string_view syscall) {
     case ENETDOWN: return {1, false};
     case EPERM: return {datagram ? 1.0 : 0, true};     // a packet filter at the way out
     case EACCES:                                       // a route that prohibits
-    case EINVAL: return {datagram ? kLikelyCut : 0, true};  // one that is a black hole
+    case EINVAL:                                       // one that is a black hole
+      return {datagram ? kLikelyCut : syscall == "connect" ? 1.0 : 0, true};
     case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
     case ECONNRESET: return {kPerhapsCut, false};      // mostly it is the other side's end
     default: return {};

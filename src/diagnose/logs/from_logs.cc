@@ -66,7 +66,10 @@ class FromLogs {
       : inputs_(inputs), case_(inputs, evidence, control), beside_(!inputs.traces.empty()), out_(case_) {}
 
   void build() {
-    if (beside_) read_windows();
+    if (beside_) {
+      read_windows();
+      read_plan();
+    }
     read_down_times();
     for (const Hint& hint : case_.evidence().hints) said(hint);
     for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
@@ -89,6 +92,10 @@ class FromLogs {
     std::int64_t begin = 0, end = 0;
     bool whole = true;  // nothing was lost
   };
+  struct Still {  // a silence or a pause that a dump holds
+    std::string node;
+    std::int64_t begin = 0, end = 0;
+  };
 
   void read_windows() {
     const Result<NodeMap> nodes = NodeMap::make(inputs_);
@@ -102,6 +109,10 @@ class FromLogs {
       std::set<int> players;
       StringId last = 0;
       for (const Event& event : dump.events) {
+        if (event.type == EventType::nd || (event.type == EventType::ps && event.state == ProcessState::paused)) {
+          const int node = nodes->of(i, event);
+          still_.push_back({node >= 0 ? nodes->name(node) : std::string(), event.ts_ns - std::max(event.duration_ms, 0) * kMillisecond, event.ts_ns});
+        }
         if (!players.empty() && event.node == last) continue;
         last = event.node;
         if (const int node = nodes->of(i, event); node >= 0) players.insert(node);
@@ -124,6 +135,22 @@ class FromLogs {
     for (const Window& one : windows->second)
       if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
     return left;
+  }
+
+  // Nothing in the dumps is worth a try by itself.
+  void read_plan() {
+    const Result<Plan> plan = make_plan(inputs_);
+    dumps_tell_nothing_ = plan && std::all_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) {
+      return c.symptom || (c.kind == schedule::FaultKind::syscall && (c.profiled || c.ordinariness > 1));
+    });
+  }
+
+  // Whether dumps hold a silence or a pause of this node around then.
+  [[nodiscard]] bool dump_has(const Hint& hint, const std::string& node) const {
+    const std::int64_t ts = case_.time_of(hint);
+    return std::any_of(still_.begin(), still_.end(), [&](const Still& one) {
+      return (one.node.empty() || one.node == node || one.node == hint.peer) && ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart;
+    });
   }
 
   // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a last message to the
@@ -176,6 +203,8 @@ class FromLogs {
     }
     double left = beside_dumps(node, case_.time_of(hint), hint.log);
     if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
+    // Short ones, and those that no tracer could see, stand in no dump.
+    if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node)) left = std::max(left, dumps_tell_nothing_ ? 1 : kBeside);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
@@ -409,6 +438,8 @@ class FromLogs {
   const bool beside_;  // there are dumps, which say more: sites and contexts come from them
   LogTrace out_;
   std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
+  std::vector<Still> still_;                            // of dumps
+  bool dumps_tell_nothing_ = false;
   std::int64_t last_end_ = 0;                           // when the last dump was written; 0 unknown
   std::int64_t down_ = 0;  // of a node that begins again, at most; 0: not known
   std::set<std::string> alive_;  // nodes of which helpers ended
