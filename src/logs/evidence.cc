@@ -227,10 +227,7 @@ class Finder {
   // Those that were there when all were stopped said so, as this one did when nothing was wrong.
   bool missed_the_stop(std::size_t n) const {
     const NodeLog* before = usual(n);
-    const auto stopping = [](const Logs& logs, const NodeLog& node) {
-      return std::any_of(node.messages.end() - static_cast<std::ptrdiff_t>(std::min(node.messages.size(), kTail)), node.messages.end(),
-                         [&](const Message& message) { return read_meaning(logs.text(message)).stopping; });
-    };
+    const auto stopping = [](const Logs& logs, const NodeLog& node) { return stops_by(logs, node, 0, end_of(node)); };
     if (before == nullptr || !stopping(normal_, *before)) return false;
     return std::any_of(failure_.nodes.begin(), failure_.nodes.end(), [&](const NodeLog& other) { return &other != &node(n) && !other.node.empty() && stopping(failure_, other); });
   }
@@ -274,9 +271,11 @@ class Finder {
     return said.panic || said.gave_up || (said.traceback && i + 1 == end && message.level != Level::error && message.level != Level::warning);
   }
 
-  bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const {
+  bool stopped_in_order(std::size_t n, std::size_t begin, std::size_t end) const { return stops_by(failure_, node(n), begin, end); }
+  // Whether the last of these messages tell of an orderly stop.
+  static bool stops_by(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end) {
     for (std::size_t i = end - std::min(end - begin, kTail); i < end; ++i)
-      if (meaning(node(n).messages[i]).stopping) return true;
+      if (read_meaning(logs.text(node.messages[i])).stopping) return true;
     return false;
   }
 
@@ -438,6 +437,14 @@ class Finder {
     return std::string_view::npos;
   }
 
+  // By any of its names.
+  static bool names(std::string_view text, const NodeName& one) { return place_of(text, one) != std::string_view::npos; }
+  static std::size_t place_of(std::string_view text, const NodeName& one) {
+    std::size_t place = place_of(text, one.node);
+    for (const std::string& name : one.also) place = std::min(place, place_of(text, name));
+    return place;
+  }
+
   // What a node calls itself ("local-member-id":"d2e0757e399d7e99"): others call it so when they miss it.
   void learn_ids() {
     for (const NodeLog& here : failure_.nodes) {
@@ -485,13 +492,8 @@ class Finder {
     const std::string_view after = text.substr(std::min(meaning.lost_at, text.size()));
     for (const NodeName& one : names_) {
       if (one.node == node(n).node) continue;
-      bool here = names(text, one.node);
-      std::size_t place = place_of(after, one.node);
-      for (const std::string& name : one.also) {
-        here = here || names(text, name);
-        place = std::min(place, place_of(after, name));
-      }
-      named += here ? 1 : 0;
+      named += names(text, one) ? 1 : 0;
+      const std::size_t place = place_of(after, one);
       if (place >= nearest) continue;
       nearest = place;
       behind = one.node;
@@ -504,7 +506,7 @@ class Finder {
     std::size_t first = 0;
     for (const NodeName& one : names_) {
       if (one.node == node(n).node) continue;
-      if (!names(before, one.node) && std::none_of(one.also.begin(), one.also.end(), [&](const std::string& name) { return names(before, name); })) continue;
+      if (!names(before, one)) continue;
       behind = ++first == 1 ? one.node : std::string();
     }
     return true;
@@ -526,7 +528,7 @@ class Finder {
     }
     for (const NodeName& one : names_) {
       if (one.node == node(n).node) continue;
-      if (names(text, one.node) || std::any_of(one.also.begin(), one.also.end(), [&](const std::string& name) { return names(text, name); })) return one.node;
+      if (names(text, one)) return one.node;
     }
     return {};
   }

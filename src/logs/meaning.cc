@@ -122,9 +122,14 @@ constexpr std::array kOnDisk = std::to_array<std::string_view>({
     "file", "disk", "snapshot", "database", "segment", "journal", "wal", "checkpoint", "index", "table", "folder", "directory", "storage", "rdb", "aof", "manifest",
     "block", "page", "dump", "backup", "volume"});
 
-bool has(std::string_view low, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
+// Where the first of the words that stands there ends; 0: none does.
+std::size_t behind_any(std::string_view low, std::span<const std::string_view> words) {
+  for (const std::string_view word : words)
+    if (const std::size_t at = low.find(word); at != std::string_view::npos) return at + word.size();
+  return 0;
 }
+
+bool has(std::string_view low, std::span<const std::string_view> words) { return behind_any(low, words) != 0; }
 
 // As a word of its own, or of an exception's name: "election-timeout": "1s", minSessionTimeout, "negotiated timeout = 10000" and, in a row of
 // such, "to 10.0.0.1:5701, timeout: 0" are settings.
@@ -594,11 +599,10 @@ Meaning read_meaning(std::string_view text) {
   Meaning meaning;
   const Found error = find_error(text, low);
   meaning.error = error.error;
-  meaning.closed = has(low, kClosed);
-  meaning.lost = meaning.closed || has(low, kLost);
-  for (const auto& words : {std::span<const std::string_view>(kLost), std::span<const std::string_view>(kClosed)})
-    for (const std::string_view word : words)
-      if (const std::size_t at = low.find(word); meaning.lost_at == 0 && at != std::string::npos) meaning.lost_at = at + word.size();
+  const std::size_t closed_at = behind_any(low, kClosed), lost_at = behind_any(low, kLost);
+  meaning.closed = closed_at != 0;
+  meaning.lost_at = lost_at != 0 ? lost_at : closed_at;
+  meaning.lost = meaning.lost_at != 0;
   meaning.late = says_late(low);
   meaning.panic = has(low, kPanic);
   meaning.traceback = low.find("traceback (most recent call last)") != std::string::npos;

@@ -90,6 +90,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
 }
 
 ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const std::vector<ProcessEvent>& events, Ids& ids) {
+  if (events.empty()) return {};
   std::vector<Pause> each;
   std::multimap<std::int32_t, std::int64_t> ends;
   for (const ProcessEvent& p : facts.processes)

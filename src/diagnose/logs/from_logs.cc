@@ -86,7 +86,8 @@ class FromLogs {
 
  private:
   // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so what messages say
-  // of those is in them, or it was not so. As candidates they would only be there twice.
+  // of those is in them, or it was not so. As candidates they would only be there twice. But for silences and pauses, which may be too
+  // short for a tracer.
 
   struct Window {
     std::int64_t begin = 0, end = 0;
@@ -424,9 +425,9 @@ class FromLogs {
     for (const logs::Observed& one : case_.evidence().difference.observed) {
       const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
       const logs::Logs& failure = case_.evidence().failure;
-      inputs_.log_observables.push_back({key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
-                                         logs::read_meaning(failure.text(message)).says_something() ? quote(failure, one.node, message) : ""});
       said.push_back(quote(failure, one.node, message));
+      inputs_.log_observables.push_back({key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
+                                         logs::read_meaning(failure.text(message)).says_something() ? said.back() : ""});
     }
     // Nothing is understood of it: then whatever only the failure has has to do.
     if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(), [](const Observable& one) { return one.words.empty(); }))
