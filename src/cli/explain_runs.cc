@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "explain/said_frames.h"
+#include "explain/said/said_frames.h"
 #include "kernel/attach.h"
 #include "logs/meaning.h"
 #include "logs/reader.h"

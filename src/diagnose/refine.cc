@@ -66,16 +66,18 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     simpler.forget_runs();
     ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most, simplifier));
     simplifier.learn(holds);
-    if (holds) end.lead = std::move(simpler);
-    if (holds && idea->drops_faults) end.fewest_faults = end.lead;
+    if (!holds) continue;
+    end.lead = std::move(simpler);
+    if (idea->drops_faults) end.fewest_faults = end.lead;
+    end.changes = simplifier.changes();
+    end.count_dropped(found);
   }
   // With its margins. They cost no run; the rate, which is told from further runs, says whether it holds.
   if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
     end.lead.schedule = simplifier.current();
     end.lead.tried = lab_.enter(end.lead.schedule, end.lead.level, "as long as leaves a margin").index;
+    end.changes = simplifier.changes();
   }
-  end.changes = simplifier.changes();
-  end.count_dropped(found);
   return {};
 }
 

@@ -78,8 +78,10 @@ class Search {
   bool interrupted() {
     d_.interrupted = true;
     if (as_found_) {  // told already
-      conclusion_.conclude(as_found_);
-      d_.plan.notes.push_back("interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
+      const std::optional<Found> simpler = simpler_by_then();
+      conclusion_.conclude(simpler ? simpler : as_found_);
+      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it had become by then, and its rate is that of the runs made of it"
+                                      : "interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
       return true;
     }
     Lead best;
@@ -103,6 +105,17 @@ class Search {
     d_.verdict = Verdict::inconclusive;
     d_.plan.notes.push_back("interrupted before a schedule was confirmed: this is the best until then");
     return true;
+  }
+
+  // What simplification had reached, where runs of the very schedule speak for it.
+  std::optional<Found> simpler_by_then() const {
+    if (!final_ || !final_->lead.accepted || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
+    const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
+    if (tally.reproduced == 0 || !schedule::RateTest(options_.target_rate).likely(tally)) return std::nullopt;
+    Found simpler = *final_;
+    simpler.lead.tally = tally;
+    simpler.rate_told = false;
+    return simpler;
   }
 
   // --- runs without faults

@@ -306,9 +306,12 @@ bool is_library(const schedule::Frame& frame) {
   if (symbols::of_go_library(frame.function, frame.file)) return true;
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
     return true;
-  return begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "runtime.", "runtime/",
-                                 "syscall.", "internal/", "os.", "sync.", "net.", "net/http", "bufio.", "io.", "fmt.", "_start", "__clone", "clone",
-                                 "start_thread"});
+  if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "_start", "__clone"})) return true;
+  for (const std::string_view whole : {"clone", "clone3", "start_thread"})
+    if (frame.function == whole) return true;
+  // Go's packages, unless the source is of another language: Java's packages may begin with "io.", too.
+  const bool may_be_go = frame.file.empty() || frame.file.ends_with(".go") || frame.file.ends_with(".s");
+  return may_be_go && begins(frame.function, {"runtime.", "runtime/", "syscall.", "internal/", "os.", "sync.", "net.", "net/http", "bufio.", "io.", "fmt."});
 }
 
 std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison) {

@@ -1,6 +1,7 @@
 #include "jvm/names.h"
 
 #include "base/glob.h"
+#include "base/jdk.h"
 
 namespace rose::jvm {
 namespace {
@@ -118,6 +119,7 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
   // A method's own '$' at the end (Scala's setters are "x_$eq") is part of its name.
   name_ = plain(text);
   glob_ = name_.find_first_of("*?") != std::string::npos;
+  of_jdk_ = of_jdk(name_);
 }
 
 bool NamePattern::may_be_in(std::string_view class_name) const {
@@ -131,6 +133,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
     }
     return false;
   }
+  if (of_jdk(class_name) && !of_jdk_) return false;
   // What stands before the first wildcard must begin as the class does, from one of its segments on.
   const std::string_view literal = std::string_view(name_).substr(0, name_.find_first_of("*?"));
   for (std::size_t begin = 0;;) {
@@ -144,6 +147,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
 }
 
 bool NamePattern::matches(const Method& method) const {
+  if (glob_ && of_jdk(method.class_name) && !of_jdk_) return false;
   if ((method.flags & kBridge) != 0 && !has_parameters_) return false;
   if ((method.flags & kStatic) != 0 && (method.flags & kSynthetic) == 0 && method.source.ends_with(".scala") &&
       method.name.find('$') == std::string_view::npos) {

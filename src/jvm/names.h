@@ -4,7 +4,7 @@
 //   org.x.Learner.syncWithLeader            a class's methods of that name, inherited ones not
 //   Learner.syncWithLeader                  the front may be left out at any '.'
 //   org.x.Learner.syncWithLeader(long,List) parameters are optional, and so are their packages
-//   org.x.Learner.*   *Snap*.save*          '*' any text, '?' one character
+//   org.x.Learner.*   *Snap*.save*          '*' any text, '?' one character; of the JDK's classes only where it begins as their packages do
 //   Outer.Inner.m, Outer$Inner.m            '.' and '$' are one; so are Scala's Foo.m and Foo$.m
 //   Foo.Foo, Foo.<init>, Foo.<clinit>       constructors, static initialisers
 //   Foo.lambda$run$0                        the code of a lambda
@@ -51,6 +51,7 @@ class NamePattern {
   std::vector<std::string> parameters_;
   bool has_parameters_ = false;
   bool glob_ = false;
+  bool of_jdk_ = false;                 // it begins as a package of the JDK's does
 };
 
 // Could this be the name of a Java method? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".

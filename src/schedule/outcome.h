@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/jdk.h"
 #include "trace/event.h"
 
 namespace rose::schedule {
@@ -28,12 +29,7 @@ struct Frame {
 };
 
 // A method of the JDK's.
-[[nodiscard]] inline bool of_jdk(const Frame& frame) {
-  if (!frame.module.empty()) return false;
-  for (const std::string_view package : {"java.", "javax.", "jdk.", "sun.", "com.sun."})
-    if (frame.function.starts_with(package)) return true;
-  return false;
-}
+[[nodiscard]] inline bool of_jdk(const Frame& frame) { return frame.module.empty() && rose::of_jdk(frame.function); }
 
 // Where a thread was when a fault hit it, or first waited or failed on one.
 struct Stack {

@@ -45,6 +45,7 @@ int fuzz_jvm(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_rr(const std::uint8_t* data, std::size_t size);
+int fuzz_said(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
 int fuzz_unwind(const std::uint8_t* data, std::size_t size);
 int fuzz_worker(const std::uint8_t* data, std::size_t size);
@@ -198,6 +199,16 @@ Seeds logs_seeds() {
   return seeds;
 }
 
+Seeds said_seeds() {
+  return {"java.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n\tat org.x.Database.limit(Database.java:279)\n",
+          "Traceback (most recent call last):\n  File \"/srv/spool.py\", line 80, in <module>\n    main()\n  File \"/srv/spool.py\", line 58, in adopt\n    there[1]\nKeyError: 1\n",
+          "panic: no\n\ngoroutine 7 [running]:\npanic({0x1})\n\t/usr/local/go/src/runtime/panic.go:770 +0x132\nmain.(*shelf).put(0xc0, 0x1)\n\t/srv/shelf.go:55 +0x1d\n",
+          "Error: ENOSPC: no space left on device, write\n    at Object.writeSync (node:fs:921:3)\n    at async new Store.save [as put] (file:///srv/store.js:41:8)\n    at /srv/x.js:3:1\n",
+          "Unhandled exception. System.IO.IOException: x\n   at System.IO.F.Write(H h)\n   at Shop.Store.Save(String path) in /srv/Store.cs:line 42\n",
+          "/srv/store.rb:41:in `block in save': x (Errno::ENOSPC)\n\tfrom /srv/store.rb:12:in 'Store#put'\n\tfrom /srv/shop.rb:3:in `<main>'\n",
+          "stack backtrace:\n   0: shelf::put::h0123456789abcdef\n             at ./src/main.rs:12:5\n   1: shelf::serve\n             at ./src/main.rs:40:9\n"};
+}
+
 Seeds profile_seeds() {
   rose::profile::Profile profile;
   profile.name = "x";
@@ -278,6 +289,7 @@ constexpr Target kTargets[] = {
     {"logs", fuzz_logs, logs_seeds, 750},
     {"profile", fuzz_profile, profile_seeds, 1500},
     {"rr", fuzz_rr, rr_seeds, 750},
+    {"said", fuzz_said, said_seeds, 1500},
     {"schedule", fuzz_schedule, schedule_seeds, 750},
     {"unwind", fuzz_unwind, unwind_seeds, 200},
     {"worker", fuzz_worker, worker_seeds, 2000},

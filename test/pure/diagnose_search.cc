@@ -746,6 +746,45 @@ TEST_CASE("who interrupts the diagnosis is told what is known by then") {
   CHECK(d->reason.find("interrupted; none of the ") == 0);
 }
 
+TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets what it had become by then") {
+  const auto config = deployment();
+  // Each run's schedule is known, so the interruption can come at any of those that make it simpler or tell its rate.
+  std::vector<Schedule> runs;
+  const auto diagnosed = [&](std::optional<int> fails_at) {
+    runs.clear();
+    Cluster cluster([&](const Schedule& s, int) {
+      runs.push_back(s);
+      return Answer{hit_if(partitioned(s)), {}, {}};
+    });
+    cluster.fails_at = fails_at;
+    Inputs inputs = inputs_of(config, {partition_dump()});
+    inputs.simplify = true;
+    const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+    REQUIRE(d);
+    return *d;
+  };
+  const Diagnosis whole = diagnosed({});
+  REQUIRE(whole.simplify_runs > 0);
+  const int found = whole.runs - whole.simplify_runs - whole.rate_runs;
+  std::set<std::string> told;
+  for (int when = found + 1; when < whole.runs; ++when) {
+    INFO(when);
+    const Diagnosis d = diagnosed(when);
+    CHECK(d.interrupted);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    const std::string known = schedule::fingerprint(*d.found);
+    told.insert(known);
+    // Told is what ran, and of its own runs.
+    const auto own = std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
+    CHECK(own > 0);
+    CHECK(d.tally.runs() <= own);
+    CHECK(d.tally.reproduced == d.tally.runs());
+  }
+  CHECK(told.contains(schedule::fingerprint(*whole.found)));
+  CHECK(told.size() >= 2);
+}
+
 TEST_CASE("further runs may belie the test that a schedule passed") {
   const auto config = deployment();
   int hits = 0;

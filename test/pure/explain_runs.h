@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "explain/explain.h"
-#include "explain/said_frames.h"
+#include "explain/said/said_frames.h"
 #include "kernel/syscalls.h"
 
 namespace script {

@@ -113,13 +113,23 @@ TEST_CASE("a server that waits when a fault comes at its time is hardly a suspec
 
 TEST_CASE("a stack trace that only failing runs log accuses its functions, innermost first", "[explain]") {
   const std::string java = "Exception occurred from thread LearnerHandler\njava.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n"
-                           "\tat org.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n";
+                           "\tat io.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n";
   const std::string python = "Traceback (most recent call last):\n  File \"/srv/spool.py\", line 80, in <module>\n    main()\n  File \"/srv/spool.py\", line 58, in adopt\n"
                              "    there[1]\nKeyError: 1\n";
   const std::string go = "panic: no\n\ngoroutine 7 [running]:\npanic({0x1, 0x2})\n\t/usr/local/go/src/runtime/panic.go:770 +0x132\nmain.(*shelf).put(0xc0, 0x1)\n"
                          "\t/srv/shelf.go:55 +0x1d\nmain.main()\n\t/srv/shelf.go:111 +0x20\n\ngoroutine 8 [select]:\nmain.other()\n\t/srv/shelf.go:9 +0x1\n";
+  const std::string javascript = "Error: ENOSPC: no space left on device, write\n    at Object.writeSync (node:fs:921:3)\n    at Store.save (/srv/store.js:41:8)\n"
+                                 "    at async Server.handle (file:///srv/server.mjs:12:5)\n    at process.processTicksAndRejections (node:internal/process/task_queues:95:5) {\n"
+                                 "  errno: -28\n}\n";
+  const std::string dotnet = "Unhandled exception. System.IO.IOException: No space left on device\n   at System.IO.RandomAccess.WriteAtOffset(SafeFileHandle handle)\n"
+                             "   at Shop.Store.Save(String path) in /srv/Store.cs:line 42\n   at Shop.Program.Main(String[] args) in /srv/Program.cs:line 7\n";
+  const std::string ruby = "/srv/store.rb:41:in `block in save': No space left on device (Errno::ENOSPC)\n\tfrom /srv/store.rb:12:in 'Store#put'\n\tfrom /srv/shop.rb:3:in `<main>'\n";
+  const std::string rust = "thread 'main' panicked at src/main.rs:12:5:\nno\nstack backtrace:\n   0: std::panicking::begin_panic\n             at /rustc/17067e/library/std/src/panicking.rs:645:5\n"
+                           "   1: shelf::put::h0123456789abcdef\n             at ./src/main.rs:12:5\n   2: shelf::serve\n             at ./src/main.rs:40:9\n";
   const std::tuple<std::string, std::string, std::string, int> expected[] = {
-      {java, "org.x.Database.limit", "org.x.Learner.run", 279}, {python, "adopt", "main", 58}, {go, "main.(*shelf).put", "main.main", 55}};
+      {java, "io.x.Database.limit", "org.x.Learner.run", 279}, {python, "adopt", "main", 58}, {go, "main.(*shelf).put", "main.main", 55},
+      {javascript, "Store.save", "Server.handle", 41},   {dotnet, "Shop.Store.Save", "Shop.Program.Main", 42}, {ruby, "save", "Store#put", 41},
+      {rust, "shelf::put", "shelf::serve", 12}};
   for (const auto& [text, innermost, outer, line] : expected) {
     INFO(text);
     Case one;
@@ -135,7 +145,8 @@ TEST_CASE("a stack trace that only failing runs log accuses its functions, inner
     CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [&, want = outer](const auto& s) { return s.function == want; }));
     CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.find("File.length") != std::string::npos || s.function == "main.other"; }));
   }
-  for (const char* none : {"", "an ordinary line", "goroutine 5 [running]:", "Traceback (most recent call last):\n  File \"x", "\tat ", "goroutine 1 [x]:\nf(\n.go:"})
+  for (const char* none : {"", "an ordinary line", "goroutine 5 [running]:", "Traceback (most recent call last):\n  File \"x", "\tat ", "goroutine 1 [x]:\nf(\n.go:",
+                           "    at ", "    at f (", "    at (:1)", ".rb::in `", "a.rb:1:in ", " at f() in :line ", "stack backtrace:\n  0: \n at ", "stack backtrace:\n: \nat :1"})
     CHECK(explain::said_frames(none).empty());
 }
 

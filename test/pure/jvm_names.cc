@@ -37,6 +37,12 @@ TEST_CASE("methods are named as Java people write them") {
       {"Learner.s?nc", "org.x.Learner", "sync", "()V", true},
       {"*Snap*.save*", "org.x.FileSnapLog", "saveAll", "()V", true},
       {"*Snap*.save*", "org.x.FileLog", "saveAll", "()V", false},
+      // Node.* of a program is not meant for each map's inner class.
+      {"Node.*", "java.util.HashMap$Node", "getKey", "()V", false},
+      {"*Node*", "java.util.HashMap$Node", "getKey", "()V", false},
+      {"Node.*", "Node", "run", "()V", true},
+      {"java.util.HashMap.*", "java.util.HashMap$Node", "getKey", "()V", true},
+      {"HashMap.put", "java.util.HashMap", "put", "()V", true},
       {"Learner.sync(long,List)", "org.x.Learner", "sync", "(JLjava/util/List;)V", true},
       {"Learner.sync(long, java.util.List<String> names)", "org.x.Learner", "sync", "(JLjava/util/List;)V", true},
       {"Learner.sync(long)", "org.x.Learner", "sync", "(JLjava/util/List;)V", false},

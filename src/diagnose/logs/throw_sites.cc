@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/jdk.h"
 #include "jvm/names.h"
 #include "jvm/node.h"
 
@@ -18,9 +19,8 @@ constexpr std::size_t kMostSites = 4;
 
 // The JDK's own, and what languages bring along: they throw what they are told by others.
 bool of_platform(const Frame& frame) {
-  static constexpr std::array kPackages = std::to_array<std::string_view>(
-      {"java.", "javax.", "jdk.", "sun.", "com.sun.", "scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
-  return std::any_of(kPackages.begin(), kPackages.end(), [&](std::string_view package) { return frame.class_name.starts_with(package); });
+  static constexpr std::array kPackages = std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
+  return of_jdk(frame.class_name) || std::any_of(kPackages.begin(), kPackages.end(), [&](std::string_view package) { return frame.class_name.starts_with(package); });
 }
 
 std::string name_of(const Frame& frame) { return frame.class_name + "." + frame.method; }
