@@ -1,6 +1,7 @@
 #include "config/compose.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 
@@ -203,11 +204,32 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
   }
 }
 
+// Those of the mount that its file system knows. Devices and set-user-ID programs never work there.
+std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all) {
+  static constexpr std::array kKnown = std::to_array<std::string_view>({"size", "mode", "uid", "gid", "nr_inodes", "nr_blocks"});
+  static constexpr std::array kWithout = std::to_array<std::string_view>({"", "rw", "nodev", "nosuid", "noatime"});
+  std::vector<std::string> known;
+  for (const std::string& option : split(all, ',')) {
+    if (std::find(kWithout.begin(), kWithout.end(), option) != kWithout.end()) continue;
+    if (option == "noexec") {
+      warn(fmt::format("volume '{}': 'noexec' has no effect", volume));
+      continue;
+    }
+    if (std::find(kKnown.begin(), kKnown.end(), option.substr(0, option.find('='))) == kKnown.end())
+      refuse(value, fmt::format("volume '{}' is mounted with '{}'", volume, option), "known are size, mode, uid, gid, nr_inodes, nr_blocks, nodev, nosuid and noexec");
+    known.push_back(option);
+  }
+  return fmt::format("{}", fmt::join(known, ","));
+}
+
 void ComposeReader::read_volumes_of_file(const Yaml& value) {
   for (const auto& [name, volume] : value.members) {
     const std::string& named = name;
+    const auto word = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; };
+    if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), word))
+      refuse(volume, fmt::format("'{}' is no name for a volume", name), "letters, digits, '.', '_' and '-' are, no '.' in front");
     if (volume.kind != Yaml::Kind::null && !volume.is_map()) refuse(volume, fmt::format("volume '{}' is no map", name));
-    volumes_[name] = "";
+    volumes_[name] = {};
     const Known fine = [](const Yaml&, const std::string&) {};
     each(volume, {{"name", fine},
                   {"labels", fine},
@@ -221,10 +243,13 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
                   {"driver_opts", [&](const Yaml& member, const std::string&) {
                      const std::string type = member.scalar("type");
                      const std::string how = member.scalar("o");
-                     if (type == "tmpfs") return;
+                     if (type == "tmpfs") {
+                       volumes_[named].tmpfs = tmpfs_options(member, named, how);
+                       return;
+                     }
                      if (how != "bind" && !how.starts_with("bind,"))
                        refuse(member, fmt::format("volume '{}' is of type '{}': each run has volumes of its own", named, type), "known are type: tmpfs, and o: bind with a device");
-                     volumes_[named] = path(member.scalar("device"));
+                     volumes_[named].folder = path(member.scalar("device"));
                    }}},
          fmt::format("volume '{}'", name));
   }

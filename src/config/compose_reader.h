@@ -56,6 +56,7 @@ class ComposeReader {
 
   void read_networks_of_file(const Yaml& value);
   void read_volumes_of_file(const Yaml& value);
+  std::string tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all);
   void read_handed_of_file(const Yaml& value, const std::string& kind, std::map<std::string, Handed>& into);
   bool is_started(const std::string& name, const Yaml& value);
   void check_dependencies();
@@ -97,7 +98,11 @@ class ComposeReader {
   const compose::Project project_;
   const compose::Lookup& lookup_;
   ComposeNodes found_;
-  std::map<std::string, std::string> volumes_;   // declared: "", or the folder that each stands for
+  struct Volume {
+    std::string folder;                // of this machine, that it stands for; "": it is one of the run's own
+    std::optional<std::string> tmpfs;  // it is held in memory: its mount's options
+  };
+  std::map<std::string, Volume> volumes_;  // declared
   std::set<std::string> networks_declared_;
   std::map<std::string, std::string> subnets_;   // of networks
   std::string addressed_;                        // the network whose addresses nodes have

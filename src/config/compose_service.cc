@@ -314,10 +314,11 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   }
   const auto declared = volumes_.find(source);
   if (declared == volumes_.end()) refuse(value, fmt::format("the volume '{}' is not declared", source), "name it under 'volumes:' at the top");
-  if (!declared->second.empty()) {
-    read_bind(value, declared->second, target, options, service);
+  if (!declared->second.folder.empty()) {
+    read_bind(value, declared->second.folder, target, options, service);
     return;
   }
+  if (declared->second.tmpfs) service.container().tmpfs[source] = *declared->second.tmpfs;
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 

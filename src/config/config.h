@@ -85,6 +85,7 @@ struct Container {
   bool host_network = false;           // asked for: [deployment] network must say so too
   std::optional<Health> health;
   std::vector<Dependency> after;       // it is started once these are
+  std::map<std::string, std::string> tmpfs;  // of the named volumes those that are held in memory, with their mount's options: "size=64m", or ""
   std::vector<std::string> volumes;    // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a named volume of the run
 };
 

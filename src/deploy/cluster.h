@@ -134,6 +134,7 @@ class Cluster final : public Deployment {
   Result<void> plan_container(std::size_t node);
   Result<void> make_holders(std::vector<Network::Member>& members);
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
+  Result<std::filesystem::path> memory_volume(const std::string& name, const std::string& options);
   Result<void> write_handed(std::size_t node, std::vector<std::string>& volumes);
   Result<void> place_folders(std::size_t node);
   void remove_containers();

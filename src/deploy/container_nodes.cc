@@ -17,6 +17,7 @@
 #include "deploy/cluster.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
+#include "deploy/volumes.h"
 #include "kernel/syscalls.h"
 
 namespace rose::deploy {
@@ -213,7 +214,10 @@ Result<void> Cluster::place_folders(std::size_t node) {
   for (std::string& volume : volumes) {
     const std::vector<std::string> parts = split(volume, ':');
     const std::filesystem::path source = parts.front();
-    if (!source.is_absolute()) {
+    if (const auto held = config.container->tmpfs.find(parts.front()); held != config.container->tmpfs.end()) {
+      ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
+      volume = folder.string() + volume.substr(parts.front().size());
+    } else if (!source.is_absolute()) {
       // A name: a volume of the run's own.
       const std::string own = own_volume(parts.front());
       ROSE_CHECK(note_volume(own));
@@ -247,6 +251,19 @@ Result<void> Cluster::place_folders(std::size_t node) {
 }
 
 // What a Compose file itself says of secrets and configs.
+// Engines differ in what they make of a volume's size; here all nodes that share it have the same file system. Its files stay in the run's folder.
+Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
+  const std::filesystem::path folder = run_dir_ / "volumes" / name;
+  if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  ROSE_CHECK(identity_.note("volume", folder.string()));
+  volumes_.push_back(folder);
+  ROSE_CHECK(volume::make(folder, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
+  return folder;
+}
+
 Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& volumes) {
   const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
   if (files.empty()) return {};

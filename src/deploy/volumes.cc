@@ -45,12 +45,12 @@ Result<void> remount(const std::filesystem::path& folder, const std::string& id,
 
 }  // namespace
 
-Result<void> make(const std::filesystem::path& folder, const std::string& id) {
+Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options) {
   struct stat was {};
   if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
-  const std::string options = fmt::format("mode={:o},uid={},gid={}", was.st_mode & 07777, was.st_uid, was.st_gid);
-  if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, options.c_str()) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot mount a tmpfs at {}", folder.string()), errno);
+  const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid, options.empty() ? "" : ",", options);
+  if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, all.c_str()) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot mount a tmpfs at {}{}{}", folder.string(), options.empty() ? "" : " with ", options), errno);
   return {};
 }
 

@@ -9,8 +9,8 @@
 
 namespace rose::deploy::volume {
 
-// A tmpfs over an empty folder, with its owner and mode.
-[[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id);
+// A tmpfs over an empty folder, with its owner and mode. `options`: further ones of tmpfs(5), "size=64m,mode=0700"; they count more.
+[[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options = {});
 // It, or a Disk (deploy/disk.h), of this id.
 [[nodiscard]] bool is_mounted(const std::filesystem::path& folder, const std::string& id);
 

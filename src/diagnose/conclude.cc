@@ -21,6 +21,11 @@ bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {
   return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond && kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
 }
 
+bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
+  if (!inputs.only_logs()) return ends_missing(diagnosis.plan, tried).empty();
+  return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() && !workload_broke_off(diagnosis, tried);
+}
+
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
   d_.reason = d_.plan.failures == 0

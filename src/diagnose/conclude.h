@@ -12,6 +12,9 @@ namespace rose::diagnose {
 // It showed the bug only in runs whose workload was over far sooner than without faults, and than the incident lasted.
 [[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
 
+// As far as the evidence tells, it is the failure that it is about, and not another one that the oracle takes for it.
+[[nodiscard]] bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
+
 class Conclusion {
  public:
   Conclusion(const Inputs& inputs, const Lab& lab, Diagnosis& diagnosis) : inputs_(inputs), lab_(lab), d_(diagnosis) {}

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "diagnose/conclude.h"
 #include "diagnose/forecast.h"
 #include "diagnose/narrow.h"
 #include "diagnose/thresholds.h"
@@ -16,8 +17,17 @@ using schedule::Series;
 using schedule::Tally;
 using schedule::Verdict;
 
-// Of many faults, or many calls, those that count: by halves, a run each.
-Result<void> Confirmation::narrow(Lead& lead) {
+Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
+  if (!doubts || !looks_alike(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
+  const std::size_t whole = lead.tried;
+  std::optional<Lead> other;
+  ROSE_CHECK(narrow_down(lead, &other));
+  if (lead.tried != whole || !other) return {};
+  lead = *std::move(other);
+  return narrow_down(lead, nullptr);
+}
+
+Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
   std::map<std::string, double> believed;
   for (const Candidate& c : d_.plan.candidates) believed.emplace(c.fault.id, c.weight);
   Narrower narrower(lead.schedule, lead.fired, believed);
@@ -25,8 +35,15 @@ Result<void> Confirmation::narrow(Lead& lead) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
     const Lab::Entry entry = lab_.enter(part->schedule, lead.level, fmt::format("narrowed down: {}", part->what));
+    Lead smaller = lead;
+    smaller.schedule = part->schedule;
+    smaller.tried = entry.index;
+    smaller.forget_runs();
     if (!entry.fresh) {
-      narrower.learn(d_.tried[entry.index].tally.reproduced > 0, {});
+      const Tried& tried = d_.tried[entry.index];
+      const bool shows = tried.tally.reproduced > 0 && (other == nullptr || looks_alike(inputs_, d_, tried));
+      narrower.learn(shows, {});
+      if (shows) lead = std::move(smaller);
       continue;
     }
     if (const std::size_t room = lab_.room(); room > 0) {
@@ -39,12 +56,12 @@ Result<void> Confirmation::narrow(Lead& lead) {
     std::set<std::string> fired;
     for (const schedule::FaultOutcome& outcome : made[0].result.faults)
       if (outcome.fired) fired.insert(outcome.id);
-    narrower.learn(hit, fired);
-    if (!hit) continue;
-    lead.schedule = part->schedule;
-    lead.tried = entry.index;
-    lead.forget_runs();
-    lead.remember(made[0].result);
+    const bool another = hit && other != nullptr && !looks_alike(inputs_, d_, d_.tried[entry.index]);
+    narrower.learn(hit && !another, fired);
+    if (!hit || (another && *other)) continue;
+    smaller.remember(made[0].result);
+    if (another) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
+    (another ? other->emplace() : lead) = std::move(smaller);
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,9 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Of many faults, or many calls, those that count: by halves, a run each.
-  [[nodiscard]] Result<void> narrow(Lead& lead);
+  // Of many faults, or many calls, those that count: by halves, a run each. `doubts`: a part that shows another failure, as far as the
+  // evidence tells, is gone on from only where no part shows this one.
+  [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Fresh runs, until the sequential test knows; none of those in which it was found counts. `strict`: something surer than what was
   // accepted is looked for, so a few misses end it.
   // `may_wait`: where there is little hope left, it waits, and goes on from there when it is tested again.
@@ -45,6 +47,8 @@ class Confirmation {
   void forecast_end(const Simplifier& simplifier, const schedule::Tally& found, std::size_t room, std::vector<Schedule>& next) const;
 
  private:
+  // `other`: parts that show another failure don't count, and the first of them is kept there; nullptr: they count.
+  [[nodiscard]] Result<void> narrow_down(Lead& lead, std::optional<Lead>* other);
   [[nodiscard]] Result<void> compare_with_controls(Lead& lead);
 
   const Inputs& inputs_;

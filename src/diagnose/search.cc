@@ -501,11 +501,7 @@ class Search {
   // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no node ended itself,
   // as one did in the dump: it may have been another failure. For some runs others come first, and what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || until_ > 0) return false;
-    const Tried& tried = d_.tried[trial.tried];
-    const bool alike = inputs_.only_logs() ? messages_missing(inputs_.log_observables, d_, tried).words.empty() && !workload_broke_off(d_, tried)
-                                           : ends_missing(d_.plan, tried).empty();
-    if (alike) return false;
+    if (!world_.uses("doubt") || until_ > 0 || looks_alike(inputs_, d_, d_.tried[trial.tried])) return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
@@ -531,7 +527,7 @@ class Search {
     lead.schedules = trial.schedules;
     lead.tried = trial.tried;
     lead.remember(trial.result);
-    if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(confirmation_.narrow(lead));
+    if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(confirmation_.narrow(lead, world_.uses("doubt")));
     std::string moment = schedule::fingerprint(lead.schedule);
     if (lead.tried == trial.tried && world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);

@@ -54,22 +54,23 @@ services:
     build: { context: image, args: { WORD: care } }
     secrets: [word]
     configs: [{ source: settings, target: /etc/settings }]
-    command: sh -c 'cat /shared/db /built /note /run/secrets/word /etc/settings >/shared/setup && grep -w database /etc/hosts >>/shared/setup'
+    command: sh -c 'cat /shared/db /shared/small /built /note /run/secrets/word /etc/settings >/shared/setup && grep -w database /etc/hosts >>/shared/setup'
     volumes: ["shared:/shared"]
     depends_on:
       db: { condition: service_healthy }
   db:
     image: localhost/rosecompose:1
     entrypoint: [sh, -c]
-    command: ["sleep 0.3; echo up >/shared/db; exec sleep 1000"]
+    command: ["sleep 0.3; busybox df -k /small | grep -o ' 2048 ' >/shared/small; echo up >/shared/db; exec sleep 1000"]
     healthcheck: { test: ["CMD", "test", "-s", "/shared/db"], interval: 1s }
     networks: { default: { aliases: [database] } }
-    volumes: ["shared:/shared", "./not-there:/kept"]
+    volumes: ["shared:/shared", "./not-there:/kept", "small:/small"]
   tool:
     image: localhost/none:1
     profiles: [debug]
 volumes:
   shared: { external: true }
+  small: { driver_opts: { type: tmpfs, device: tmpfs, o: size=2m } }
 secrets:
   word: { file: ./word }
 configs:
@@ -113,6 +114,7 @@ run=$(json 'j["run_results"][0]["directory"]')
 grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$run/app/stdout.log")"
 for line in 'built with care' 'a note' 'a secret' 'level = high'; do grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"; done
 grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
+grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of its size: $(cat "$run/workload.log")"
 [ ! -e not-there ] || fail "a folder of this machine was made"
 says err "volume 'shared' is external: each run has an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"

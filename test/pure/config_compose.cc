@@ -80,8 +80,9 @@ TEST_CASE("services wait for each other as Compose means it") {
   const auto nodes = read(
       "services:\n  app:\n    build: {context: ./app, dockerfile: D, args: {V: 1}}\n    depends_on:\n      db: {condition: service_healthy}\n"
       "      setup: {condition: service_completed_successfully}\n    networks: {default: {aliases: [www]}}\n"
-      "  db:\n    image: db\n    healthcheck: {test: pg_isready, interval: 2s, retries: 5, start_period: 1s}\n    volumes: [\"data:/var/lib\"]\n"
-      "  setup:\n    image: db\n    depends_on: [db]\n  debug:\n    image: x\n    profiles: [debug]\nvolumes:\n  data:\n");
+      "  db:\n    image: db\n    healthcheck: {test: pg_isready, interval: 2s, retries: 5, start_period: 1s}\n    volumes: [\"data:/var/lib\", \"small:/small\"]\n"
+      "  setup:\n    image: db\n    depends_on: [db]\n  debug:\n    image: x\n    profiles: [debug]\nvolumes:\n  data:\n"
+      "  small: {driver_opts: {type: tmpfs, device: tmpfs, o: \"size=64m,nodev,mode=0700\"}}\n");
   REQUIRE(nodes.has_value());
   REQUIRE(nodes->size() == 3);
   const Container& app = *(*nodes)[0].container;
@@ -95,7 +96,8 @@ TEST_CASE("services wait for each other as Compose means it") {
   REQUIRE(db.health.has_value());
   CHECK(db.health->test == Command{"/bin/sh", "-c", "pg_isready"});
   CHECK((db.health->interval_ns == 2 * kSecond && db.health->retries == 5 && db.health->start_period_ns == kSecond));
-  CHECK(db.volumes == std::vector<std::string>{"data:/var/lib"});
+  CHECK(db.volumes == std::vector<std::string>{"data:/var/lib", "small:/small"});
+  CHECK(db.tmpfs == std::map<std::string, std::string>{{"small", "size=64m,mode=0700"}});
   CHECK(std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.find("debug") != std::string::npos; }));
 }
 
@@ -122,6 +124,8 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n", "4: a volume with the option 'shared', known are ro, rw, z, Z and nocopy"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: {drivver: overlay}\n", "5: network 'n': rose does not know 'drivver'"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: bridge\n", "5: network 'n' is no map"},
+      {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver_opts: {type: tmpfs, o: \"size=1m,huge=always\"}}\n", "5: volume 'v' is mounted with 'huge=always'"},
+      {"services:\n  a:\n    image: x\nvolumes:\n  ../v: {}\n", "5: '../v' is no name for a volume"},
       {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver: nfs}\n", "5: volume 'v' has the driver 'nfs': each run has volumes of its own"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is no service that is started"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n", "3: 'a' depends on itself, by way of others"},

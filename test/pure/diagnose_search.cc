@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagnose/confirm.h"
 #include "diagnose_world.h"
 
 using namespace rose;
@@ -921,4 +922,45 @@ TEST_CASE("usual noise waits until the surprising calls were tried in all shapes
   CHECK(plan.schedules[2].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[2].faults.at(0).times == -1);  // nothing says that there was room again
   CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
+}
+
+TEST_CASE("narrowing down keeps the part that shows this failure, where another part shows another one") {
+  const auto config = deployment();
+  for (const bool part_shows_it : {true, false}) {
+    CAPTURE(part_shows_it);
+    Dump dump;
+    dump.started(0, "n1");
+    dump.exited(10, "n1", 1);  // which nothing of the schedule brings about by itself
+    dump.ends(20);
+    const Inputs inputs = inputs_of(config, {dump});
+    Diagnosis d;
+    d.plan = *make_plan(inputs);
+    Cluster cluster([&](const Schedule& s, int) {
+      const bool this_one = part_shows_it ? s.find("d") != nullptr : s.faults.size() == 4;
+      Answer answer{hit_if(this_one || s.find("a") != nullptr), {}, {}};
+      Dump run;
+      run.scf(1, "n3", "openat", ENOENT, "/none");
+      if (this_one) run.exited(2, "n1", 1);
+      answer.trace = run.take();
+      return answer;
+    });
+    const std::function<void(const Progress&)> silent;
+    Lab lab(inputs, cluster, silent, d);
+    Lead lead;
+    for (const char* id : {"a", "b", "c", "d"}) {
+      schedule::Fault& fault = lead.schedule.faults.emplace_back();
+      fault.id = id;
+      fault.kind = FaultKind::syscall;
+      fault.node = "n2";
+      fault.call.syscall = "write";
+      fault.call.path = fmt::format("/data/{}", id);
+      lead.fired.insert(id);
+    }
+    lead.tried = lab.enter(lead.schedule, 1, "all four").index;
+    REQUIRE(lab.run({lead.tried}, "all four"));
+    Confirmation confirmation(inputs, lab, d);
+    REQUIRE(confirmation.narrow(lead, true));
+    REQUIRE(lead.schedule.faults.size() == 1);
+    CHECK(lead.schedule.faults[0].id == (part_shows_it ? "d" : "a"));
+  }
 }
