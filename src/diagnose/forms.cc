@@ -45,4 +45,12 @@ schedule::Condition elapsed(std::int64_t ns) {
   return condition;
 }
 
+std::vector<schedule::Condition> after_ns(std::int64_t ns) {
+  ns = (ns + kTimeStep / 2) / kTimeStep * kTimeStep;
+  if (ns <= 0) return {};
+  schedule::Condition condition;
+  condition.elapsed_ns = ns;
+  return {condition};
+}
+
 }  // namespace rose::diagnose

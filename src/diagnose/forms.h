@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.h"
 #include "schedule/schedule.h"
@@ -21,6 +22,8 @@ inline constexpr std::int64_t kTimeStep = 100'000'000;
 
 // So long after the workload began.
 [[nodiscard]] schedule::Condition elapsed(std::int64_t ns);
+// Since the workload began, or since the faults that it comes after began; none where that is no time.
+[[nodiscard]] std::vector<schedule::Condition> after_ns(std::int64_t ns);
 // The workload surely does not last longer.
 [[nodiscard]] std::int64_t longest_workload(const config::Config& config);
 

@@ -1,0 +1,498 @@
+// Level 1: the faults of the dump themselves, together and alone, at the times when they were seen.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/move.h"
+#include "diagnose/surprise.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
+constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
+constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
+constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
+constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
+constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
+constexpr std::int64_t kFarApart = 10;      // times as far: what stands nearer belongs together
+
+bool call(const Candidate& c) { return hits_by_count(c.kind); }
+
+using List = std::vector<const Candidate*>;
+
+double weight_of(const List& list) {
+  double sum = 0;
+  for (const Candidate* c : list) sum += c->weight;
+  return sum;
+}
+
+class Builder {
+ public:
+  explicit Builder(const World& world) : world_(world), plan_(world.plan), config_(*world.config) {
+    const std::int64_t most = longest_workload(config_);
+    span_ = world.workload_ns > 0 ? std::min(world.workload_ns, most) : std::min(most, std::max(kSecond, plan_.end_ts - plan_.begin_ts));
+    limit_ = most;
+    first_limit_ = world.workload_ns > 0 ? span_ : most;
+  }
+
+  std::vector<Try> build() {
+    List timed;  // process and network faults, by time
+    List calls;  // the likeliest first
+    List clocks;
+    for (const Candidate* candidate : by_weight(plan_)) {
+      const Candidate& c = *candidate;
+      if (call(c)) {
+        if (calls.size() < kMostCalls) calls.push_back(&c);
+      } else if (c.kind == FaultKind::clock) {
+        clocks.push_back(&c);
+      } else if (c.symptom) {
+        propose(sequence({&c}, points().front()), kSharePlain * c.weight,
+                fmt::format("looks like a consequence, but what came before it may not be the cause: {}", c.why));
+        for (const Fault& shape : c.alternatives) {
+          Candidate other = c;
+          other.fault = shape;
+          propose(sequence({&other}, points().front()), kShareShape * c.weight, fmt::format("another shape of what looks like a consequence: {}", c.why));
+        }
+      } else if (c.said < kHalfSaid) {
+        at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
+      } else {
+        timed.push_back(&c);
+      }
+    }
+    std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+    const std::vector<List> incidents = incidents_of(timed);
+    for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
+      incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
+    others_together(incidents);
+    if (incidents.size() > 1)  // those of before are needed, too, as far as they are believed at all
+      propose(sequence(last_of(timed), starts(*timed.front()).front()),
+              kShareTogether * std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
+              "process and network faults of all times together, closer than they were");
+    root_causes(calls);
+    for (const Candidate* c : calls) single_call(*c);
+    const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
+    set_together(clocks);
+    for (const Candidate* c : clocks) {
+      if (c->stepped) set_clock(*c, nearest, calls);
+      else wrong_clock(*c, nearest, calls);
+    }
+    std::size_t mixed_calls = 0;
+    for (const Candidate* c : calls) {
+      if (nearest.empty() || mixed_calls >= kMostMixed) break;
+      if (c->symptom) continue;
+      ++mixed_calls;
+      mixed(*c, nearest, kShareMixed * c->weight);
+      if (const Candidate* neighbour = neighbour_of(*c, timed))
+        mixed(*c, {neighbour}, kShareNeighbours * std::min(c->weight, kFarLess * neighbour->weight));
+    }
+    together(calls);
+    std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
+    order_equals(tries_, config_.diagnose.seed, [](const Try& a, const Try& b) { return a.yield == b.yield; });
+    const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
+    if (tries_.size() > most_tries) tries_.resize(most_tries);
+    return std::move(tries_);
+  }
+
+ private:
+  void propose(std::vector<Fault> faults, double yield, std::string why, bool many = false) {
+    if (faults.empty() || std::any_of(faults.begin(), faults.end(), [&](const Fault& f) {
+          return f.kind == FaultKind::syscall && !can_fail_calls(*world_.inputs, f.node);
+        }))
+      return;
+    Try t;
+    t.schedule.name = config_.name;
+    t.schedule.faults = std::move(faults);
+    t.yield = yield;
+    t.why = std::move(why);
+    t.many = many || t.schedule.faults.size() > kFewTogether;
+    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
+    if (fresh)
+      tries_.push_back(std::move(t));
+    else
+      tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+  }
+
+  // Faults further apart than a whole workload takes have little to do with each other.
+  std::vector<List> incidents_of(const List& timed) const {
+    std::vector<List> found;
+    for (const Candidate* c : timed) {
+      if (found.empty() || c->first_ts - found.back().back()->first_ts > limit_) found.emplace_back();
+      found.back().push_back(c);
+    }
+    return found;
+  }
+
+  // Of too many the last: what came right before the failure is likelier to have caused it.
+  static List last_of(const List& list) {
+    return list.size() <= kMostTogether ? list : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
+  }
+
+  // When the first fault comes, after the workload's beginning; several when the dump can't say.
+  std::vector<std::int64_t> points() const { return points_of_workload(span_); }
+
+  std::int64_t observed(const Candidate& c) const {
+    const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
+    // Production runs for days, the test's workload does not. (Later faults may well come after the
+    // length of a fault-free run: the first ones hold the workload up.)
+    return since > first_limit_ ? rounded(first_limit_ / 2) : since;
+  }
+  std::vector<std::int64_t> starts(const Candidate& first) const {
+    if (plan_.workload_ts != 0) return {observed(first)};
+    return points();
+  }
+
+  // The faults of `list` one after the other, at each point where the first of them may have come.
+  void at_points(const List& list, double yield, const std::string& why) {
+    const std::vector<std::int64_t> when = starts(*list.front());
+    for (std::size_t i = 0; i < when.size(); ++i)
+      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPointShares[i],
+              when.size() == 1 || i == 0 ? why : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
+  }
+
+  // A message may be read in two ways: who says nothing any more has ended or stands still. One of them happened.
+  struct Readings {
+    List likelier, other;
+  };
+  static Readings readings_of(const List& whole) {
+    Readings of;
+    for (const Candidate* c : whole) {
+      const auto same = std::find_if(of.likelier.begin(), of.likelier.end(),
+                                     [&](const Candidate* known) { return known->node == c->node && known->kind != c->kind && known->why == c->why; });
+      if (same == of.likelier.end()) {
+        of.likelier.push_back(c);
+        of.other.push_back(c);
+        continue;
+      }
+      const auto at = same - of.likelier.begin();
+      if (c->weight > (*same)->weight) *same = c;
+      else of.other[static_cast<std::size_t>(at)] = c;
+    }
+    if (of.other == of.likelier) of.other.clear();
+    return of;
+  }
+
+  void incident(const List& whole, std::size_t incidents) {
+    const Readings readings = readings_of(whole);
+    const List list = last_of(readings.likelier);
+    const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
+                       : whole.size() == 1                 ? "alone, long apart from the other faults"
+                       : incidents > 1                     ? "the process and network faults of one time, in their order"
+                                                           : "all process and network faults, in their order";
+    const std::string why = whole.size() == 1 ? fmt::format("{}: {}", what, whole.front()->why) : std::string(what);
+    at_points(list, kSharePlain * weight_of(list),
+              plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
+                                     : fmt::format("{}; the dump does not say when the workload began", why));
+    if (!readings.other.empty())
+      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list), "of what may be read in two ways, an end or a standstill, the other one");
+    still_so(list);
+    // The later ones may come after the workload's end, if the first ones do not hold it up.
+    const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
+    const double closer = list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
+    propose(sequence(list, starts(*list.front()).front(), first_limit_), closer * weight_of(list),
+            fmt::format("{}, closer together than they were: the workload is shorter here", what));
+    wider(list);
+    for (const Candidate* c : whole)
+      for (const Fault& shape : c->alternatives) {
+        Candidate other = *c;
+        other.fault = shape;
+        propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight, fmt::format("another shape of: {}", c->why));
+      }
+    for (const Candidate* c : whole) {
+      if (c->kind != FaultKind::pause || c->since_ts == 0) continue;
+      Candidate longer = *c;
+      longer.first_ts = c->since_ts;
+      longer.fault.duration_ns += rounded(c->first_ts - c->since_ts);
+      at_points({&longer}, kShareAlone * c->weight, fmt::format("as long as it may have been: {}", c->why));
+    }
+    if (whole.size() < 2) return;
+    for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
+    if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
+    // What is not needed may well disturb: with halves, one fault of many is found in few runs.
+    for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
+      for (std::size_t from = 0; from < list.size(); from += size) {
+        const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
+                        list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), from + size)));
+        if (part.size() > 1)
+          at_points(part, kSharePart * weight_of(part), fmt::format("{} of {} process and network faults", part.size(), list.size()));
+      }
+  }
+
+  // What was not over when the dump was written may have been over soon after, or have lasted.
+  void still_so(const List& list) {
+    std::vector<Candidate> others;
+    others.reserve(list.size());
+    List same = list;
+    for (const Candidate*& c : same) {
+      if (!c->other_length) continue;
+      others.push_back(*c);
+      others.back().fault = *c->other_length;
+      c = &others.back();
+    }
+    if (!others.empty())
+      at_points(same, kSharePlain * kNextStep * weight_of(list), plan_.workload_ts != 0 ? "as long as was seen, though it was not over then" : "to the end of the run: it was not over when the dump was written");
+  }
+
+  void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
+    for (const auto& [a, b] : pairs) {
+      const List part{list[a], list[b]};
+      at_points(part, kSharePart * weight_of(part), fmt::format("2 of {} process and network faults", list.size()));
+    }
+  }
+
+  // Old ones and stray ones are many, and each is hardly the cause: several in one run, each at a time of its own, so
+  // that one which can't be done does not keep the others from happening.
+  void others_together(const std::vector<List>& incidents) {
+    if (!world_.uses("groups") || incidents.size() < 3) return;
+    List group;
+    const auto flush = [&] {
+      if (group.size() > 1) {
+        std::vector<Fault> faults;
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          Fault fault = fitted(group[i]->fault);
+          fault.after.clear();
+          fault.when = after_ns(kSecond / 2 + static_cast<std::int64_t>(i) * std::max(kSecond / 2, first_limit_ * 6 / 10 / static_cast<std::int64_t>(group.size())));
+          faults.push_back(std::move(fault));
+        }
+        propose(std::move(faults), kSharePlain * kGroupsWork * weight_of(group),
+                fmt::format("{} process and network faults of different times in one run", group.size()), true);
+      }
+      group.clear();
+    };
+    for (auto it = incidents.rbegin() + 1; it != incidents.rend(); ++it)
+      for (const Candidate* c : *it) {
+        group.push_back(c);
+        if (group.size() >= kMostOldGroup) flush();
+      }
+    flush();
+  }
+
+  // All of them, with one cut as wide as it may have been: only pairs that talk fall silent.
+  void wider(const List& timed) {
+    if (timed.size() < 2) return;
+    std::size_t tried = 0;
+    for (std::size_t i = 0; i < timed.size(); ++i)
+      for (const Fault& shape : timed[i]->alternatives) {
+        if (shape.kind != FaultKind::partition || !shape.peers.empty()) continue;
+        if (++tried > kMostWider) return;
+        Candidate cut = *timed[i];
+        cut.fault = shape;
+        List list = timed;
+        list[i] = &cut;
+        propose(sequence(list, starts(*timed.front()).front()), kShareWider * weight_of(timed),
+                fmt::format("all process and network faults, {} cut off from all others", shape.node));
+      }
+  }
+
+  // A silence or pause longer than the whole workload would only measure its time limit.
+  Fault fitted(Fault fault) const {
+    if (fault.duration_ns > limit_) fault.duration_ns = rounded(limit_ / 2);
+    return fault;
+  }
+
+  // The faults one after the other; the first `first_ns` after the workload began, the others with
+  // their observed spacing, squeezed when that is longer than the workload.
+  std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const { return sequence(list, first_ns, limit_); }
+  std::vector<Fault> sequence(const List& list, std::int64_t first_ns, std::int64_t most_ns) const {
+    std::vector<Fault> faults;
+    if (list.empty()) return faults;
+    const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
+    // What does not fit at all is made to fit the workload as it is without faults.
+    const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
+    const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
+    const double squeeze = first_ns + length > most && length > 0 ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Fault fault = fitted(list[i]->fault);
+      fault.after.clear();
+      if (i == 0) {
+        fault.when = after_ns(first_ns);
+      } else {
+        fault.after = {faults.back().id};
+        fault.when = after_ns(static_cast<std::int64_t>(static_cast<double>(list[i]->first_ts - list[i - 1]->first_ts) * squeeze));
+      }
+      faults.push_back(std::move(fault));
+    }
+    return faults;
+  }
+
+  // Failures that are no bug one by one may be one together.
+  void together(const List& calls) {
+    List top;
+    for (const Candidate* c : calls)
+      if (!c->symptom && !c->profiled && c->ordinariness < 3 && top.size() < kMostPaired) top.push_back(c);
+    for (std::size_t later = 1; later < top.size(); ++later)
+      for (std::size_t i = 0; i < later; ++i)
+        propose({top[i]->fault, top[later]->fault}, kShareTogether * std::min(top[i]->weight, top[later]->weight), "two failed calls together");
+  }
+
+  // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made before
+  // the fault is armed is missed.
+  double possible(const Fault& fault) const {
+    Question question{fault.node, fault.when, visit_condition(fault)};
+    const Answer* answer = world_.survey.find(question);
+    if (answer == nullptr) return 1;
+    if (answer->times == 0) return kOddsNeverHere;
+    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverHere : 1;
+  }
+
+  void single_call(const Candidate& c) {
+    double share = kShareCall;
+    std::vector<Fault> shapes{c.fault};
+    shapes.insert(shapes.end(), c.alternatives.begin(), c.alternatives.end());
+    // Of what failed when all had long begun, the calls of the start are not the first to think of.
+    if (const std::vector<Condition> seen = when_seen(world_, c); !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
+      const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
+      if (std::none_of(shapes.begin(), shapes.end(), timed)) {
+        shapes.push_back(c.fault);
+        shapes.back().when = seen;
+      }
+      std::stable_partition(shapes.begin(), shapes.end(), timed);
+    }
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      const Fault& fault = shapes[shape];
+      const char* what = c.kind == FaultKind::exception ? "an exception" : "a failed call";
+      propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}{}: {}", shape == 0 ? "" : "another shape of ", what, c.symptom ? ", which looks like a consequence" : "", c.why));
+      share = shape == 0 ? kShareCallShape : share * 2 / 3;
+    }
+  }
+
+  // Different calls of a node that begin to fail with one resource error at one time have one cause:
+  // a full disk fails opens, writes and syncs alike.
+  void root_causes(const List& calls) {
+    List left;
+    for (const Candidate* c : calls)
+      if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
+    const auto one = [](const Candidate& c, const Candidate& head) {
+      // What nobody tells of says nothing of when it began.
+      return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
+    };
+    while (!left.empty()) {
+      const Candidate* head = left.front();
+      List set;
+      for (const Candidate* c : left)
+        if (one(*c, *head)) set.push_back(c);
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return one(*c, *head); }), left.end());
+      if (set.size() < 2) continue;
+      if (set.size() > kMostTogether) set.resize(kMostTogether);
+      std::stable_sort(set.begin(), set.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+      // All from the moment the first one failed on, when that is known to lie within the workload.
+      const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
+      std::vector<Fault> faults;
+      for (const Candidate* c : set) {
+        Fault fault = c->fault;
+        fault.when.clear();
+        if (since >= kSecond / 2) fault.when = after_ns(since / kTimeStep * kTimeStep);
+        faults.push_back(std::move(fault));
+      }
+      if (lasting_error(head->fault.error) && std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
+          !world_.inputs->said.empty()) {
+        std::vector<Fault> lasting = faults;
+        for (Fault& fault : lasting) fault.times = -1;
+        propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),
+                fmt::format("{} calls of {} fail with {} from the same time on, and go on failing: one cause", set.size(), head->node, head->error));
+      }
+      propose(std::move(faults), kShareOneCause * weight_of(set),
+              fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node, head->error));
+    }
+  }
+
+  // A clock that was wrong all the time: alone, and with what happened then.
+  void wrong_clock(const Candidate& c, const List& timed, const List& calls) {
+    for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
+      const Fault& clock = shape == 0 ? c.fault : c.alternatives[shape - 1];
+      const double part = shape == 0 ? 1 : kNextStep;
+      propose({clock}, kSharePlain * part * c.weight, fmt::format("a wrong clock: {}", c.why));
+      if (!timed.empty()) {
+        std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
+        faults.insert(faults.begin(), clock);
+        propose(std::move(faults), kShareMixed * part * (c.weight + weight_of(timed)), "a wrong clock, and the process and network faults");
+      }
+      if (!calls.empty() && !calls.front()->symptom)
+        propose({clock, calls.front()->fault}, kShareMixed * part * c.weight, "a wrong clock, and the likeliest failed call");
+    }
+  }
+
+  // A clock that was set: at that moment, and among what happened besides.
+  void set_clock(const Candidate& c, const List& timed, const List& calls) {
+    at_points({&c}, kSharePlain * c.weight, fmt::format("a clock that is set: {}", c.why));
+    if (!timed.empty()) {
+      List both = timed;
+      both.insert(std::upper_bound(both.begin(), both.end(), &c, [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; }), &c);
+      propose(sequence(both, starts(*both.front()).front()), kShareMixed * (c.weight + weight_of(timed)), "a clock that is set among the process and network faults");
+    }
+    if (!calls.empty() && !calls.front()->symptom) {
+      std::vector<Fault> faults = sequence({&c}, starts(c).front());
+      faults.push_back(calls.front()->fault);
+      propose(std::move(faults), kShareMixed * c.weight, "a clock that is set, and the likeliest failed call");
+    }
+  }
+
+  // Nodes of one host have one clock.
+  void set_together(const List& clocks) {
+    std::map<std::pair<std::int64_t, std::int64_t>, List> by_step;
+    for (const Candidate* c : clocks)
+      if (c->stepped) by_step[{c->first_ts, c->fault.clock.shift_ns}].push_back(c);
+    for (const auto& [step, list] : by_step)
+      if (list.size() > 1) at_points(list, kSharePlain * weight_of(list), fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
+  }
+
+  // The one process or network fault of the call's node that came right before or after it, and far from all others.
+  static const Candidate* neighbour_of(const Candidate& c, const List& timed) {
+    const auto apart = [](const Candidate& a, const Candidate& b) { return std::abs(a.first_ts - b.first_ts); };
+    const auto concerns = [&](const Candidate& t) {
+      const std::vector<std::string>& peers = t.fault.peers;
+      return t.node == c.node || (t.kind == FaultKind::partition && (peers.empty() || std::find(peers.begin(), peers.end(), c.node) != peers.end()));
+    };
+    const Candidate* nearest = nullptr;
+    for (const Candidate* t : timed)
+      if (concerns(*t) && (nearest == nullptr || apart(*t, c) < apart(*nearest, c))) nearest = t;
+    if (nearest == nullptr || apart(*nearest, c) > kOneRootCause) return nullptr;
+    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) { return t == nearest || apart(*t, c) > kFarApart * apart(*nearest, c); });
+    return lonely ? nearest : nullptr;
+  }
+
+  // A failed call among the process and network faults, in the order of the dump.
+  void mixed(const Candidate& c, const List& timed, double yield) {
+    std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
+    Fault fault = c.fault;
+    fault.when.clear();
+    fault.after.clear();
+    std::size_t before = 0;  // process and network faults that came earlier
+    while (before < timed.size() && timed[before]->first_ts <= c.first_ts) ++before;
+    if (before > 0) {
+      fault.after = {faults[before - 1].id};
+    } else {
+      fault.when = c.fault.when;
+      faults.front().after = {fault.id};
+      faults.front().when = after_ns(std::min(timed.front()->first_ts - c.first_ts, first_limit_ / 4));
+    }
+    faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
+    // A call that is not made without them may be made because of them; not where the message may stand for one that is made.
+    const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
+      return &other != &c && other.said < 1 && other.node == c.node && other.why == c.why && possible(other.fault) >= 1;
+    });
+    if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
+    propose(std::move(faults), yield,
+            timed.size() == 1 ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
+                              : std::string("the process and network faults together with a failed call"));
+  }
+
+  const World& world_;
+  const Plan& plan_;
+  const config::Config& config_;
+  std::int64_t span_ = 0;         // the workload's length as far as it is known
+  std::int64_t limit_ = 0;        // it surely does not last longer
+  std::int64_t first_limit_ = 0;  // nor does it without faults
+  std::vector<Try> tries_;
+  std::map<std::string, std::size_t> seen_;
+};
+
+}  // namespace
+
+std::vector<Try> plain_tries(const World& world) { return Builder(world).build(); }
+
+}  // namespace rose::diagnose

@@ -1,0 +1,68 @@
+// What showed the bug too rarely: at other times of the workload, and for longer.
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+
+std::vector<std::int64_t> points_of_workload(std::int64_t length_ns) {
+  return {rounded(length_ns / 4), kSecond / 2, rounded(length_ns / 2)};
+}
+
+std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
+  constexpr int kMostTimes = 4;
+  std::vector<Try> tries;
+  for (std::size_t i = 0; i < lead.faults.size(); ++i) {
+    const Fault& fault = lead.faults[i];
+    if ((fault.kind != FaultKind::pause && fault.kind != FaultKind::partition) || fault.duration_ns <= 0) continue;
+    const Candidate* candidate = world.candidate(fault.id);
+    if (candidate == nullptr || candidate->said >= 1) continue;
+    double share = kLead * kShareLonger;
+    for (int times = 2; times <= kMostTimes && times * fault.duration_ns <= longest_workload(*world.config) / 2; times *= 2) {
+      Try t;
+      t.schedule = lead;
+      t.schedule.faults[i].duration_ns *= times;
+      t.yield = share;
+      t.why = fmt::format("it showed the bug, but too rarely; {} for {}", fault.id, format_duration(t.schedule.faults[i].duration_ns));
+      tries.push_back(std::move(t));
+      share *= kNextStep;
+    }
+  }
+  return tries;
+}
+
+std::vector<Try> other_times(const World& world, const Schedule& lead) {
+  std::vector<std::size_t> first;  // faults that wait for no other
+  for (std::size_t i = 0; i < lead.faults.size(); ++i) {
+    const Fault& fault = lead.faults[i];
+    if (hits_by_count(fault.kind) || !fault.after.empty()) continue;
+    if (!by_the_clock(fault) || fault.before || fault.when.size() > 1) return {};
+    first.push_back(i);
+  }
+  if (first.empty() || world.workload_ns <= 0) return {};
+  const auto time_of = [&](std::size_t i) { return lead.faults[i].when.empty() ? 0 : lead.faults[i].when[0].elapsed_ns; };
+  std::int64_t begin = time_of(first[0]);
+  for (const std::size_t i : first) begin = std::min(begin, time_of(i));
+  std::vector<Try> tries;
+  const bool guessed = std::any_of(lead.faults.begin(), lead.faults.end(), [&](const Fault& fault) {
+    const Candidate* candidate = world.candidate(fault.id);
+    return candidate != nullptr && candidate->said < kHalfSaid;
+  });
+  double share = kLead * kShareOtherTime * (world.plan.workload_ts != 0 && !guessed ? kTimeWasSeen : 1);
+  for (const std::int64_t point : points_of_workload(world.workload_ns)) {
+    if (std::abs(point - begin) < kSecond / 2) continue;
+    Try t;
+    t.schedule = lead;
+    for (const std::size_t i : first) t.schedule.faults[i].when = after_ns(time_of(i) + point - begin);
+    t.yield = share;
+    t.why = fmt::format("it showed the bug, but too rarely; {} after the workload began", format_duration(point));
+    tries.push_back(std::move(t));
+    share *= kNextStep;
+  }
+  return tries;
+}
+
+}  // namespace rose::diagnose
