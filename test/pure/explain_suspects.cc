@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "explain_runs.h"
+#include "logs/reader.h"
 
 using namespace rose;
 using explain::Group;
@@ -132,6 +133,18 @@ TEST_CASE("a stack trace that only failing runs log accuses its functions, inner
       {rust, "shelf::put", "shelf::serve", 12}};
   for (const auto& [text, innermost, outer, line] : expected) {
     INFO(text);
+    // As the reader of logs puts its lines together, on standard error and in a log with times.
+    for (const char* before : {"", "2026-11-27 01:02:03,456 ERROR request failed: "}) {
+      logs::Templates kinds;
+      const logs::Logs read = logs::read_text(before + text + (*before != 0 ? "2026-11-27 01:02:04,456 INFO next\n" : ""), {"x.log", "n1"}, {}, kinds);
+      REQUIRE(read.nodes.size() == 1);
+      const auto& messages = read.nodes[0].messages;
+      CHECK(std::any_of(messages.begin(), messages.end(), [&](const logs::Message& message) {
+        const std::vector<schedule::Frame> frames = explain::said_frames(read.text(message));
+        return std::any_of(frames.begin(), frames.end(), [&, want = innermost](const schedule::Frame& frame) { return frame.function == want; }) &&
+               std::any_of(frames.begin(), frames.end(), [&, want = outer](const schedule::Frame& frame) { return frame.function == want; });
+      }));
+    }
     Case one;
     for (int i = 0; i < 5; ++i) {
       one.add(Group::failing, failing(2 * i).says_trace(110, 7, text));

@@ -38,7 +38,7 @@ std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
   bool begun = false;
   for (const std::string& each : lines) {
     const std::string_view line = trimmed(each);
-    if (line.starts_with("Traceback (most recent call last)")) {
+    if (line.find("Traceback (most recent call last)") != std::string_view::npos) {
       if (begun) break;  // what came of it
       begun = true;
     }
@@ -142,7 +142,10 @@ std::vector<schedule::Frame> ruby(const std::vector<std::string>& lines) {
   for (const std::string& each : lines) {
     std::string_view line = trimmed(each);
     if (line.starts_with("from ")) line.remove_prefix(5);
-    const std::size_t in = line.find(":in "), quote = in == std::string_view::npos ? in : in + 4;
+    std::size_t in = line.find(":in ");
+    if (in != std::string_view::npos && in > 0)
+      if (const std::size_t space = line.rfind(' ', in - 1); space != std::string_view::npos) line.remove_prefix(space + 1), in -= space + 1;  // what the message says before
+    const std::size_t quote = in == std::string_view::npos ? in : in + 4;
     schedule::Frame frame;
     if (in == std::string_view::npos || quote >= line.size() || (line[quote] != '`' && line[quote] != '\'') || !set_place(line.substr(0, in), frame) ||
         !frame.file.ends_with(".rb")) {
