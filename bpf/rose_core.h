@@ -270,8 +270,10 @@ struct sock {
 	__u16 sk_protocol;
 	int sk_err;
 };
+struct inet_sock {
+	__be16 inet_sport;
+};
 struct tcp_sock {
-	__u32 packets_out; /* sent and not yet acknowledged */
 	__u32 snd_nxt;
 	__u32 snd_una;
 	__u32 lsndtime; /* of the last data, in jiffies */

@@ -604,6 +604,9 @@ static __always_inline bool connection_of(const struct sock *sk, struct rose_con
 
 	conn->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
 	conn->local_port = sk->__sk_common.skc_num;
+	/* A port that the kernel chose is given back when the socket closes, before anyone is told. */
+	if (!conn->local_port)
+		conn->local_port = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	if (family == AF_INET) {
 		__be32 remote = sk->__sk_common.skc_daddr, local = sk->__sk_common.skc_rcv_saddr;
 
@@ -652,13 +655,15 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 
 /* Connections that this side ends are over too. When the peer had been silent for long, it either had
  * nothing to say, and answers our FIN at once, or is cut off: its silence goes on, and counts when it
- * ends. A reset asks for no answer; it tells of a cut only with data on its way or after a timeout.
+ * ends. A reset asks for no answer; it tells of a cut only with data that nobody took, sent or not, or after a timeout: what a
+ * filter or a route of this host swallows was never sent.
  * Looked up by addresses and ports alone, so an equal connection in another network namespace can end
  * one of ours; we accept that. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 {
 	struct rose_connection_state *known;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
 	struct rose_connection conn = {};
 	struct rose_pair_state *state;
 	__u64 now;
@@ -675,7 +680,7 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (!state->given_up_ns && now - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000 &&
-	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ((struct tcp_sock *)sk, packets_out) > 0))
+	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ(tcp, write_seq) != BPF_CORE_READ(tcp, snd_una)))
 		state->given_up_ns = now;
 	end_connection(&conn, state, known->node);
 	return 0;

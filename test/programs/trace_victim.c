@@ -336,13 +336,17 @@ static int rest_for(int ms) {
   return poll(&in, 1, ms) == 0;
 }
 
-static void talk(const char *address, int port, int period, int burst, int pause_ms) {
+static void talk(const char *address, int port, int period, int burst, int pause_ms, int hard) {
   struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
   int fds[2];
   EXPECT(inet_pton(AF_INET, address, &a.sin_addr) == 1 ? 0 : -1);
   for (int i = 0; i < 2; i++) {
     fds[i] = socket(AF_INET, (i == 0 ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
     EXPECT(connect(fds[i], (void *)&a, sizeof a));
+  }
+  if (hard) { /* its end is a reset */
+    struct linger now = {1, 0};
+    EXPECT(setsockopt(fds[0], SOL_SOCKET, SO_LINGER, &now, sizeof now));
   }
   printf("connected 1\n");
   fflush(stdout);
@@ -408,7 +412,7 @@ int main(int argc, char **argv) {
   char go[3];
   if (strcmp(mode, "serve") == 0) return serve(), 0;
   if (strcmp(mode, "answer") == 0) return answer(atoi(argv[2])), 0;
-  if (strcmp(mode, "talk") == 0) return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6])), 0;
+  if (strcmp(mode, "talk") == 0) return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), argc > 7), 0;
   if (strcmp(mode, "tree") == 0) return tree(), 0;
   if (strcmp(mode, "wait") == 0) {
     printf("ready 1\n");
