@@ -17,6 +17,7 @@
 #include "logs/reader.h"
 #include "replay/alone.h"
 #include "replay/log_times.h"
+#include "replay/run_logs.h"
 
 namespace rose::cli {
 namespace {
@@ -125,29 +126,22 @@ class ComparedRuns::RunLogs {
   }
 
   void read(const std::filesystem::path& run_dir, const replay::LogTimes& times, Said& said) {
-    for (const config::Node& node : config_.nodes) {
-      std::vector<std::filesystem::path> files;
-      std::error_code error;
-      for (const auto& entry : std::filesystem::directory_iterator(run_dir / node.name, error))
-        if (entry.is_regular_file(error) && entry.path().extension() == ".log") files.push_back(entry.path());
-      std::sort(files.begin(), files.end());
-      for (const std::filesystem::path& file : files) {
-        const logs::Input input{file, node.name};
-        const Result<logs::Logs> read = logs::read_logs({&input, 1}, {}, kinds_);
-        if (!read) continue;
-        const std::vector<std::int64_t> written = times.times(file);
-        for (const logs::NodeLog& of_node : read->nodes) {
-          for (const logs::Message& message : of_node.messages) {
-            if (message.line == 0 || message.line > written.size()) continue;
-            if (said.lines.size() == kMostLines) {
-              said.cut = true;
-              return;
-            }
-            const std::string_view text = read->text(message);
-            said.lines.push_back({written[message.line - 1], node.name, message.kind, how_loud(message, text),
-                                  std::string(text.substr(0, kMostLineBytes)),
-                                  fmt::format("{}/{}:{}", node.name, file.filename().string(), message.line), explain::said_frames(text)});
+    for (const replay::NodeLogFile& file : replay::run_logs(config_, run_dir)) {
+      const std::vector<std::int64_t> written = times.times(file.path);
+      if (written.empty()) continue;
+      const logs::Input input{file.path, file.node};
+      const Result<logs::Logs> read = logs::read_logs({&input, 1}, {}, kinds_);
+      if (!read) continue;
+      for (const logs::NodeLog& of_node : read->nodes) {
+        for (const logs::Message& message : of_node.messages) {
+          if (message.line == 0 || message.line > written.size()) continue;
+          if (said.lines.size() == kMostLines) {
+            said.cut = true;
+            return;
           }
+          const std::string_view text = read->text(message);
+          said.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text), std::string(text.substr(0, kMostLineBytes)),
+                                fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line), explain::said_frames(text)});
         }
       }
     }

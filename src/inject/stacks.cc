@@ -328,7 +328,9 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     add_reason(stack.incomplete, "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, by a `command` that is "
                                  "java or `sources` that are .java files");
   } else if (!language.empty() && !has_runtime_names(stack.frames)) {
-    add_reason(stack.incomplete, fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language)));
+    // One of the runtime's helpers may do what was asked for elsewhere: file I/O of Node.js is done by a pool of threads.
+    add_reason(stack.incomplete, taken.snapshot.runtime_list.empty() ? fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language))
+                                                                     : fmt::format("these are the runtime's frames: no function of {} was on this thread's stack", language));
   }
   return stack;
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "replay/run_logs.h"
 
 namespace rose::replay {
 namespace {
@@ -53,7 +54,7 @@ struct LogTimes::Watch {
         at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
         const auto folder = folders.find(event->wd);
         if (folder == folders.end() || event->len == 0) continue;
-        if (const std::filesystem::path file = folder->second / event->name; file.extension() == ".log") look(file);
+        if (const std::filesystem::path file = folder->second / event->name; is_log(file)) look(file);
       }
       if ((wait[1].revents & POLLIN) != 0 && got <= 0) return;
     }
@@ -77,7 +78,7 @@ Result<LogTimes> LogTimes::watch(const std::vector<std::filesystem::path>& folde
     watch->folders[number] = folder;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-      if (entry.path().extension() == ".log") watch->look(entry.path());
+      if (is_log(entry.path())) watch->look(entry.path());
   }
   ROSE_TRY(watch->thread, start_thread([w = watch.get()] { w->run(); }));
   return LogTimes(std::move(watch));
