@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "explain/explain.h"
 #include "symbols/go_library.h"
+#include "symbols/interpreters.h"
 
 namespace rose::explain {
 namespace {
@@ -297,11 +298,12 @@ bool is_library(const schedule::Frame& frame) {
   if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
   const std::string_view module = frame.module;
   if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and what starts it
+  if (symbols::interprets(module)) return true;
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only what lies in the system's folders: an application may have a "libc.so" of its own.
   if (begins(module, {"/lib", "/usr/lib"}) &&
       begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjvm", "libjava", "libnio", "libnet",
-                    "librt.", "librt-", "libdl.", "libpython", "libasan", "libtsan"}))
+                    "librt.", "librt-", "libdl.", "libpython", "libnode", "libruby", "libperl", "libasan", "libtsan"}))
     return true;
   if (symbols::of_go_library(frame.function, frame.file)) return true;
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))

@@ -9,6 +9,7 @@
 #include "jvm/application.h"
 #include "jvm/node.h"
 #include "symbols/go_library.h"
+#include "symbols/interpreters.h"
 #include "symbols/symbols.h"
 
 namespace rose::replay {
@@ -74,7 +75,7 @@ std::string why_none(const config::Node& node) {
     return fmt::format("{}: its command launches another program, and none was seen that stays where it is from run to run and has functions that "
                        "can be seen: name it with `binary`, or methods of Java with `functions`", node.name);
   if (program == node.binaries.end()) return fmt::format("{}: no program of it is known, so no function of it can be seen: name it with `binary`", node.name);
-  if (interprets(*program))
+  if (symbols::interprets(*program))
     return fmt::format("{}: {} runs code that is not its own, so no function of the application can be seen: "
                        "name native code of yours with `binary`, or methods of Java with `functions`", node.name, *program);
   return fmt::format("{}: {} has no symbols, so no function of it can be seen: keep its debug information (cc -g, no strip), or put the separate "
@@ -83,19 +84,10 @@ std::string why_none(const config::Node& node) {
 
 }  // namespace
 
-bool interprets(const std::string& binary) {
-  static const std::set<std::string_view> known = {"ash",  "awk", "bash", "beam.smp", "busybox", "csh",    "dash",   "dotnet", "erl", "escript", "fish", "gawk",   "guile", "java", "ksh", "lua",
-                                                   "luajit", "make", "mawk", "mono", "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "sh", "tclsh", "zsh"};
-  std::string_view name(binary);
-  name.remove_prefix(name.rfind('/') + 1);
-  const std::string_view plain = name.substr(0, name.find_last_not_of("0123456789.-") + 1);  // python3.11
-  return known.contains(name) || known.contains(plain);
-}
-
 bool is_systems(const std::string& binary) { return begins_with_any(binary, {"/usr/", "/bin/", "/sbin/", "/lib"}) && !binary.starts_with("/usr/local/"); }
 
 bool shows_functions(const std::string& binary) {
-  if (interprets(binary)) return false;
+  if (symbols::interprets(binary)) return false;
   const Result<std::vector<symbols::Function>> own = own_functions(binary);
   return own && !own->empty();
 }
@@ -119,7 +111,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
         if (!is_scaffolding(one.function.name)) functions.push_back(one.function);
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
-        if (interprets(binary)) continue;
+        if (symbols::interprets(binary)) continue;
         Result<std::vector<symbols::Function>> own = own_functions(binary);  // a script has none: told below
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }

@@ -24,8 +24,6 @@ struct Watchable {
   std::vector<std::string> unseen;  // one sentence a node whose functions can't be seen: why, and what to do
 };
 
-// An interpreter or a virtual machine, by its name: its functions say nothing of the application.
-[[nodiscard]] bool interprets(const std::string& binary);
 // Comes with the system: a server, perhaps, or a tool that scripts call.
 [[nodiscard]] bool is_systems(const std::string& binary);
 // Of its own, that can be watched.

@@ -112,6 +112,19 @@ TEST_CASE("a server that waits when a fault comes at its time is hardly a suspec
   }
 }
 
+TEST_CASE("an interpreter is no suspect; a program of one's own that is called node is one") {
+  for (const auto& [program, suspect] : {std::pair("/usr/bin/python3.11", false), {"/usr/bin/node", false}, {"/opt/ruby/bin/ruby", false}, {"/srv/app/node", true}}) {
+    INFO(program);
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, failing(2 * i).stack({frame("__GI___write", "", 0, "/lib/x86_64-linux-gnu/libc.so.6"), frame("evaluate", "", 0, program), frame("main", "", 0, program)}).enters(103, "take_over", 2));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    const explain::Explanation e = one.explain();
+    CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "evaluate"; }) == suspect);
+  }
+}
+
 TEST_CASE("a stack trace that only failing runs log accuses its functions, innermost first", "[explain]") {
   const std::string java = "Exception occurred from thread LearnerHandler\njava.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n"
                            "\tat io.x.Database.limit(Database.java:279)\n\tat org.x.Learner.run(Learner.java:61)\n";
