@@ -250,7 +250,6 @@ Result<void> Cluster::place_folders(std::size_t node) {
   return {};
 }
 
-// What a Compose file itself says of secrets and configs.
 // Engines differ in what they make of a volume's size; here all nodes that share it have the same file system. Its files stay in the run's folder.
 Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
   const std::filesystem::path folder = run_dir_ / "volumes" / name;
@@ -264,6 +263,7 @@ Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, co
   return folder;
 }
 
+// What a Compose file itself says of secrets and configs.
 Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& volumes) {
   const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
   if (files.empty()) return {};
