@@ -10,6 +10,8 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_alpha(char c) { return is_lower(c) || is_upper(c); }
+// As names of nodes, volumes, images and hosts have them.
+constexpr bool is_name_char(char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
 
 constexpr char lower_case(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 constexpr char upper_case(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }

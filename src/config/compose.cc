@@ -225,8 +225,7 @@ std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& v
 void ComposeReader::read_volumes_of_file(const Yaml& value) {
   for (const auto& [name, volume] : value.members) {
     const std::string& named = name;
-    const auto word = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; };
-    if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), word))
+    if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), is_name_char))
       refuse(volume, fmt::format("'{}' is no name for a volume", name), "letters, digits, '.', '_' and '-' are, no '.' in front");
     if (volume.kind != Yaml::Kind::null && !volume.is_map()) refuse(volume, fmt::format("volume '{}' is no map", name));
     volumes_[name] = {};

@@ -32,7 +32,7 @@ std::optional<std::string> resolve_volume(std::string& text, const std::filesyst
     if (source.find("/..") != std::string::npos) return "leads out of the folder that it begins with";
   } else if (source.starts_with('.') || source.find('/') != std::string::npos) {
     source = (directory / source).lexically_normal().string();
-  } else if (!std::all_of(source.begin(), source.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; })) {
+  } else if (!std::all_of(source.begin(), source.end(), is_name_char)) {
     return fmt::format("has the source '{}': a path, or the name of a volume of letters, digits, '_', '.' and '-' is needed", source);
   }
   text = source + text.substr(parts[0].size());
@@ -59,9 +59,7 @@ std::string locate(const std::string& name, const std::filesystem::path& beside,
 
 std::string name_problem(const std::string& name, bool service) {
   const bool shape = name.size() <= kMostName && (is_alpha(name[0]) || is_digit(name[0])) &&
-                     std::all_of(name.begin(), name.end(), [](char c) {
-                       return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
-                     });
+                     std::all_of(name.begin(), name.end(), is_name_char);
   if (!shape)
     return fmt::format("{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
                        "letter or digit",
@@ -193,7 +191,7 @@ void ConfigReader::read_record_libc(toml::Table& table, Node& node) {
 void ConfigReader::read_user(toml::Table& table, Node& node) {
   if (!table.string("user", node.user)) return;
   const auto letters = [](std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; });
+    return std::all_of(text.begin(), text.end(), is_name_char);
   };
   if (node.container) {
     const std::size_t colon = node.user.find(':');

@@ -8,10 +8,6 @@
 namespace rose::draft {
 namespace {
 
-bool in_name(char c) {
-  return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
-}
-
 std::optional<std::uint16_t> port_number(std::string_view text) {
   if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit))
     return std::nullopt;
@@ -51,7 +47,7 @@ std::size_t address_at(std::string_view text, std::size_t i, const std::vector<s
     return host.find(':') != std::string::npos && parse_address(host) ? close + 1 : 0;
   }
   std::size_t end = i;
-  while (end < text.size() && in_name(text[end])) ++end;
+  while (end < text.size() && is_name_char(text[end])) ++end;
   host = std::string(text.substr(i, end - i));
   if (std::count(host.begin(), host.end(), '.') == 3 && parse_address(host)) {
     // "10.0.0.0/8" is a range and no address.
@@ -69,14 +65,14 @@ std::vector<FoundAddress> find_addresses(std::string_view text, const std::vecto
     return found;
   }
   for (std::size_t i = 0; i < text.size();) {
-    const bool starts = text[i] == '[' || (in_name(text[i]) && text[i] != '-' && text[i] != '.');
+    const bool starts = text[i] == '[' || (is_name_char(text[i]) && text[i] != '-' && text[i] != '.');
     const bool path = i > 0 && text[i - 1] == '/' && !(i > 1 && text[i - 2] == '/');
     std::string host;
     const std::size_t end = starts && !path ? address_at(text, i, names, host) : 0;
     if (end == 0) {
       // On to the next beginning: behind this name.
-      if (in_name(text[i]))
-        while (i < text.size() && in_name(text[i])) ++i;
+      if (is_name_char(text[i]))
+        while (i < text.size() && is_name_char(text[i])) ++i;
       else
         ++i;
       continue;

@@ -99,7 +99,7 @@ bool fits_volume(const std::string& text) { return fits_toml(text) && text.find(
 
 bool is_volume_name(const std::string& name) {
   const bool anonymous = name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return !anonymous && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; });
+  return !anonymous && !name.empty() && std::all_of(name.begin(), name.end(), is_name_char);
 }
 
 void add_mounts(Fresh& fresh) {

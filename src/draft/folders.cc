@@ -37,9 +37,7 @@ bool has_written_below(const Seen& seen, const std::string& folder) {
 
 std::string leaf_for(const std::string& path, const Moved& moved) {
   std::string leaf = path.substr(path.rfind('/') + 1);
-  std::replace_if(leaf.begin(), leaf.end(), [](char c) {
-    return !(is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.');
-  }, '_');
+  std::replace_if(leaf.begin(), leaf.end(), [](char c) { return !is_name_char(c); }, '_');
   if (leaf.empty() || leaf.front() == '.' || leaf == "stdout.log" || leaf == "stderr.log") leaf = "data" + leaf;
   const auto taken = [&](const std::string& name) {
     return std::any_of(moved.places.begin(), moved.places.end(), [&](const auto& place) { return place.second == "${dir}/" + name; });

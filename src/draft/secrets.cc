@@ -101,7 +101,7 @@ bool is_token(std::string_view value) {
   for (const std::string_view prefix : {"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "sk_live_",
                                         "sk-", "AKIA", "ASIA", "AIza", "hvs.", "eyJ"})
     if (value.size() >= prefix.size() + 14 && value.starts_with(prefix) &&
-        std::all_of(value.begin(), value.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }))
+        std::all_of(value.begin(), value.end(), is_name_char))
       return true;
   return value.find("PRIVATE KEY-----") != std::string_view::npos || looks_random(value);
 }

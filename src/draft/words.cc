@@ -54,9 +54,7 @@ Split split_word(std::string_view word) {
   if (equals == std::string_view::npos || equals == 0) return {{}, word};
   // Only what can be a name counts: "http://x?a=b" is a value.
   const std::string_view name = word.substr(0, equals);
-  const bool shape = std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
-  });
+  const bool shape = std::all_of(name.begin(), name.end(), is_name_char);
   if (!shape) return {{}, word};
   return {word.substr(0, equals + 1), word.substr(equals + 1)};
 }

@@ -134,13 +134,12 @@ bool has(std::string_view low, std::span<const std::string_view> words) { return
 // As a word of its own, or of an exception's name: "election-timeout": "1s", minSessionTimeout, "negotiated timeout = 10000" and, in a row of
 // such, "to 10.0.0.1:5701, timeout: 0" are settings.
 bool says_late(std::string_view low) {
-  const auto of_name = [](char c) { return is_digit(c) || is_alpha(c) || c == '-' || c == '_' || c == '.'; };
   for (const std::string_view word : kLate)
     for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
       const std::string_view behind = low.substr(at + word.size());
       const bool listed = low.substr(0, at).ends_with(", ") && behind.starts_with(": ") && behind.size() > 2 && is_digit(behind[2]);
       const bool key = listed || behind.starts_with("\":") || behind.starts_with('=') || behind.starts_with(" = ") || behind.starts_with('-') || behind.starts_with('_');
-      if (behind.starts_with("exception") || behind.starts_with("error") || (!key && (at == 0 || !of_name(low[at - 1])))) return true;
+      if (behind.starts_with("exception") || behind.starts_with("error") || (!key && (at == 0 || !is_name_char(low[at - 1])))) return true;
     }
   return false;
 }
