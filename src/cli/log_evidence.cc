@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "diagnose/logs/from_logs.h"
 #include "diagnose/logs/hosts.h"
+#include "logs/quote.h"
 #include "replay/run_logs.h"
 
 namespace rose::cli {

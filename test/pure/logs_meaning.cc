@@ -6,8 +6,10 @@
 #include <fstream>
 
 #include "folder.h"
-#include "logs/evidence.h"
 #include "kernel/syscalls.h"
+#include "logs/hint/hint.h"
+#include "logs/meaning.h"
+#include "logs/quote.h"
 
 using namespace rose;
 using namespace rose::logs;

@@ -9,6 +9,7 @@
 #include "folder.h"
 #include "logs/evidence.h"
 #include "logs/line/lines.h"
+#include "logs/quote.h"
 
 using namespace rose;
 using namespace rose::logs;

@@ -16,6 +16,8 @@
 #include "diagnose/nodes.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
+#include "logs/meaning.h"
+#include "logs/quote.h"
 
 namespace rose::diagnose {
 namespace {

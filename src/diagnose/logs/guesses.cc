@@ -8,6 +8,8 @@
 #include "base/units.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
+#include "logs/meaning.h"
+#include "logs/quote.h"
 
 namespace rose::diagnose {
 namespace {

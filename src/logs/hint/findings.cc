@@ -1,0 +1,69 @@
+#include "logs/hint/findings.h"
+
+#include <algorithm>
+
+#include "logs/hint/spoken_of.h"
+#include "logs/quote.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::size_t kTail = 6;  // messages before an end that may tell why
+
+std::int64_t last_of(const Logs& logs) {
+  std::int64_t last = kNoTime;
+  for (const NodeLog& node : logs.nodes)
+    if (is_timed(node)) last = std::max(last, node.messages.back().ts_ns);
+  return last;
+}
+
+}  // namespace
+
+Findings::Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes)
+    : failure(failed), normal(sound), difference(between), names(with_own_names(nodes, failed)), last_ns(last_of(failed)), normal_last_ns(last_of(sound)) {
+  for (const NodeLog& one : normal.nodes)
+    for (const Message& message : one.messages)
+      if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
+  observed_.resize(failure.nodes.size());
+  for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
+}
+
+const NodeLog* Findings::usual(std::size_t n) const {
+  return difference.nodes[n].normal == kNoNode ? nullptr : &normal.nodes[difference.nodes[n].normal];
+}
+
+const Observed* Findings::observed_as(std::size_t n, TemplateId kind) const {
+  const auto found = observed_[n].find(kind);
+  return found != observed_[n].end() ? found->second : nullptr;
+}
+
+std::string_view Findings::told_behind(const Message& message) const {
+  if (normal.nodes.empty() || with_lines_behind_.contains(message.kind)) return {};
+  const std::string_view text = failure.text(message);
+  const std::size_t end = text.find('\n');
+  return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+}
+
+Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {
+  Hint& hint = hints.emplace_back();
+  hint.kind = kind;
+  hint.node = node(n).node;
+  hint.ts_ns = message.ts_ns;
+  hint.weight = weight;
+  hint.log = n;
+  hint.message = static_cast<std::uint32_t>(&message - node(n).messages.data());
+  hint.words = quote(failure, n, message);
+  return hint;
+}
+
+bool is_timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime && !node.aligned; }
+
+std::size_t tail_of(std::size_t begin, std::size_t end) { return end - std::min(end - begin, kTail); }
+
+bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end) {
+  for (std::size_t i = tail_of(begin, end); i < end; ++i)
+    if (read_meaning(logs.text(node.messages[i])).stopping) return true;
+  return false;
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,75 @@
+// What the finders of hints share: the logs, what was found so far, and what is believed of it. They run in turn; a later one may weigh
+// anew what an earlier one found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "logs/hint/hint.h"
+#include "logs/meaning.h"
+
+namespace rose::logs {
+
+// How much is believed (0..1), where more than one finder goes by it.
+inline constexpr double kPlain = 1.0;      // the failure's own message names the error, or the signal
+inline constexpr double kStood = 0.35;     // a gap
+inline constexpr double kHushed = 0.3;     // times this: a silence of all nodes, or one that began after the failure's cause was told
+inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
+inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
+
+inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
+
+struct Findings {
+  Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
+
+  [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure.nodes[n]; }
+  // The same node's in the run without faults; null: there is none.
+  [[nodiscard]] const NodeLog* usual(std::size_t n) const;
+  [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
+  // How much an observable's kind is one; null: it is none.
+  [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
+  // Nothing says that a run without faults does not say so, too.
+  [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const { return !normal.nodes.empty() && observed_as(n, kind) == nullptr; }
+
+  // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same output, behind what it
+  // always says. "" where runs without faults have lines behind messages of that kind as well.
+  [[nodiscard]] std::string_view told_behind(const Message& message) const;
+
+  Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
+
+  const Logs& failure;
+  const Logs& normal;
+  const Difference& difference;
+  std::vector<NodeName> names;                    // and what nodes call themselves
+  std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
+  std::vector<Hint> hints;
+  std::vector<std::size_t> silences;              // hints that nothing but a silence speaks for
+
+ private:
+  std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
+  std::set<TemplateId> with_lines_behind_;        // kinds of messages of runs without faults
+};
+
+// Of node `n`: each of its ends, and where it stood still.
+void find_ends(Findings& found, std::size_t n);
+void find_gaps(Findings& found, std::size_t n);
+// What its messages say, and which exceptions they have.
+void find_sayings(Findings& found, std::size_t n);
+void find_thrown(Findings& found, std::size_t n);
+// Of all: who stood still while the others missed it, and a role that went from one node to another.
+void find_missed(Findings& found);
+void find_lost_roles(Findings& found);
+
+// Whether its messages have times of their own.
+[[nodiscard]] bool is_timed(const NodeLog& node);
+// The first of the messages before an end that may tell why it came.
+[[nodiscard]] std::size_t tail_of(std::size_t begin, std::size_t end);
+// Whether they tell of an orderly stop.
+[[nodiscard]] bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
+
+}  // namespace rose::logs

@@ -1,0 +1,60 @@
+#include "logs/hint/hint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "kernel/syscalls.h"
+#include "logs/hint/findings.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr double kEcho = 0.3;                // times this: it says once more, and less plainly, what another message said
+constexpr std::int64_t kEchoed = kSecond;    // so soon
+
+// "I/O error" is what programs call any failure of a disk: right beside a message that names the error and its file, it is that one.
+void weigh_echoes(std::vector<Hint>& hints) {
+  for (Hint& hint : hints) {
+    if (hint.kind != Hint::Kind::call || hint.error != EIO || !hint.path.empty() || hint.ts_ns == kNoTime) continue;
+    const bool named = std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
+      return other.kind == Hint::Kind::call && other.log == hint.log && other.error != EIO && kernel::resource_error(other.error) && !other.path.empty() &&
+             other.ts_ns != kNoTime && std::abs(other.ts_ns - hint.ts_ns) <= kEchoed;
+    });
+    if (named) hint.weight *= kEcho;
+  }
+}
+
+// Where a message names the cause plainly, who says less from then on mostly has less to say.
+void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
+  std::int64_t told = kNoTime;
+  for (const Hint& hint : hints)
+    if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
+      told = hint.ts_ns;
+  if (told == kNoTime) return;
+  for (const std::size_t one : silences)
+    if (hints[one].ts_ns >= told) hints[one].weight *= kHushed;
+}
+
+}  // namespace
+
+std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& nodes) {
+  Findings found(failure, normal, difference, nodes);
+  for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
+    find_ends(found, n);
+    find_gaps(found, n);
+  }
+  for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
+    find_sayings(found, n);
+    find_thrown(found, n);
+  }
+  find_missed(found);
+  find_lost_roles(found);
+  weigh_echoes(found.hints);
+  weigh_silences(found.hints, found.silences);
+  std::stable_sort(found.hints.begin(), found.hints.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
+  if (found.hints.size() > kMostHints) found.hints.resize(kMostHints);
+  return std::move(found.hints);
+}
+
+}  // namespace rose::logs

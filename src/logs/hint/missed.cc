@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "logs/hint/findings.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
+constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it,
+constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // and mostly so soon: what it said last may be from long before
+constexpr std::int64_t kTogetherMissed = kSecond;   // two sides of a cut notice it within that of each other
+
+}  // namespace
+
+// Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who is cut off mostly
+// misses the others.
+void find_missed(Findings& found) {
+  std::map<std::string, std::map<std::string, std::size_t>> missed;  // by whom: their hints
+  for (std::size_t i = 0; i < found.hints.size(); ++i)
+    if (const Hint& hint = found.hints[i]; hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime) missed[hint.peer].emplace(hint.node, i);
+  for (const auto& [name, by] : missed) {
+    if (by.size() + 1 < found.names.size()) continue;
+    // Who stands still can be reached all the same.
+    if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return found.hints[one.second].no_way; })) continue;
+    const auto earlier = [&](const auto& a, const auto& b) { return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns; };
+    const Hint first = found.hints[std::min_element(by.begin(), by.end(), earlier)->second];
+    const auto here = std::find_if(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
+    if (here == found.failure.nodes.end() || !is_timed(*here)) continue;
+    const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns, [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
+    if (next == here->messages.begin() || next == here->messages.end()) continue;
+    const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
+    if (next->ts_ns - since < kLeastStood) continue;
+    const auto begins = [&](Hint& hint, std::int64_t earliest) {
+      hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
+      if (earliest < hint.ts_ns) hint.since_ns = earliest;
+    };
+    // Both sides' patience ran out together. Who had stood still would say so when it went on, at whatever moment that was.
+    const bool at_once = next->ts_ns - first.ts_ns < kTogetherMissed;
+    const bool misses_others = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed &&
+             (hint.ts_ns < next->ts_ns || (at_once && hint.ts_ns == next->ts_ns));
+    });
+    if (misses_others) continue;
+    const double weight = kStoodOrCut * first.weight;
+    const auto told = std::find_if(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.node == name && ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
+    });
+    if (told != found.hints.end()) {
+      if (told->kind == Hint::Kind::stop) {
+        told->weight = std::max(told->weight, weight);
+        begins(*told, told->ts_ns);
+      }
+      continue;
+    }
+    Hint& hint = found.add(Hint::Kind::stop, first.log, found.node(first.log).messages[first.message], weight);
+    hint.node = name;
+    begins(hint, since);
+    hint.until_ns = next->ts_ns;
+    hint.words += fmt::format("; {} itself says nothing until {} later", name, format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
+  }
+}
+
+}  // namespace rose::logs

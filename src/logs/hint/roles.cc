@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "logs/hint/findings.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr double kLostRole = 0.28;     // somebody else has its role: that says that something happened to it, not what
+constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
+
+// One that tells who has the role.
+struct RoleTold {
+  std::size_t node = 0;
+  std::uint32_t message = 0;
+  std::vector<std::uint64_t> numbers;  // in its text, where no times tell which was first
+};
+
+std::int64_t ts_of(const Findings& found, const RoleTold& one) { return found.node(one.node).messages[one.message].ts_ns; }
+
+std::vector<std::uint64_t> numbers_of(std::string_view text) {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 0; i < text.size() && numbers.size() < 8; ++i) {
+    if (text[i] < '0' || text[i] > '9') continue;
+    std::uint64_t number = 0;
+    for (int digits = 0; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 18; ++i, ++digits) number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+void add_lost_role(Findings& found, const std::string& loser, const RoleTold& next) {
+  if (loser.empty()) return;
+  const Message& message = found.node(next.node).messages[next.message];
+  const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarly;
+  const auto suspect = [&](Hint::Kind kind) -> Hint& {
+    Hint& hint = found.add(kind, next.node, message, kLostRole);
+    hint.node = loser;
+    hint.ts_ns = began;
+    hint.words += fmt::format(", which {} says in a run without faults: it may have lost its role", loser);
+    return hint;
+  };
+  suspect(Hint::Kind::end).signal = SIGKILL;
+  if (began != kNoTime) suspect(Hint::Kind::stop).until_ns = message.ts_ns;
+  for (const NodeLog& other : found.failure.nodes)
+    if (other.node != loser && !other.node.empty()) suspect(Hint::Kind::silence).peer = other.node;
+}
+
+}  // namespace
+
+void find_lost_roles(Findings& found) {
+  if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
+  std::map<TemplateId, std::vector<RoleTold>> by_kind;
+  for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
+    for (std::uint32_t i = 0; i < found.node(n).messages.size(); ++i) {
+      std::vector<RoleTold>& all = by_kind[found.node(n).messages[i].kind];
+      if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(found.failure.text(found.node(n).messages[i]))});
+    }
+  for (auto& [kind, all] : by_kind) {
+    std::uint64_t usually = 0;
+    std::vector<std::string> players;  // who said so in the run without faults
+    for (const NodeLog& other : found.normal.nodes)
+      if (const std::uint64_t count = kind < other.counts.size() ? other.counts[kind] : 0; count != 0) {
+        usually += count;
+        players.push_back(other.node);
+      }
+    if (players.size() != 1 || usually > kMostMoves || all.size() <= usually || all.size() > kMostMoves) continue;
+    const bool by_time = std::all_of(all.begin(), all.end(), [&](const RoleTold& one) { return is_timed(found.node(one.node)); });
+    std::stable_sort(all.begin(), all.end(), [&](const RoleTold& a, const RoleTold& b) {
+      return by_time ? ts_of(found, a) < ts_of(found, b) : a.numbers < b.numbers;
+    });
+    const auto next = std::find_if(all.begin(), all.end(), [&](const RoleTold& one) { return one.node != all.front().node; });
+    if (next == all.end()) continue;
+    add_lost_role(found, by_time ? found.node(all.front().node).node : players.front(), *next);
+  }
+}
+
+}  // namespace rose::logs

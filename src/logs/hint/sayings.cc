@@ -1,0 +1,290 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+#include "kernel/syscalls.h"
+#include "logs/hint/findings.h"
+#include "logs/hint/spoken_of.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::uint64_t kMostRead = 500;   // messages of one kind that are read one by one
+constexpr std::size_t kMostFolded = 1'000;  // failures of a node that are compared by their paths
+constexpr std::size_t kErrorAlone = 60;    // characters of a message that says nothing but how the one before it failed
+constexpr double kOutweighs = 3;           // of two messages of one thing, so much more weight has the one that counts
+constexpr double kSaysItStood = 0.6;       // its message tells of a pause of its own
+constexpr double kSpokenOf = 0.6;          // others miss it
+constexpr double kNobodyNamed = 0.4;       // times this: of two nodes one misses somebody; it may be a client
+constexpr double kRefused = 0.6;           // nobody listens there any more, and the machine answers: mostly the process is gone,
+constexpr double kRefusedByCut = 0.25;     // a rule of a firewall may say so, too
+constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
+constexpr double kNextError = 0.5;         // of what is believed of the likeliest error has the next one
+
+// One thing, however often it is said.
+struct Said {
+  const Message* first = nullptr;
+  const Message* last = nullptr;
+  std::uint64_t count = 0;
+  Meaning meaning;
+  double weight = 0;
+};
+
+using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
+
+// What runs without faults say, too, neither begins nor prolongs what only the failure says.
+void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
+  if (weight * kOutweighs <= said.weight) return;
+  if (weight >= said.weight * kOutweighs) said = {};
+  if (said.first == nullptr) {
+    said.first = &message;
+    said.meaning = meaning;
+  }
+  said.last = &message;
+  ++said.count;
+  said.weight = std::max(said.weight, weight);
+}
+
+// The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db", "data/db".
+void fold_paths(std::map<FailedCall, Said>& calls) {
+  if (calls.size() > kMostFolded) return;
+  for (auto it = calls.begin(); it != calls.end();) {
+    const auto& [error, path, peer] = it->first;
+    Said* whole = nullptr;
+    std::size_t fits = 0;
+    for (auto& [key, said] : calls)
+      if (std::get<0>(key) == error && std::get<2>(key) == peer && !path.empty() && path[0] != '/' && std::get<1>(key).ends_with("/" + path)) {
+        whole = &said;
+        ++fits;
+      }
+    if (fits != 1 || (it->second.meaning.operation != whole->meaning.operation && it->second.meaning.operation != Operation::unknown)) {
+      ++it;
+      continue;
+    }
+    const Said& part = it->second;
+    if (part.first < whole->first) whole->first = part.first;
+    whole->last = std::max(whole->last, part.last);
+    whole->count = std::max(whole->count, part.count);
+    whole->weight = std::max(whole->weight, part.weight);
+    it = calls.erase(it);
+  }
+}
+
+// "Error: Is a directory." as a message of its own, right behind the one that says what failed.
+bool take_error_behind(const Findings& found, const NodeLog& here, const Message& message, Meaning& meaning) {
+  const Message* next = &message + 1;
+  if (next == here.messages.data() + here.messages.size() || next->stream != message.stream) return false;
+  const std::string_view text = found.failure.text(*next);
+  if (text.size() > kErrorAlone) return false;
+  const Meaning behind = read_meaning(text);
+  if (behind.error == 0 || behind.operation != Operation::unknown || !behind.path.empty() || !behind.peer.empty()) return false;
+  meaning.error = behind.error;
+  meaning.failed = false;
+  return true;
+}
+
+double weight_of(Level level) { return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1; }
+
+void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight) {
+  Hint& hint = found.add(Hint::Kind::silence, n, *said.first, weight * said.weight);
+  hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
+  hint.peer = other;
+  hint.closed = said.meaning.closed;
+  hint.count = said.count;
+  hint.until_ns = said.last->ts_ns;
+}
+
+// The errors that such calls return in practice.
+void add_in_vain(Findings& found, std::size_t n, const Said& said) {
+  const std::vector<std::string_view> tried = calls_of_operation(said.meaning.operation);
+  if (tried.empty()) return;
+  double weight = kFailedSomehow * said.weight;
+  const std::vector<int> errors = errors_of(tried.front());
+  for (std::size_t i = 0; i < std::min<std::size_t>(errors.size(), 2); ++i, weight *= kNextError) {
+    Hint& hint = found.add(Hint::Kind::call, n, *said.first, weight);
+    hint.error = errors[i];
+    hint.syscalls = tried;
+    hint.path = said.meaning.path;
+    hint.count = said.count;
+    hint.until_ns = said.last->ts_ns;
+  }
+}
+
+void add_call(Findings& found, std::size_t n, const Said& said) {
+  Hint& hint = found.add(Hint::Kind::call, n, *said.first, kPlain * said.weight);
+  hint.error = said.meaning.error;
+  hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
+  if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call); exact != hint.syscalls.end())
+    std::rotate(hint.syscalls.begin(), exact, exact + 1);
+  hint.path = said.meaning.path;
+  hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
+  hint.count = said.count;
+  hint.until_ns = said.last->ts_ns;
+}
+
+// What the messages of a node say.
+class Sayings {
+ public:
+  Sayings(Findings& found, std::size_t n) : found_(found), n_(n), here_(found.node(n)) {}
+
+  void read();
+  void add_hints();
+
+ private:
+  // What messages of one kind say.
+  struct Kind {
+    std::uint64_t times = 0;
+    bool says = false;
+    Meaning meaning;    // of the last one that was read
+    std::string other;  // the node it speaks of
+  };
+
+  // Gives back what the lines behind the message tell of a call, if they do.
+  std::optional<FailedCall> read_behind(const Message& message);
+  // Whether the next message was taken for a part of this one.
+  bool read_itself(const Message& message, Kind& kind);
+  void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
+  void keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind);
+  void keep_missing(const Message& message, const Kind& kind, double weight);
+  void add_refused();
+  void add_standstill();
+  void add_processes();
+
+  Findings& found_;
+  std::size_t n_;
+  const NodeLog& here_;
+  std::map<FailedCall, Said> calls_;
+  std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
+  std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
+  std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
+  Said longest_;                                               // of the pauses that it tells of
+  std::uint64_t read_behind_ = 0;
+};
+
+bool fails_some_call(const Meaning& meaning) { return meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty(); }
+
+FailedCall call_of(const Meaning& meaning) { return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}; }
+
+void Sayings::read() {
+  std::unordered_map<TemplateId, Kind> kinds;
+  const Message* said_before = nullptr;  // told with the one before
+  for (const Message& message : here_.messages) {
+    if (&message == said_before) continue;
+    const std::optional<FailedCall> told_behind = read_behind(message);
+    Kind& kind = kinds[message.kind];
+    if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0) continue;  // messages of one kind say one thing; each stood as long as it says
+    if (++kind.times <= kMostRead && read_itself(message, kind)) said_before = &message + 1;  // of different paths and peers
+    if (kind.meaning.says_something()) keep(message, kind, told_behind);
+  }
+  fold_paths(calls_);
+}
+
+std::optional<FailedCall> Sayings::read_behind(const Message& message) {
+  const std::string_view behind = found_.told_behind(message);
+  if (behind.empty() || ++read_behind_ > kMostRead) return std::nullopt;
+  const Meaning meaning = read_meaning(behind);
+  if (fails_some_call(meaning)) put(calls_[call_of(meaning)], message, meaning, kPlain);
+  if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, kPlain);
+  return call_of(meaning);
+}
+
+bool Sayings::read_itself(const Message& message, Kind& kind) {
+  kind.meaning = found_.meaning(message);
+  kind.says = kind.says || kind.meaning.says_something();
+  const bool next_too = kind.meaning.failed && take_error_behind(found_, here_, message, kind.meaning);
+  kind.other = kind.says ? spoken_of(found_.names, here_.node, kind.meaning, found_.failure.text(message)) : std::string();
+  return next_too;
+}
+
+void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
+  const Meaning& meaning = kind.meaning;
+  const Observed* observed = found_.observed_as(n_, message.kind);
+  const double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
+  keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
+  if (meaning.lost || meaning.late) keep_missing(message, kind, weight);
+  if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
+    longest_ = {};
+    put(longest_, message, meaning, weight);
+  }
+  if (!meaning.ended || meaning.panic) return;
+  // Helpers that are ended in an orderly stop exit as they like.
+  const auto at = static_cast<std::size_t>(&message - here_.messages.data());
+  if (meaning.signal == 0 && kind.times <= kMostRead && stops_in_order(found_.failure, here_, 0, at)) return;
+  put(processes_[{kind.other.empty() ? here_.node : kind.other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
+}
+
+void Sayings::keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind) {
+  // To a peer: a route that is a black hole, and no file's call.
+  const bool of_peer = meaning.error == EINVAL && !meaning.peer.empty();
+  if (fails_some_call(meaning) && !of_peer && told_behind != call_of(meaning)) put(calls_[call_of(meaning)], message, meaning, weight);
+  if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
+}
+
+void Sayings::keep_missing(const Message& message, const Kind& kind, double weight) {
+  const std::vector<NodeName>& names = found_.names;
+  if (!kind.other.empty())
+    put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
+  else if (kind.meaning.error == 0 && kind.meaning.peer.empty() && names.size() == 2 && !here_.node.empty())
+    put(unnamed_[names[names[0].node == here_.node ? 1 : 0].node], message, kind.meaning, weight * kNobodyNamed);
+}
+
+void Sayings::add_hints() {
+  for (const auto& [key, said] : calls_) add_call(found_, n_, said);
+  for (const auto& [key, said] : in_vain_) add_in_vain(found_, n_, said);
+  for (const auto& [other, said] : peers_) add_silence(found_, n_, other, said, kSpokenOf);
+  for (const auto& [other, said] : unnamed_)
+    if (!peers_.contains(other) && !refusing_.contains(other)) add_silence(found_, n_, other, said, kSpokenOf);
+  add_refused();
+  add_standstill();
+  add_processes();
+}
+
+void Sayings::add_refused() {
+  for (const auto& [other, said] : refusing_) {
+    if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut);
+    if (std::any_of(found_.hints.begin(), found_.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; })) continue;
+    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kRefused * said.weight);
+    hint.node = other;
+    hint.signal = SIGKILL;
+    hint.count = said.count;
+    hint.told = true;
+  }
+}
+
+void Sayings::add_standstill() {
+  if (longest_.first == nullptr || longest_.first->ts_ns == kNoTime) return;
+  Hint& hint = found_.add(Hint::Kind::stop, n_, *longest_.first, kSaysItStood * longest_.weight);
+  hint.until_ns = longest_.first->ts_ns;
+  hint.ts_ns = hint.until_ns - longest_.meaning.stood_ns;
+}
+
+void Sayings::add_processes() {
+  for (const auto& [key, said] : processes_) {
+    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kPlain * said.weight);
+    hint.node = key.first;
+    hint.signal = said.meaning.signal;
+    hint.exit_code = said.meaning.exit_code;
+    hint.itself = said.meaning.signal == 0;
+    hint.told = true;
+    hint.helper = said.meaning.helper && key.first == here_.node;
+    hint.out_of_memory = said.meaning.out_of_memory;
+    hint.count = said.count;
+  }
+}
+
+}  // namespace
+
+void find_sayings(Findings& found, std::size_t n) {
+  Sayings sayings(found, n);
+  sayings.read();
+  sayings.add_hints();
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "logs/hint/findings.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr double kThrown = 0.6;             // an exception that no failed call brings about
+constexpr double kThrownOfCall = 0.1;       // one that a failed call brings about, which is likelier: the call is a hint of its own
+constexpr double kThrownByPeers = 0.25;     // of a connection: mostly it tells of somebody else's end
+constexpr double kThrownByProgram = 0.2;    // the program's own mistake: something else came before
+constexpr double kThrownInStopping = 0.1;
+constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
+
+// What was thrown in one place.
+struct Traced {
+  const Message* first = nullptr;
+  const Message* last = nullptr;
+  std::uint64_t count = 0;
+  StackTrace trace;
+  double weight = 0;
+};
+
+// Where the root cause came from. What is thrown in one place, and comes to the log in several ways, is one.
+std::string thrown_at(const StackTrace& trace) {
+  const Thrown& root = trace.back();
+  std::string key = root.class_name;
+  for (std::size_t i = 0; i < std::min<std::size_t>(root.frames.size(), 12); ++i)
+    key += fmt::format(" {}.{}:{}", root.frames[i].class_name, root.frames[i].method, root.frames[i].line);
+  return key;
+}
+
+double belief_in(const Thrown& root) {
+  const Meaning meaning = read_meaning(root.class_name + ": " + root.message);
+  if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty()) return kThrownOfCall;
+  switch (kind_of(root.class_name)) {
+    case ThrownKind::outside: return kThrown;
+    case ThrownKind::network: return kThrownByPeers;
+    case ThrownKind::program: return kThrownByProgram;
+    case ThrownKind::stopping: return kThrownInStopping;
+  }
+  return kThrown;
+}
+
+}  // namespace
+
+void find_thrown(Findings& found, std::size_t n) {
+  const NodeLog& here = found.node(n);
+  struct OfKind {
+    std::uint64_t read = 0;
+    std::vector<std::size_t> last;  // places of the one read last
+  };
+  std::unordered_map<TemplateId, OfKind> kinds;
+  std::map<std::string, std::size_t> known;
+  std::vector<Traced> all;
+  std::size_t left = kMostTracesRead;
+  for (const Message& message : here.messages) {
+    const Observed* observed = found.observed_as(n, message.kind);
+    if (found.is_usual(n, message.kind) && found.told_behind(message).empty()) continue;
+    OfKind& kind = kinds[message.kind];
+    if (kind.read < kTracesOfKind && left > 0) {
+      const std::string_view text = found.failure.text(message);
+      if (text.find('\n') == std::string_view::npos) continue;
+      ++kind.read;
+      --left;
+      kind.last.clear();
+      for (StackTrace& trace : read_traces(text)) {
+        const auto [at, fresh] = known.try_emplace(thrown_at(trace), all.size());
+        if (fresh && all.size() >= kMostThrown) {
+          known.erase(at);
+          continue;
+        }
+        kind.last.push_back(at->second);
+        if (!fresh) continue;
+        Traced& one = all.emplace_back();
+        one.trace = std::move(trace);
+        one.weight = belief_in(one.trace.back());
+      }
+    }
+    for (const std::size_t i : kind.last) {
+      Traced& one = all[i];
+      if (one.first == nullptr) {
+        one.first = &message;
+        one.weight *= observed != nullptr ? observed->weight : 1;
+      }
+      one.last = &message;
+      ++one.count;
+    }
+  }
+  for (Traced& one : all) {
+    Hint& hint = found.add(Hint::Kind::thrown, n, *one.first, one.weight);
+    hint.count = one.count;
+    hint.until_ns = one.last->ts_ns;
+    hint.trace = std::move(one.trace);
+  }
+}
+
+}  // namespace rose::logs

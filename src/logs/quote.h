@@ -1,0 +1,14 @@
+// A message as it is quoted.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "logs/reader.h"
+
+namespace rose::logs {
+
+// "server.log:17 of n1: 'cannot save'", the text cut to a line's length.
+[[nodiscard]] std::string quote(const Logs& logs, std::size_t node, const Message& message);
+
+}  // namespace rose::logs
