@@ -82,7 +82,7 @@ struct Seen {
   std::optional<Process> program;    // what does the work, when the main process is a shell or another wrapper
   std::optional<Unit> unit;
   std::string started_by;            // the script it came from, when there is one: "/opt/x/start.sh (pid 80)"
-  std::string runtime;               // "java", "python", ... : methods are no functions of a file
+  std::string runtime;               // "Java", "Python", ... : methods are no functions of a file
   std::size_t processes = 1;
   std::vector<Listen> tcp;           // sorted by port
   std::vector<Listen> udp;

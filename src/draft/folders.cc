@@ -92,7 +92,7 @@ bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
 
 // Folders and jars of a JVM, parted by colons: "classes:lib/*".
 bool is_class_path(const Seen& seen, const Words& words, std::size_t i) {
-  const std::string option = seen.runtime == "java" ? words.option_of(i) : "";
+  const std::string option = seen.runtime == "Java" ? words.option_of(i) : "";
   return option == "-cp" || option == "-classpath" || option == "--class-path" || option == "--module-path";
 }
 

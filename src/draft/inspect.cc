@@ -24,6 +24,7 @@
 #include "draft/systems.h"
 #include "draft/words.h"
 #include "kernel/processes.h"
+#include "symbols/interpreters.h"
 #include "symbols/symbols.h"
 
 namespace rose::draft {
@@ -98,17 +99,10 @@ bool is_wrapper(std::string_view exe) {
   return names.contains(exe.substr(exe.rfind('/') + 1));
 }
 
-// "python" of "/usr/bin/python3.11".
+// The language of what it runs, where that is not its own code. A shell only starts something.
 std::string runtime_of(std::string_view exe, const std::vector<std::string>& mapped) {
-  const std::string_view name = exe.substr(exe.rfind('/') + 1);
-  if (name == "java" || std::any_of(mapped.begin(), mapped.end(), [](const std::string& file) { return file.ends_with("/libjvm.so"); })) return "java";
-  for (const std::string_view known : {"python", "ruby", "perl", "php", "node", "beam.smp", "dotnet", "lua", "deno", "bun"}) {
-    if (!name.starts_with(known)) continue;
-    const std::string_view rest = name.substr(known.size());
-    if (rest.empty() || rest.find_first_not_of("0123456789.-") == std::string_view::npos)
-      return known == "beam.smp" ? "Erlang" : known == "node" ? "Node.js" : std::string(known);
-  }
-  return "";
+  if (std::any_of(mapped.begin(), mapped.end(), [](const std::string& file) { return symbols::language_run_by(file) == "Java"; })) return "Java";
+  return is_wrapper(exe) ? std::string() : std::string(symbols::language_run_by(exe));
 }
 
 std::string reason(int error) { return std::strerror(error); }

@@ -50,7 +50,7 @@ std::string runs_what(const Seen& seen) {
     if (word.starts_with('-')) continue;
     const std::string name = base_name(word);
     // org.x.Main: the class; server.py: the script.
-    return seen.runtime == "java" ? name.substr(name.rfind('.') + 1) : name.substr(0, name.find('.'));
+    return seen.runtime == "Java" ? name.substr(name.rfind('.') + 1) : name.substr(0, name.find('.'));
   }
   return "";
 }
@@ -273,8 +273,8 @@ void describe(Making& making) {
   if (!logs.empty())
     node.about.push_back(fmt::format("Writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).", fmt::join(logs, ", ")));
   if (!seen.runtime.empty())
-    node.about.push_back(fmt::format("It runs on {}: calls, connections and processes are seen, the program's own {} are not functions of a file.",
-                                     seen.runtime == "java" ? "the Java virtual machine" : seen.runtime, seen.runtime == "java" ? "methods" : "functions"));
+    node.about.push_back(fmt::format("It runs {}: calls, connections and processes are seen, the program's own {} are not functions of a file.", seen.runtime,
+                                     seen.runtime == "Java" ? "methods" : "functions"));
   for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
   if (seen.main.deleted) node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
 }

@@ -302,8 +302,8 @@ bool is_library(const schedule::Frame& frame) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only what lies in the system's folders: an application may have a "libc.so" of its own.
   if (begins(module, {"/lib", "/usr/lib"}) &&
-      begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjvm", "libjava", "libnio", "libnet",
-                    "librt.", "librt-", "libdl.", "libpython", "libnode", "libruby", "libperl", "libasan", "libtsan"}))
+      begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjava", "libnio", "libnet",
+                    "librt.", "librt-", "libdl.", "libasan", "libtsan"}))
     return true;
   if (symbols::of_go_library(frame.function, frame.file)) return true;
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "kernel/maps.h"
 #include "kernel/processes.h"
+#include "symbols/interpreters.h"
 
 namespace rose::inject {
 namespace {
@@ -98,19 +99,15 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
 }
 
-// Frames of a language whose runtime alone can name them.
-std::string runtime_of(const std::vector<schedule::Frame>& frames) {
-  for (const auto& frame : frames) {
-    const auto name = std::string_view(frame.module).substr(frame.module.rfind('/') + 1);
-    if (name.starts_with("libjvm.so")) return "Java";
-    if (name.starts_with("libpython") || name.starts_with("python")) return "Python";
-    if (name == "node") return "JavaScript";
-    if (name.starts_with("ruby") || name.starts_with("libruby")) return "Ruby";
-  }
+// Frames of a language whose runtime alone can name them: which; "" there are none.
+std::string_view language_of(const std::vector<schedule::Frame>& frames) {
+  for (const auto& frame : frames)
+    for (const std::string_view known : {"Java", "Python", "JavaScript", "Ruby"})
+      if (symbols::language_run_by(frame.module) == known) return known;
   return {};
 }
 
-// When the frames that runtime_of speaks of can be told.
+// When the frames that language_of speaks of can be told.
 std::string_view told_when(std::string_view language) {
   if (language == "Python") return "where it runs with -X perf (3.12 or later)";
   if (language == "JavaScript") return "where it runs with --perf-basic-prof --interpreted-frames-native-stack";
@@ -318,7 +315,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   // Only if it mattered.
   if (!unwound.incomplete.empty() && !lost.empty()) add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
-  const std::string language = runtime_of(stack.frames);
+  const std::string_view language = language_of(stack.frames);
   if (!taken.java.frames.empty()) {
     put_java(stack.frames, taken.java.frames);
     stack.incomplete = std::move(taken.java.missing);  // what the JVM's own frames lack is of no interest

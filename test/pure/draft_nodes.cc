@@ -100,14 +100,14 @@ TEST_CASE("an address becomes the node that listens there; what is nobody's is k
 
 TEST_CASE("what a runtime runs is named from its own folder, also behind an option without a value") {
   Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
-  java.runtime = "java";
+  java.runtime = "Java";
   java.paths["Server.java"] = {"/srv/Server.java", false, false};
   CHECK(holds(drafted({java}).text, R"("-XX:+UseSerialGC", "/srv/Server.java", "7500")"));
   Seen classes = program({"/usr/bin/java", "-cp", "classes:lib/*:/opt/a.jar:.", "org.x.Main"});
-  classes.runtime = "java";
+  classes.runtime = "Java";
   CHECK(holds(drafted({classes}).text, R"("-cp", "/srv/classes:/srv/lib/*:/opt/a.jar:/srv", "org.x.Main")"));
   Seen python = program({"/usr/bin/python3", "-u", "server.py", "-m", "http.server"});
-  python.runtime = "python";
+  python.runtime = "Python";
   python.paths["server.py"] = {"/srv/server.py", false, false};
   python.paths["http.server"] = {"/srv/http.server", false, false};
   CHECK(holds(drafted({python}).text, R"("-u", "/srv/server.py", "-m", "http.server")"));

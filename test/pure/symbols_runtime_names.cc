@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "folder.h"
+#include "symbols/interpreters.h"
 #include "symbols/runtime_names.h"
 
 using namespace rose;
@@ -82,4 +85,15 @@ TEST_CASE("what is no file, or a link to one, is no list") {
   CHECK(runtime_names(list.folder / "link", {0x1000}).empty());
   REQUIRE(::mkfifo((list.folder / "pipe").c_str(), 0600) == 0);
   CHECK(runtime_names(list.folder / "pipe", {0x1000}).empty());
+}
+
+TEST_CASE("who runs code that is not its own is known by its name, with or without a version") {
+  for (const auto& [file, language] : std::vector<std::pair<std::string, std::string>>{
+           {"/usr/bin/python3.11", "Python"}, {"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "Python"}, {"libruby-3.1.so.3.1", "Ruby"},
+           {"/usr/lib/x86_64-linux-gnu/libnode.so.108", "JavaScript"}, {"/usr/bin/node", "JavaScript"}, {"node", "JavaScript"}, {"/srv/app/node", ""},
+           {"/opt/jdk/lib/server/libjvm.so", "Java"}, {"/opt/jdk/bin/java", "Java"}, {"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "Erlang"}, {"/bin/dash", "shell"},
+           {"/usr/share/dotnet/dotnet", ".NET"}, {"/srv/app/pythonic", ""}, {"/srv/app/libpythonic.so", ""}, {"/srv/app/javac", ""}, {"", ""}, {".so", ""}, {"lib.so", ""}}) {
+    INFO(file);
+    CHECK(language_run_by(file) == language);
+  }
 }
