@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/compose_reader.h"
+#include "config/config_reader.h"
 
 namespace rose::config {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 constexpr int kAlways = 1'000'000;
 constexpr std::int64_t kEngineDelay = 100'000'000;  // engines' first delay of a restart
 constexpr int kMostReplicas = 64;
-
-bool is_volume_option(std::string_view option) { return option == "ro" || option == "rw" || option == "z" || option == "Z" || option == "nocopy"; }
 
 // Names of images have lower-case letters, digits, and single dots and dashes between them.
 std::string image_part(std::string_view text) {
@@ -295,7 +294,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
     std::vector<std::string> words;
     for (const std::string& option : parts.size() > 2 ? split(parts[2], ',') : std::vector<std::string>{}) {
       if (means_nothing_here(option)) continue;
-      if (!is_volume_option(option)) refuse(value, fmt::format("a volume with the option '{}', known are ro, rw, z, Z and nocopy", option));
+      if (const std::string problem = volume_option_problem(option); !problem.empty()) refuse(value, "a volume with " + problem);
       words.push_back(option);
     }
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));

@@ -21,6 +21,8 @@ inline constexpr std::int64_t kDay = 24 * kHour;
 
 // "": none. Folders, variables, namespaces and cgroups carry the name.
 [[nodiscard]] std::string name_problem(const std::string& name, bool service = false);
+// "the option 'x', accepted are ...", or "": one of a container's volume.
+[[nodiscard]] std::string volume_option_problem(std::string_view option);
 
 class ConfigReader {
  public:

@@ -20,11 +20,9 @@ std::optional<std::string> resolve_volume(std::string& text, const std::filesyst
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() < 2 || parts.size() > 3 || parts[0].empty()) return "is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
   if (!parts[1].starts_with('/')) return fmt::format("has '{}' for a place in the container, an absolute path is needed", parts[1]);
-  static const std::vector<std::string> known{"ro", "rw", "z", "Z", "nocopy"};
   if (parts.size() == 3)
     for (const std::string& option : split(parts[2], ','))
-      if (std::find(known.begin(), known.end(), option) == known.end())
-        return fmt::format("has the option '{}', accepted are ro, rw, z, Z and nocopy", option);
+      if (std::string problem = volume_option_problem(option); !problem.empty()) return "has " + problem;
   std::string source = parts[0];
   if (source.starts_with("${")) {
     if (!source.starts_with("${dir}") && !source.starts_with("${run_dir}") && !source.starts_with("${config_dir}"))
@@ -56,6 +54,12 @@ std::string locate(const std::string& name, const std::filesystem::path& beside,
 }
 
 }  // namespace
+
+std::string volume_option_problem(std::string_view option) {
+  for (const std::string_view known : {"ro", "rw", "z", "Z", "nocopy"})
+    if (option == known) return {};
+  return fmt::format("the option '{}', accepted are ro, rw, z, Z and nocopy", option);
+}
 
 std::string name_problem(const std::string& name, bool service) {
   const bool shape = name.size() <= kMostName && (is_alpha(name[0]) || is_digit(name[0])) &&

@@ -121,7 +121,7 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\ninclude: [none.yaml]\n", "4: /srv/kv/none.yaml is no file that can be read"},
       {"services:\n  a:\n    image: x\n    volumes_from: [b]\n", "4: 'volumes_from': volumes of other containers are not taken over"},
       {"services:\n  a:\n    image: x\n    volumes: [\"v:/v\"]\n", "4: the volume 'v' is not declared"},
-      {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n", "4: a volume with the option 'shared', known are ro, rw, z, Z and nocopy"},
+      {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n", "4: a volume with the option 'shared', accepted are ro, rw, z, Z and nocopy"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: {drivver: overlay}\n", "5: network 'n': rose does not know 'drivver'"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: bridge\n", "5: network 'n' is no map"},
       {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver_opts: {type: tmpfs, o: \"size=1m,huge=always\"}}\n", "5: volume 'v' is mounted with 'huge=always'"},
