@@ -65,6 +65,8 @@ struct ToldClockStep {
   std::int64_t change_ns = 0;   // negative: back
   double weight = 0;            // 0..1
   std::string words;
+  bool all_along = false;       // it is said to be wrong at that time, and may have been from the beginning
+  bool either_way = false;      // or by as much the other way
 };
 
 struct Inputs {
@@ -116,6 +118,7 @@ struct Candidate {
   bool own_end = false;         // PS: the process ended itself
   bool partly = false;          // PS: others of its node lived on
   bool stepped = false;         // clock: it was set at first_ts; else it was wrong all the time
+  bool complained = false;      // clock: a program says that it is wrong
   bool blocked = false;         // PS: it waited for a disk
   bool out_of_memory = false;   // PS: the kernel ended it for its memory
   bool follows = false;         // SCF: it always comes right after a start of its node, or a worse failure

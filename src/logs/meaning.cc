@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "kernel/syscalls.h"
+#include "logs/spans.h"
 
 namespace rose::logs {
 namespace {
@@ -497,28 +498,17 @@ bool moved(std::string_view low) { return low.find("' -> '") != std::string_view
 std::int64_t find_standstill(std::string_view low) {
   constexpr std::array kStandstills = std::to_array<std::string_view>({
       "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ", "jvm pause: ",
-      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "clock-jump: ", "exceeded-duration", "ms timeout for "});
+      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "clock-jump: ", "clock leap detected (housekeeper delta=", "since last heartbeat (+", "exceeded-duration", "ms timeout for "});
   for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
     const bool of_heartbeat = words == "exceeded-duration" || words == "ms timeout for ";  // etcd's, as structure and as text
     if (of_heartbeat && low.find("failed to send out heartbeat on time") == std::string_view::npos) continue;
     if (words.ends_with('[') && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
-    std::size_t at = found + words.size();
-    while (at < low.size() && at < found + words.size() + 24 && !is_digit(low[at])) ++at;
-    double number = 0, place = 1;
-    bool digits = false, point = false;
-    for (; at < low.size() && (is_digit(low[at]) || (low[at] == '.' && !point)); ++at) {
-      digits = true;
-      if (low[at] == '.') point = true;
-      else if (point) number += (place /= 10) * (low[at] - '0');
-      else number = number * 10 + (low[at] - '0');
-    }
-    if (!digits || number > 1e15) continue;
-    while (at < low.size() && low[at] == ' ') ++at;
-    const std::string_view unit = low.substr(at);
-    double ns = number * (unit.starts_with("ns") ? 1 : unit.starts_with("us") || unit.starts_with("\u00b5s") ? 1e3 : unit.starts_with("ms") || unit.starts_with("milli") ? 1e6 : unit.starts_with("s") ? 1e9 : unit.starts_with("min") ? 60e9 : 0);
-    if (ns == 0 && words == "jvm pause (ms) ") ns = number * 1e6;
+    const std::size_t at = low.find_first_of("0123456789", found + words.size());
+    if (at == std::string_view::npos || at >= found + words.size() + 24) continue;
+    const Span span = read_span(low, at);
+    const double ns = span.ns == 0 && words == "jvm pause (ms) " ? span.number * 1e6 : span.ns;
     if (ns >= 1 && ns < 3600e9) return std::llround(ns);
   }
   return 0;
@@ -610,6 +600,7 @@ Meaning read_meaning(std::string_view text) {
   meaning.stopping = meaning.stopping && !meaning.gave_up;
   meaning.starting = has(low, kStarting);
   meaning.stood_ns = find_standstill(low);
+  meaning.clock = read_clock_words(low);
   constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});
   meaning.out_of_memory = has(low, kOutOfMemory);
   std::size_t at = 0;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "logs/clock_words.h"
 
 namespace rose::logs {
 
@@ -32,12 +35,13 @@ struct Meaning {
   bool failed = false;         // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;           // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;   // it stood still for so long, as it says itself; 0: no word of that
+  std::optional<ClockWords> clock;  // one is said to be wrong
   std::string_view call;       // the system call behind a native method of the JDK that threw the error; "" none is named
   bool stopping = false;       // an orderly stop begins or is done
   bool gave_up = false;        // the one that writes ends, for what it tells went wrong
   bool starting = false;       // a program begins
 
-  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood; }
+  [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood || clock; }
 };
 
 [[nodiscard]] Meaning read_meaning(std::string_view text);

@@ -156,3 +156,48 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   REQUIRE(clock != plan->candidates.end());
   CHECK(clock->rank <= 3);
 }
+
+TEST_CASE("a clock that others complain of is wrong in the test, one way or the other") {
+  const auto config = deployment();
+  const auto line = [](double second, const std::string& text) { return wall_clock(at(second)).substr(0, 23) + text + "\n"; };
+  rose::test::Folder folder;
+  std::vector<logs::Input> files;
+  for (const std::string node : {"n1", "n2", "n3"}) {
+    std::string text;
+    for (int second = 0; second <= 28; ++second) {
+      text += line(second, " INFO tick");
+      if (node != "n3" && second % 5 == 1) text += line(second + 0.5, " WARN the clock difference against n3 is too high [1h0m0.02s > 1s]");
+    }
+    REQUIRE(write_file(folder / (node + ".log"), text));
+    files.push_back({folder / (node + ".log"), node});
+  }
+  logs::Templates kinds;
+  logs::Evidence evidence;
+  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
+  REQUIRE(read);
+  evidence.failure = *std::move(read);
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  Inputs inputs;
+  inputs.config = &config;
+  add_logs(inputs, evidence, nullptr);
+  Result<Plan> plan = make_plan(inputs);
+  REQUIRE(plan);
+  CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 1);
+  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+  REQUIRE(clock != plan->candidates.end());
+  CHECK(clock->node == "n3");
+  CHECK(clock->fault.clock.shift_ns == kHourNs);
+  CHECK(clock->why.find("the clock of n3 is 1h") != std::string::npos);
+  REQUIRE(clock->alternatives.size() == 1);
+  CHECK(clock->alternatives[0].clock.shift_ns == -kHourNs);
+  // It was behind.
+  Play play({}, [](const std::vector<Hit>& hits, int) {
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs; });
+  });
+  const Result<Diagnosis> d = rose::diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  CHECK(d->schedules <= 3);
+}

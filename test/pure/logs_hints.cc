@@ -1,6 +1,8 @@
 // What several nodes' logs together tell: who began again, who lost its role.
 #include "logs_support.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <fstream>
 #include <map>
@@ -211,4 +213,22 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
   // It does not come up any more: that is one end, not three.
   for (const Hint& hint : one.evidence.hints)
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
+}
+
+TEST_CASE("a clock that most complain of is wrong, rather than theirs", "[logs]") {
+  const auto says = [](int self, int peer) { return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self); };
+  const std::string ready = "2026-01-02 03:04:05.000 INFO ready\n";
+  const Hinted one({ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)}, {ready, ready, ready});
+  const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"), *second = one.find(Hint::Kind::clock, "n2");
+  REQUIRE((third != nullptr && first != nullptr && second != nullptr));
+  CHECK(third->weight > 1.5 * first->weight);
+  CHECK(first->weight == second->weight);
+  CHECK(third->clock.off_ns / 1'000'000'000 == 60);
+  CHECK(third->clock.either_way);
+  // It is not missed: it answers.
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
+  // What is said always is no observable.
+  const Hinted always({ready + says(1, 3), ready}, {ready + says(1, 3), ready});
+  const Hint* usual = always.find(Hint::Kind::clock, "n3");
+  CHECK((usual == nullptr || usual->weight < 0.1));
 }

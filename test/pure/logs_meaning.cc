@@ -304,6 +304,49 @@ TEST_CASE("how long it stood still, as it says itself") {
   CHECK(stop[0].until_ns - stop[0].ts_ns == 4'500'000'000);
 }
 
+TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs]") {
+  struct Row {
+    const char* text;
+    std::int64_t ms;
+    bool either_way, own, stepped;
+  };
+  const Row rows[] = {
+      {R"({"level":"warn","ts":"2026-01-02T03:04:05.000Z","caller":"rafthttp/probing_status.go:82","msg":"prober found high clock drift","round-tripper-name":"ROUND_TRIPPER_RAFT_MESSAGE","remote-peer-id":"8211f1d0f64f3269","clock-drift":"59m59.998s","rtt":"1.1ms"})",
+       3'599'998, true, false, false},
+      {"W | rafthttp: the clock difference against peer 8211f1d0f64f3269 is too high [1m0.5s > 1s] (prober \"ROUND_TRIPPER_SNAPSHOT\")", 60'500, true, false, false},
+      {"log_channel(cluster) log [WRN] : mon.b 10.0.0.2:6789/0 clock skew 1.50153s > max 0.05s", 1'501, true, false, false},
+      {"org.apache.hadoop.hbase.ClockOutOfSyncException: Server rs1,16020,1 has been rejected; Reported time is too far out of sync with master.  Time difference of 3600123ms > max allowed of 30000ms",
+       3'600'123, true, false, false},
+      {"Too big clock skew is detected: 1.500s, while max allowed is: 0.500s", 1'500, true, false, false},
+      {"clock synchronization error: this node is more than 500ms away from at least half of the known nodes (0 of 2 are within the offset)", 1'000, true, true, false},
+      {"[10.0.0.1]:5701 [dev] [3.12] System clock apparently jumped from 2026-01-02 03:04:05.123 to 2026-01-02 04:04:10.127 since last heartbeat (+3600004 ms)", 3'600'004, false, true, true},
+      {"[WARN ][o.e.t.ThreadPool] [n1] absolute clock went backwards by [2s/2000ms] while timer thread was sleeping", -2'000, false, true, true},
+      {"java.lang.RuntimeException: Clock moved backwards.  Refusing to generate id for 5000 milliseconds", -5'000, false, true, true},
+      {"Warning: Time just moved backwards by 7 seconds. This might cause a lot of problems, so I'll just kill myself now.", -7'000, false, true, true},
+      {"clock offset: -2.9s", 2'900, true, false, false},  // whose less whose, the systems do not agree
+      {"clock offset of n2: 90s ahead", 90'000, false, false, false},
+      {"clock offset of n2: 90s behind", -90'000, false, false, false},
+      // No amount, a bound, too little to matter, a setting.
+      {"Clock skew too great (37)", 0, false, false, false},
+      {"max clock skew 5s", 0, false, false, false},
+      {"clock drift 12ms, checked in 5s", 0, false, false, false},
+      {"--max-clock-skew=500ms", 0, false, false, false},
+      {"clocking 5s out", 0, false, false, false},
+      {"clock skew 5 servers", 0, false, false, false},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    const Meaning meaning = read_meaning(row.text);
+    CHECK(meaning.clock.has_value() == (row.ms != 0));
+    if (!meaning.clock) continue;
+    CHECK(meaning.clock->off_ns / 1'000'000 == row.ms);
+    CHECK(meaning.clock->either_way == row.either_way);
+    CHECK(meaning.clock->own == row.own);
+    CHECK(meaning.clock->stepped == row.stepped);
+  }
+  CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).").stood_ns == 55'123'462'000);
+}
+
 TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
   Templates kinds;
   const Logs logs = read_text("2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"

@@ -123,7 +123,7 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
       one.nodes.push_back(node);
     }
     if (one.nodes.empty()) notes.push_back(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
-    one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';'))};
+    one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';')), false, false};
     if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
     else last_of.emplace(host, std::move(one));
   }
@@ -141,15 +141,22 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
   fault.duration_ns = step.duration_ns > 0 ? rounded(step.duration_ns) : 0;
   Candidate c = candidate_of(std::move(fault), 1, step.at_ns);
   c.last_ts = step.at_ns + step.duration_ns;
-  c.stepped = true;
+  c.stepped = !step.all_along;
+  c.complained = step.all_along;
   c.said = step.weight;
   c.why = step.words;
+  if (step.either_way) {
+    Fault& back = c.alternatives.emplace_back(c.fault);
+    back.clock.shift_ns = -back.clock.shift_ns;
+  }
   return c;
 }
 
 // Is it the step of which the candidate tells already? A dump and a log may tell of the same.
 bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
-  return known.node == node && std::abs(known.fault.clock.shift_ns - step.change_ns) < rounded(std::abs(step.change_ns)) / 10 &&
+  const bool either_way = step.either_way || !known.alternatives.empty();
+  const std::int64_t told = known.fault.clock.shift_ns, apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
+  return known.node == node && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10 &&
          std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
 }
 

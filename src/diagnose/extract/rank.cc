@@ -104,7 +104,7 @@ double odds(const Candidate& c) {
     case FaultKind::pause: return c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess;
     case FaultKind::partition:
     case FaultKind::network: return kOddsNetwork;
-    case FaultKind::clock: return c.stepped ? kOddsClockStep : kOddsClock;
+    case FaultKind::clock: return c.stepped || c.complained ? kOddsClockStep : kOddsClock;
     case FaultKind::descriptors:
     case FaultKind::memory:
     case FaultKind::cpu:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "diagnose/forms.h"
 #include "diagnose/logs/case.h"
 #include "diagnose/logs/guesses.h"
 #include "diagnose/logs/throw_sites.h"
@@ -204,6 +205,10 @@ class FromLogs {
       said_thrown(hint, node);
       return;
     }
+    if (hint.kind == Hint::Kind::clock) {
+      said_clock(hint, node);
+      return;
+    }
     double left = beside_dumps(node, case_.time_of(hint), hint.log);
     if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
     // Short ones, and those that no tracer could see, stand in no dump.
@@ -215,7 +220,8 @@ class FromLogs {
       case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : said_end(hint, node, weight); return;
       case Hint::Kind::stop: said_stop(hint, node, weight); return;
       case Hint::Kind::silence: said_silence(hint, node, weight); return;
-      case Hint::Kind::thrown: return;
+      case Hint::Kind::thrown:
+      case Hint::Kind::clock: return;
     }
   }
 
@@ -402,7 +408,14 @@ class FromLogs {
       ++nameless_;
       return;
     }
-    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns, jump.change_ns, jump.weight, jump.words});
+    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns, jump.change_ns, jump.weight, jump.words, false, false});
+  }
+
+  // No dump of one host tells what its clock is beside the others'.
+  void said_clock(const Hint& hint, const std::string& node) {
+    const std::int64_t off = hint.clock.off_ns;
+    const std::string by = fmt::format("{} {}", format_duration(rounded(std::abs(off))), hint.clock.either_way ? "off" : off < 0 ? "behind" : "ahead");
+    inputs_.clock_steps.push_back({node, case_.time_of(hint), 0, off, hint.weight, fmt::format("{}: the clock of {} is {}", hint.words, node, by), !hint.clock.stepped, hint.clock.either_way});
   }
 
   // --- what the search is told besides the trace

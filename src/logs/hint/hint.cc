@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
@@ -36,6 +38,17 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
     if (hints[one].ts_ns >= told) hints[one].weight *= kHushed;
 }
 
+// Whose clock is wrong misses that of everybody else, and they only its: the one counts of which most complain.
+void weigh_clocks(std::vector<Hint>& hints) {
+  std::map<std::string, std::set<std::size_t>> complain;  // logs, by node
+  std::size_t most = 0;
+  for (const Hint& hint : hints)
+    if (hint.kind == Hint::Kind::clock) complain[hint.node].insert(hint.log);
+  for (const auto& [node, by] : complain) most = std::max(most, by.size());
+  for (Hint& hint : hints)
+    if (hint.kind == Hint::Kind::clock && !hint.clock.own) hint.weight *= static_cast<double>(complain[hint.node].size()) / static_cast<double>(most);
+}
+
 }  // namespace
 
 std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& nodes) {
@@ -52,6 +65,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   find_lost_roles(found);
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
+  weigh_clocks(found.hints);
   std::stable_sort(found.hints.begin(), found.hints.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
   if (found.hints.size() > kMostHints) found.hints.resize(kMostHints);
   return std::move(found.hints);

@@ -1,5 +1,5 @@
-// What a failure's logs tell of its causes: failed calls, exceptions, processes that ended or stood still, peers that fell silent; each
-// with its node, moment, and the message that says so.
+// What a failure's logs tell of its causes: failed calls, exceptions, processes that ended or stood still, peers that fell silent, wrong
+// clocks; each with its node, moment, and the message that says so.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "logs/clock_words.h"
 #include "logs/compare.h"
 #include "logs/reader.h"
 #include "logs/thrown.h"
@@ -19,7 +20,7 @@ inline constexpr std::size_t kMostThrown = 40;  // exceptions of one node: the f
 inline constexpr std::size_t kMostTracesRead = 1000;  // of one node's stack traces
 
 struct Hint {
-  enum class Kind { call, end, stop, silence, thrown };  // stop: it stood still
+  enum class Kind { call, end, stop, silence, thrown, clock };  // stop: it stood still; clock: it is wrong
   Kind kind = Kind::call;
   std::string node;              // as the logs name it; "" unknown
   std::int64_t ts_ns = kNoTime;  // of the message, or of the last one before it fell silent; wall clock
@@ -39,6 +40,7 @@ struct Hint {
   bool helper = false;           // end: of a process that the node's main one had started, and which lives on
   bool out_of_memory = false;    // end: the kernel's, for want of memory
   StackTrace trace;              // thrown
+  ClockWords clock;              // clock
   double weight = 0;             // 0..1: how plainly the logs say it
   std::size_t log = kNoNode;     // index into the failure's nodes of the message, and of the message among that node's
   std::uint32_t message = 0;

@@ -21,6 +21,8 @@ constexpr std::size_t kMostFolded = 1'000;  // failures of a node that are compa
 constexpr std::size_t kErrorAlone = 60;    // characters of a message that says nothing but how the one before it failed
 constexpr double kOutweighs = 3;           // of two messages of one thing, so much more weight has the one that counts
 constexpr double kSaysItStood = 0.6;       // its message tells of a pause of its own
+constexpr double kOwnClock = 0.8;          // it says that its own clock is wrong,
+constexpr double kOthersClock = 0.6;       // or that another one's is: one of both
 constexpr double kSpokenOf = 0.6;          // others miss it
 constexpr double kNobodyNamed = 0.4;       // times this: of two nodes one misses somebody; it may be a client
 constexpr double kRefused = 0.6;           // nobody listens there any more, and the machine answers: mostly the process is gone,
@@ -153,9 +155,11 @@ class Sayings {
   void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
   void keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind);
   void keep_missing(const Message& message, const Kind& kind, double weight);
+  void keep_clock(const Message& message, const Kind& kind, double weight);
   void add_refused();
   void add_standstill();
   void add_processes();
+  void add_clocks();
 
   Findings& found_;
   std::size_t n_;
@@ -164,6 +168,7 @@ class Sayings {
   std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
   std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
   std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
+  std::map<std::string, Said> clocks_;                         // by node
   Said longest_;                                               // of the pauses that it tells of
   std::uint64_t read_behind_ = 0;
 };
@@ -208,7 +213,8 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
   const Observed* observed = found_.observed_as(n_, message.kind);
   const double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
   keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
-  if (meaning.lost || meaning.late) keep_missing(message, kind, weight);
+  if (meaning.clock) keep_clock(message, kind, weight);
+  else if (meaning.lost || meaning.late) keep_missing(message, kind, weight);
   if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
     longest_ = {};
     put(longest_, message, meaning, weight);
@@ -235,6 +241,12 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
     put(unnamed_[names[names[0].node == here_.node ? 1 : 0].node], message, kind.meaning, weight * kNobodyNamed);
 }
 
+void Sayings::keep_clock(const Message& message, const Kind& kind, double weight) {
+  const bool own = kind.meaning.clock->own || kind.other.empty();
+  const bool named = kind.meaning.clock->own || !kind.other.empty();
+  put(clocks_[own ? here_.node : kind.other], message, kind.meaning, weight * (named ? 1 : kNobodyNamed));
+}
+
 void Sayings::add_hints() {
   for (const auto& [key, said] : calls_) add_call(found_, n_, said);
   for (const auto& [key, said] : in_vain_) add_in_vain(found_, n_, said);
@@ -244,6 +256,7 @@ void Sayings::add_hints() {
   add_refused();
   add_standstill();
   add_processes();
+  add_clocks();
 }
 
 void Sayings::add_refused() {
@@ -276,6 +289,16 @@ void Sayings::add_processes() {
     hint.helper = said.meaning.helper && key.first == here_.node;
     hint.out_of_memory = said.meaning.out_of_memory;
     hint.count = said.count;
+  }
+}
+
+void Sayings::add_clocks() {
+  for (const auto& [node, said] : clocks_) {
+    Hint& hint = found_.add(Hint::Kind::clock, n_, *said.first, (said.meaning.clock->own ? kOwnClock : kOthersClock) * said.weight);
+    hint.node = node;
+    hint.clock = *said.meaning.clock;
+    hint.count = said.count;
+    hint.until_ns = said.last->ts_ns;
   }
 }
 

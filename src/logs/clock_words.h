@@ -1,0 +1,21 @@
+// What a message says of a clock that is wrong: by how much, and whether it is that of whoever says so. A table of the words that systems
+// use; what names no amount stays unsaid. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rose::logs {
+
+struct ClockWords {
+  std::int64_t off_ns = 0;   // negative: it is behind, or was set back
+  bool either_way = false;   // nobody says whether it is ahead or behind
+  bool own = false;          // of whoever says so; else of somebody that the message may name
+  bool stepped = false;      // it was set while the program ran; else it may have been wrong all along
+};
+
+// `low`: in small letters.
+[[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low);
+
+}  // namespace rose::logs
