@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -215,18 +216,28 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
 
-TEST_CASE("a clock that most complain of is wrong, rather than theirs", "[logs]") {
+TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[logs]") {
   const auto says = [](int self, int peer) { return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self); };
   const std::string ready = "2026-01-02 03:04:05.000 INFO ready\n";
-  const Hinted one({ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)}, {ready, ready, ready});
-  const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"), *second = one.find(Hint::Kind::clock, "n2");
-  REQUIRE((third != nullptr && first != nullptr && second != nullptr));
-  CHECK(third->weight > 1.5 * first->weight);
-  CHECK(first->weight == second->weight);
-  CHECK(third->clock.off_ns / 1'000'000'000 == 60);
-  CHECK(third->clock.either_way);
-  // It is not missed: it answers.
-  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
+  for (const std::vector<std::string>& logs : {std::vector{ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)}, {ready, ready, ready + says(3, 1) + says(3, 2)},
+                                               {ready + says(1, 3), ready + says(2, 3), ready}}) {
+    const Hinted one(logs, {ready, ready, ready});
+    const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"), *second = one.find(Hint::Kind::clock, "n2");
+    REQUIRE((third != nullptr && first != nullptr && second != nullptr));
+    CHECK(third->weight > 1.5 * first->weight);
+    CHECK(first->weight == second->weight);
+    CHECK(std::abs(third->clock.off_ns) / 1'000'000'000 == 60);
+    CHECK(third->clock.either_way);
+    // It is not missed: it answers.
+    CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
+  }
+  // Ahead of another one is behind for that one.
+  const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
+  const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
+  REQUIRE((ahead != nullptr && behind != nullptr));
+  CHECK(ahead->clock.off_ns == 90'000'000'000);
+  CHECK(behind->clock.off_ns == -90'000'000'000);
+  CHECK(ahead->weight == behind->weight);
   // What is said always is no observable.
   const Hinted always({ready + says(1, 3), ready}, {ready + says(1, 3), ready});
   const Hint* usual = always.find(Hint::Kind::clock, "n3");

@@ -156,8 +156,8 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
 bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
   const std::int64_t told = known.fault.clock.shift_ns, apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
-  return known.node == node && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10 &&
-         std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
+  const bool same_time = step.all_along ? known.complained : std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
+  return known.node == node && same_time && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10;
 }
 
 // What logs tell of clocks, and what tracers saw.

@@ -38,15 +38,14 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
     if (hints[one].ts_ns >= told) hints[one].weight *= kHushed;
 }
 
-// Whose clock is wrong misses that of everybody else, and they only its: the one counts of which most complain.
+// A wrong clock differs from those of all others, and theirs only from it.
 void weigh_clocks(std::vector<Hint>& hints) {
-  std::map<std::string, std::set<std::size_t>> complain;  // logs, by node
+  std::map<std::string, std::set<std::string>> differ;  // by node: from whose
   std::size_t most = 0;
   for (const Hint& hint : hints)
-    if (hint.kind == Hint::Kind::clock) complain[hint.node].insert(hint.log);
-  for (const auto& [node, by] : complain) most = std::max(most, by.size());
+    if (hint.kind == Hint::Kind::clock && !hint.clock.own) most = std::max(most, (differ[hint.node].insert(hint.peer), differ[hint.node].size()));
   for (Hint& hint : hints)
-    if (hint.kind == Hint::Kind::clock && !hint.clock.own) hint.weight *= static_cast<double>(complain[hint.node].size()) / static_cast<double>(most);
+    if (hint.kind == Hint::Kind::clock && !hint.clock.own) hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Hint {
   int error = 0;                 // call
   std::vector<std::string_view> syscalls;  // call: likeliest first
   std::string path;              // call; "" unknown
-  std::string peer;              // call, silence: address or node name; "" unknown
+  std::string peer;              // call, silence: address or node name; clock: whose it differs from; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool closed = false;           // silence: the peer's machine closed or refused the connection
   bool no_way = false;           // silence: there was no way to the peer, whatever it did

@@ -22,7 +22,7 @@ constexpr std::size_t kErrorAlone = 60;    // characters of a message that says 
 constexpr double kOutweighs = 3;           // of two messages of one thing, so much more weight has the one that counts
 constexpr double kSaysItStood = 0.6;       // its message tells of a pause of its own
 constexpr double kOwnClock = 0.8;          // it says that its own clock is wrong,
-constexpr double kOthersClock = 0.6;       // or that another one's is: one of both
+constexpr double kOneOfTwoClocks = 0.6;    // or that another one's differs
 constexpr double kSpokenOf = 0.6;          // others miss it
 constexpr double kNobodyNamed = 0.4;       // times this: of two nodes one misses somebody; it may be a client
 constexpr double kRefused = 0.6;           // nobody listens there any more, and the machine answers: mostly the process is gone,
@@ -168,7 +168,7 @@ class Sayings {
   std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
   std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
   std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
-  std::map<std::string, Said> clocks_;                         // by node
+  std::map<std::string, Said> clocks_;                         // by the node whose clock it is, or differs from the own; "" unknown
   Said longest_;                                               // of the pauses that it tells of
   std::uint64_t read_behind_ = 0;
 };
@@ -242,9 +242,7 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
 }
 
 void Sayings::keep_clock(const Message& message, const Kind& kind, double weight) {
-  const bool own = kind.meaning.clock->own || kind.other.empty();
-  const bool named = kind.meaning.clock->own || !kind.other.empty();
-  put(clocks_[own ? here_.node : kind.other], message, kind.meaning, weight * (named ? 1 : kNobodyNamed));
+  put(clocks_[kind.meaning.clock->own ? here_.node : kind.other], message, kind.meaning, weight);
 }
 
 void Sayings::add_hints() {
@@ -292,13 +290,25 @@ void Sayings::add_processes() {
   }
 }
 
+// Who says that another clock differs knows as little as we which of both is right.
 void Sayings::add_clocks() {
-  for (const auto& [node, said] : clocks_) {
-    Hint& hint = found_.add(Hint::Kind::clock, n_, *said.first, (said.meaning.clock->own ? kOwnClock : kOthersClock) * said.weight);
-    hint.node = node;
-    hint.clock = *said.meaning.clock;
-    hint.count = said.count;
-    hint.until_ns = said.last->ts_ns;
+  for (const auto& [other, said] : clocks_) {
+    const auto add = [&, &said = said](double weight, const std::string& node, const std::string& peer) -> Hint& {
+      Hint& hint = found_.add(Hint::Kind::clock, n_, *said.first, weight * said.weight);
+      hint.node = node;
+      hint.peer = peer;
+      hint.clock = *said.meaning.clock;
+      hint.count = said.count;
+      hint.until_ns = said.last->ts_ns;
+      return hint;
+    };
+    if (said.meaning.clock->own) {
+      add(kOwnClock, here_.node, here_.node);
+      continue;
+    }
+    if (!other.empty()) add(kOneOfTwoClocks, other, here_.node);
+    Hint& own = add(other.empty() ? kOneOfTwoClocks * kNobodyNamed : kOneOfTwoClocks, here_.node, other);
+    own.clock.off_ns = -own.clock.off_ns;
   }
 }
 
