@@ -419,6 +419,11 @@ class Builder {
   // A clock that was set: at that moment, and among what happened besides.
   void set_clock(const Candidate& c, const List& timed, const List& calls) {
     at_points({&c}, kSharePlain * c.weight, fmt::format("a clock that is set: {}", c.why));
+    for (const Fault& shape : c.alternatives) {
+      Candidate other = c;
+      other.fault = shape;
+      at_points({&other}, kSharePlain * kNextStep * c.weight, fmt::format("a clock that is set: {}", c.why));
+    }
     if (!timed.empty()) {
       List both = timed;
       both.insert(std::upper_bound(both.begin(), both.end(), &c, [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; }), &c);

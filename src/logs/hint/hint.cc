@@ -41,9 +41,10 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
 // A wrong clock differs from those of all others, and theirs only from it.
 void weigh_clocks(std::vector<Hint>& hints) {
   std::map<std::string, std::set<std::string>> differ;  // by node: from whose
-  std::size_t most = 0;
   for (const Hint& hint : hints)
-    if (hint.kind == Hint::Kind::clock && !hint.clock.own) most = std::max(most, (differ[hint.node].insert(hint.peer), differ[hint.node].size()));
+    if (hint.kind == Hint::Kind::clock && !hint.clock.own) differ[hint.node].insert(hint.peer);
+  std::size_t most = 0;
+  for (const auto& [node, peers] : differ) most = std::max(most, peers.size());
   for (Hint& hint : hints)
     if (hint.kind == Hint::Kind::clock && !hint.clock.own) hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
