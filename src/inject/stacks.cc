@@ -101,9 +101,11 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
 
 // Frames of a language whose runtime alone can name them: which; "" there are none.
 std::string_view language_of(const std::vector<schedule::Frame>& frames) {
-  for (const auto& frame : frames)
+  for (const auto& frame : frames) {
+    const std::string_view language = symbols::language_run_by(frame.module);
     for (const std::string_view known : {"Java", "Python", "JavaScript", "Ruby"})
-      if (symbols::language_run_by(frame.module) == known) return known;
+      if (language == known) return known;
+  }
   return {};
 }
 

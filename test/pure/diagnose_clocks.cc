@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "diagnose/logs/from_logs.h"
-#include "diagnose/logs/hosts.h"
 #include "diagnose_play.h"
+#include "diagnose_told.h"
 #include "diagnose_world.h"
 #include "folder.h"
 #include "trace/clock.h"
@@ -103,12 +102,7 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
     files.push_back({folder / (node + ".log"), node});
   }
   logs::Templates kinds;
-  logs::Evidence evidence;
-  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
-  REQUIRE(read);
-  evidence.failure = *std::move(read);
-  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  const logs::Evidence evidence = evidence_of(files, kinds, config);
   for (const bool with_dumps : {true, false}) {
     Inputs inputs = with_dumps ? inputs_of(config, hosts()) : Inputs{};
     inputs.config = &config;
@@ -138,12 +132,7 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   for (const std::string node : {"n1", "n2", "n3"})
     files.push_back({std::filesystem::path(ROSE_TEST_DIR) / "../examples/clock/incident-logs" / node / "stdout.log", node});
   logs::Templates kinds;
-  logs::Evidence evidence;
-  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
-  REQUIRE(read);
-  evidence.failure = *std::move(read);
-  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  const logs::Evidence evidence = evidence_of(files, kinds, config);
   Inputs inputs;
   inputs.config = &config;
   add_logs(inputs, evidence, nullptr);
@@ -172,12 +161,7 @@ TEST_CASE("a clock that others complain of is wrong in the test, one way or the 
     files.push_back({folder / (node + ".log"), node});
   }
   logs::Templates kinds;
-  logs::Evidence evidence;
-  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
-  REQUIRE(read);
-  evidence.failure = *std::move(read);
-  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  const logs::Evidence evidence = evidence_of(files, kinds, config);
   Inputs inputs;
   inputs.config = &config;
   add_logs(inputs, evidence, nullptr);

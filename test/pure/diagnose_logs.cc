@@ -71,8 +71,7 @@ Plan planned(const config::Config& config, const std::vector<std::string>& faile
   };
   evidence.normal = read("usual", usual);
   evidence.failure = read("failed", failed);
-  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  weigh(evidence, kinds, config);
   Inputs inputs;
   inputs.config = &config;
   add_logs(inputs, evidence, control);

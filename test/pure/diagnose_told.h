@@ -9,6 +9,22 @@
 
 namespace rose::diagnose::test {
 
+// What was read of a failure and of a run without faults, compared.
+inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const config::Config& config) {
+  evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
+  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+}
+
+// Without a run without faults.
+inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds, const config::Config& config) {
+  logs::Evidence evidence;
+  Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
+  if (!read) FAIL(read.error().message);
+  evidence.failure = *std::move(read);
+  weigh(evidence, kinds, config);
+  return evidence;
+}
+
 // Of one node; `usual` is the log of a run without faults, of which `control` is the trace.
 struct Told {
   config::Config config;
@@ -22,8 +38,7 @@ struct Told {
     inputs.traces = std::move(dumps);
     if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
     evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
-    evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-    evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+    weigh(evidence, kinds, config);
     add_logs(inputs, evidence, control);
   }
   Told(const Told&) = delete;

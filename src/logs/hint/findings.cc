@@ -56,6 +56,13 @@ Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, doub
   return hint;
 }
 
+Hint& Findings::add(Hint::Kind kind, std::size_t n, const Repeated& said, double belief) {
+  Hint& hint = add(kind, n, *said.first, belief * said.weight);
+  hint.count = said.count;
+  hint.until_ns = said.last->ts_ns;
+  return hint;
+}
+
 bool is_timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime && !node.aligned; }
 
 std::size_t tail_of(std::size_t begin, std::size_t end) { return end - std::min(end - begin, kTail); }

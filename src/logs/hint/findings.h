@@ -24,6 +24,14 @@ inline constexpr double kUsual = 0.1;      // times this: runs without faults sa
 
 inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
 
+// One thing, however often it is said.
+struct Repeated {
+  const Message* first = nullptr;
+  const Message* last = nullptr;
+  std::uint64_t count = 0;
+  double weight = 0;
+};
+
 struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
@@ -31,9 +39,9 @@ struct Findings {
   // The same node's in the run without faults; null: there is none.
   [[nodiscard]] const NodeLog* usual(std::size_t n) const;
   [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
-  // How much an observable's kind is one; null: it is none.
+  // Null: messages of this kind are no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
-  // Nothing says that a run without faults does not say so, too.
+  // There is a run without faults, and nothing in how the failure differs from it speaks of this kind.
   [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const { return !normal.nodes.empty() && observed_as(n, kind) == nullptr; }
 
   // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same output, behind what it
@@ -41,6 +49,8 @@ struct Findings {
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
+  // From its first message to its last one.
+  Hint& add(Hint::Kind kind, std::size_t n, const Repeated& said, double belief);
 
   const Logs& failure;
   const Logs& normal;

@@ -30,13 +30,8 @@ constexpr double kRefusedByCut = 0.25;     // a rule of a firewall may say so, t
 constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
 constexpr double kNextError = 0.5;         // of what is believed of the likeliest error has the next one
 
-// One thing, however often it is said.
-struct Said {
-  const Message* first = nullptr;
-  const Message* last = nullptr;
-  std::uint64_t count = 0;
-  Meaning meaning;
-  double weight = 0;
+struct Said : Repeated {
+  Meaning meaning;  // of the first one
 };
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
@@ -95,40 +90,34 @@ bool take_error_behind(const Findings& found, const NodeLog& here, const Message
 double weight_of(Level level) { return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1; }
 
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight) {
-  Hint& hint = found.add(Hint::Kind::silence, n, *said.first, weight * said.weight);
+  Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
   hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
   hint.peer = other;
   hint.closed = said.meaning.closed;
-  hint.count = said.count;
-  hint.until_ns = said.last->ts_ns;
 }
 
 // The errors that such calls return in practice.
 void add_in_vain(Findings& found, std::size_t n, const Said& said) {
   const std::vector<std::string_view> tried = calls_of_operation(said.meaning.operation);
   if (tried.empty()) return;
-  double weight = kFailedSomehow * said.weight;
+  double weight = kFailedSomehow;
   const std::vector<int> errors = errors_of(tried.front());
   for (std::size_t i = 0; i < std::min<std::size_t>(errors.size(), 2); ++i, weight *= kNextError) {
-    Hint& hint = found.add(Hint::Kind::call, n, *said.first, weight);
+    Hint& hint = found.add(Hint::Kind::call, n, said, weight);
     hint.error = errors[i];
     hint.syscalls = tried;
     hint.path = said.meaning.path;
-    hint.count = said.count;
-    hint.until_ns = said.last->ts_ns;
   }
 }
 
 void add_call(Findings& found, std::size_t n, const Said& said) {
-  Hint& hint = found.add(Hint::Kind::call, n, *said.first, kPlain * said.weight);
+  Hint& hint = found.add(Hint::Kind::call, n, said, kPlain);
   hint.error = said.meaning.error;
   hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
   if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call); exact != hint.syscalls.end())
     std::rotate(hint.syscalls.begin(), exact, exact + 1);
   hint.path = said.meaning.path;
   hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
-  hint.count = said.count;
-  hint.until_ns = said.last->ts_ns;
 }
 
 // What the messages of a node say.
@@ -294,12 +283,10 @@ void Sayings::add_processes() {
 void Sayings::add_clocks() {
   for (const auto& [other, said] : clocks_) {
     const auto add = [&, &said = said](double weight, const std::string& node, const std::string& peer) -> Hint& {
-      Hint& hint = found_.add(Hint::Kind::clock, n_, *said.first, weight * said.weight);
+      Hint& hint = found_.add(Hint::Kind::clock, n_, said, weight);
       hint.node = node;
       hint.peer = peer;
       hint.clock = *said.meaning.clock;
-      hint.count = said.count;
-      hint.until_ns = said.last->ts_ns;
       return hint;
     };
     if (said.meaning.clock->own) {

@@ -19,12 +19,8 @@ constexpr double kThrownInStopping = 0.1;
 constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
 
 // What was thrown in one place.
-struct Traced {
-  const Message* first = nullptr;
-  const Message* last = nullptr;
-  std::uint64_t count = 0;
+struct Traced : Repeated {
   StackTrace trace;
-  double weight = 0;
 };
 
 // Where the root cause came from. What is thrown in one place, and comes to the log in several ways, is one.
@@ -94,10 +90,7 @@ void find_thrown(Findings& found, std::size_t n) {
     }
   }
   for (Traced& one : all) {
-    Hint& hint = found.add(Hint::Kind::thrown, n, *one.first, one.weight);
-    hint.count = one.count;
-    hint.until_ns = one.last->ts_ns;
-    hint.trace = std::move(one.trace);
+    found.add(Hint::Kind::thrown, n, one, kPlain).trace = std::move(one.trace);
   }
 }
 
