@@ -19,7 +19,7 @@ inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const 
 inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds, const config::Config& config) {
   logs::Evidence evidence;
   Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
-  if (!read) FAIL(read.error().message);
+  REQUIRE(read);
   evidence.failure = *std::move(read);
   weigh(evidence, kinds, config);
   return evidence;
