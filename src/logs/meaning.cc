@@ -93,7 +93,7 @@ constexpr std::array kLost = std::to_array<std::string_view>({
     "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
     "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout",
     "is offline", "now offline", "went offline", "went away", "gone away", "eai_again", "getaddrinfo enotfound",
-    "suspecting ", " suspected", "node failed: ", "has not responded", "is unavailable", "removed {{", "declared dead", "considered dead", "no longer reachable"});
+    "suspecting ", " suspected", "node failed: ", "has not responded", "is unavailable", "removed {{", "error connecting", "declared dead", "considered dead", "no longer reachable"});
 // Lost, too.
 constexpr std::array kClosed = std::to_array<std::string_view>({
     "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
@@ -112,6 +112,10 @@ constexpr std::array kStopping = std::to_array<std::string_view>({
 constexpr std::array kStarting = std::to_array<std::string_view>({
     "starting", "is starting", "started", "booting", "version", "initializing", "begins", "listening", "ready to accept",
     "opened log file"});
+constexpr std::array kServing = std::to_array<std::string_view>({
+    "awaiting socket connections", "awaiting connections", "waiting for connections", "accepting connections", "accept connections", "ready for connections",
+    "ready to serve", "server is ready", "serving", "listening", "server started", "started server", "server is started", "startup complete", "binding to port",
+    "service started", "is up and running"});
 
 // In vain, and what: a message that has both, and no error, leaves the error to be guessed.
 constexpr std::array kInVain = std::to_array<std::string_view>({
@@ -599,6 +603,7 @@ Meaning read_meaning(std::string_view text) {
   meaning.gave_up = meaning.stopping && (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
   meaning.stopping = meaning.stopping && !meaning.gave_up;
   meaning.starting = has(low, kStarting);
+  meaning.serving = has(low, kServing);
   meaning.stood_ns = find_standstill(low);
   meaning.clock = read_clock_words(low);
   constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});

@@ -40,6 +40,7 @@ struct Meaning {
   bool stopping = false;       // an orderly stop begins or is done
   bool gave_up = false;        // the one that writes ends, for what it tells went wrong
   bool starting = false;       // a program begins
+  bool serving = false;        // it can be reached from now on
 
   [[nodiscard]] bool says_something() const { return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory || stood_ns >= kLeastStood || clock; }
 };

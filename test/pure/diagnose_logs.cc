@@ -534,7 +534,7 @@ TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells 
   REQUIRE(found->found);
   REQUIRE(found->found->faults.size() == 1);
   CHECK(found->found->faults[0].duration_ns > 3 * kSecond);
-  CHECK(found->runs <= 50);
+  CHECK(found->schedules <= 8);
 }
 
 TEST_CASE("a pause that is told by who missed the node is tried as it was missed, then as long as it may have been") {
@@ -764,4 +764,54 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
     CHECK_FALSE(doubted("says 2"));
     CHECK((in_words(*d).find("none came back") != std::string::npos) != back);
   }
+}
+
+TEST_CASE("that peers miss who starts or stops is no cut, and what they say between is one") {
+  const auto config = deployment();
+  const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
+  const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"), three = line(0, "starting server") + line(6, "listening on 10.0.0.3:9093");
+  const auto missed = [](double from, double to, const std::string& name) {
+    std::string said;
+    for (double at = from; at < to; at += 0.5) said += line(at, fmt::format("Connection to {} could not be established", name));
+    return said;
+  };
+  const std::string stops = line(40, "received SIGTERM") + line(40.1, "sockets closed") + line(40.15, "logs closed") + line(40.2, "caches closed") + line(40.25, "timers closed") +
+                            line(40.3, "metrics closed") + line(40.35, "all closed");
+  const auto cuts = [&](const std::string& between) {
+    // n3 is the last to stop.
+    const Plan plan = planned(config, {one + missed(1, 5, "n2") + missed(5, 6, "n3") + stops, two + between + stops, three + line(40, "received SIGTERM") + missed(40.5, 44, "n1")}, {}, nullptr);
+    std::vector<Candidate> found;
+    for (const Candidate& c : plan.candidates)
+      if (c.kind == FaultKind::partition || c.kind == FaultKind::pause) found.push_back(c);
+    return found;
+  };
+  for (const Candidate& c : cuts("")) {
+    INFO(c.why);
+    CHECK(c.said <= 0.1);
+  }
+  const std::vector<Candidate> cut = cuts(missed(20, 25, "n1"));
+  REQUIRE(!cut.empty());
+  CHECK(cut[0].said > 0.3);
+  CHECK(cut[0].why.find("of n2") != std::string::npos);
+  CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
+  for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
+}
+
+TEST_CASE("only a node whose log is there can be unaware of what others noticed") {
+  const auto config = deployment();
+  const std::string usual = line(0, "server is starting") + line(6, "done");
+  const std::string failed = line(0, "server is starting") + line(5, "applied the last batch twice");
+  Play play({{0.5, "n2", "put", "", ""}}, [](const std::vector<Hit>&, int) { return false; });
+  const trace::Trace control = without_faults(play);
+  const auto believed = [&](std::size_t logs) {
+    std::vector<std::string> of_failure{failed, failed, usual}, of_usual(3, usual);
+    of_failure.resize(logs);
+    of_usual.resize(logs);
+    const Plan plan = planned(config, of_failure, of_usual, &control);
+    for (const Candidate& c : plan.candidates)
+      if (c.kind == FaultKind::pause && c.node == "n3") return c.said;
+    return 0.0;
+  };
+  CHECK(believed(2) > 0);
+  CHECK(believed(3) > 2 * believed(2));
 }

@@ -212,6 +212,7 @@ TEST_CASE("who ended, and how") {
                            "JGRP000010: n1-4711: suspecting n3-815", "WSREP: declaring b1c2d3e4 at tcp://10.0.0.3:4567 suspected",
                            "Node FAILED: TcpDiscoveryNode [id=3f1c, consistentId=n3, addrs=ArrayList [10.0.0.3]]",
                            "0-gv0-client-1: server 10.0.0.2:49152 has not responded in the last 42 seconds, disconnecting.",
+                           "[RaftManager id=3] Error connecting to node 10.0.0.1:9093 (id: 1 rack: null)\njava.net.SocketException: Invalid argument",
                            "Bookie: 10.0.0.2:3181 is unavailable", "removed {{n3}{x}{y}{10.0.0.3}{10.0.0.3:9300}}, term: 2, version: 12, reason: ApplyCommitRequest"}) {
     INFO(text);
     CHECK(read_meaning(text).lost);
@@ -227,6 +228,13 @@ TEST_CASE("who ended, and how") {
     CHECK_FALSE(read_meaning(text).closed);
   }
   CHECK(read_meaning("User requested shutdown...").stopping);
+  for (const char* text : {"Awaiting socket connections on 10.0.0.2:9093.", "serving peer traffic", "Ready to accept connections tcp",
+                           "database system is ready to accept connections", "binding to port 0.0.0.0/0.0.0.0:2181", "listening on IPv4 address \"0.0.0.0\", port 5432",
+                           "Started Server@1b2c{STARTING}[9.4.56] @812ms, server started", "Waiting for connections"}) {
+    INFO(text);
+    CHECK(read_meaning(text).serving);
+  }
+  CHECK_FALSE(read_meaning("Registered the listener org.apache.kafka.image.loader.MetadataLoader@1").serving);
 }
 
 TEST_CASE("what failed with a file, and nothing says how") {

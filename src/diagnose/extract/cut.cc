@@ -26,17 +26,19 @@ Fault fault_of(const Given& given, const Cut& cut, Ids& ids) {
   return fault;
 }
 
-// Of the first message that tells of a silence across it; nullptr: none does.
+// Of the message that tells most plainly of a silence across it at that time, and of several the first; nullptr: none does.
 const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) {
+  const Said::Of* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
     const Said::Of* said = given.said(*event);
-    if (said == nullptr) continue;
+    const bool then = event->ts_ns >= cut.start && event->ts_ns - std::max(event->duration_ms, 0) * kMillisecond <= cut.end;
+    if (said == nullptr || !then || (plainest != nullptr && said->weight <= plainest->weight)) continue;
     const trace::Trace& trace = given.inputs.traces[s];
     const int src = given.nodes.of_address(trace.str(event->src)), dst = given.nodes.of_address(trace.str(event->dst));
     const int other = src == cut.node ? dst : dst == cut.node ? src : -1;
-    if (std::find(cut.peers.begin(), cut.peers.end(), other) != cut.peers.end()) return said;
+    if (std::find(cut.peers.begin(), cut.peers.end(), other) != cut.peers.end()) plainest = said;
   }
-  return nullptr;
+  return plainest;
 }
 
 // Only pairs that talk fall silent: the cut may have gone further than the dump can show.

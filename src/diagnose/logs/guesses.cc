@@ -125,7 +125,10 @@ void Guesses::stops() {
   for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) noticed += (unusual[case_.name_of(n)] += unusual_messages(n)) != 0 ? 1 : 0;
   std::vector<const config::Node*> nodes;
   for (const config::Node& node : case_.inputs().config->nodes) nodes.push_back(&node);
-  const auto unaware = [&](const config::Node& node) { return noticed > 0 && nodes.size() > 2 && unusual[node.name] == 0; };
+  const auto unaware = [&](const config::Node& node) {
+    const auto said = unusual.find(node.name);  // none: there is no log of it
+    return noticed > 0 && nodes.size() > 2 && said != unusual.end() && said->second == 0;
+  };
   std::stable_partition(nodes.begin(), nodes.end(), [&](const config::Node* node) { return unaware(*node); });
   std::int64_t cut = first;
   for (const config::Node* one : nodes) {

@@ -26,6 +26,7 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
   observed_.resize(failure.nodes.size());
   for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
+  for (const NodeLog& one : failure.nodes) presences_.push_back(presence_of(failure, one));
 }
 
 const NodeLog* Findings::usual(std::size_t n) const {
@@ -42,6 +43,16 @@ std::string_view Findings::told_behind(const Message& message) const {
   const std::string_view text = failure.text(message);
   const std::size_t end = text.find('\n');
   return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+}
+
+bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const {
+  if (ts_ns == kNoTime) return false;
+  const auto stops = [&](const Presence& one) { return one.stops_ns != kNoTime && ts_ns >= one.stops_ns; };
+  if (stops(presences_[by])) return true;
+  const auto other = std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == of; });
+  if (other == failure.nodes.end()) return false;
+  const Presence& it = presences_[static_cast<std::size_t>(other - failure.nodes.begin())];
+  return ts_ns < it.from_ns || stops(it);
 }
 
 Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {

@@ -32,6 +32,12 @@ struct Repeated {
   double weight = 0;
 };
 
+// When others can reach a node, by its own words.
+struct Presence {
+  std::int64_t from_ns = kNoTime;     // it began, and listens from then on; kNoTime: its log does not tell
+  std::int64_t stops_ns = kNoTime;    // it stops in an orderly way, and does not begin again; kNoTime: it does not say so
+};
+
 struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
@@ -49,6 +55,9 @@ struct Findings {
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
+  // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
+  [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
+
   // From its first message to its last one.
   Hint& add(Hint::Kind kind, std::size_t n, const Repeated& said, double belief);
 
@@ -63,7 +72,10 @@ struct Findings {
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
   std::set<TemplateId> with_lines_behind_;        // kinds of messages of runs without faults
+  std::vector<Presence> presences_;               // by node
 };
+
+[[nodiscard]] Presence presence_of(const Logs& logs, const NodeLog& node);
 
 // Of node `n`: each of its ends, and where it stood still.
 void find_ends(Findings& found, std::size_t n);

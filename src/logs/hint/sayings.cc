@@ -200,10 +200,13 @@ bool Sayings::read_itself(const Message& message, Kind& kind) {
 void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
   const Meaning& meaning = kind.meaning;
   const Observed* observed = found_.observed_as(n_, message.kind);
-  const double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
+  double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
+  const bool misses = !meaning.clock && (meaning.lost || meaning.late);
+  const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
+  if (for_a_reason) weight = std::min(weight, kUsual);
   keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
   if (meaning.clock) keep_clock(message, kind, weight);
-  else if (meaning.lost || meaning.late) keep_missing(message, kind, weight);
+  else if (misses && !for_a_reason) keep_missing(message, kind, weight);
   if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
     longest_ = {};
     put(longest_, message, meaning, weight);
