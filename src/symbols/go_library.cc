@@ -26,8 +26,10 @@ bool of_go_library(std::string_view function, std::string_view file) {
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
-  // Some functions of one package are written in another.
-  return known.contains(first_part(package_of(function))) && known.contains(first_part(folder));
+  // Some functions of one package are written in another; what is local to a file of assembler has no package in its name.
+  const std::string_view package = package_of(function);
+  const bool of_known = package.empty() ? file.ends_with(".s") : known.contains(first_part(package));
+  return of_known && known.contains(first_part(folder));
 }
 
 std::string go_module(std::string_view file) {

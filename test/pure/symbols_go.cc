@@ -109,6 +109,9 @@ TEST_CASE("Go's own packages are told from modules, wherever they were built") {
   CHECK(of_go_library("sync/atomic.(*Pointer[go.shape.struct { main.x/y.Z }]).Load", "sync/atomic/type.go"));
   CHECK(of_go_library("os/signal.signal_recv", "runtime/sigqueue.go"));
   CHECK(of_go_library("vendor/golang.org/x/net/http/httpguts.ValidHostHeader", "vendor/golang.org/x/net/http/httpguts/httplex.go"));
+  CHECK(of_go_library("indexbytebody", "internal/bytealg/indexbyte_amd64.s"));
+  CHECK(of_go_library("gogo", "/usr/lib/go-1.19/src/runtime/asm_amd64.s"));
+  CHECK_FALSE(of_go_library("sumBlocks", "/home/x/go/pkg/mod/example.com/sum@v1.0.0/sum_amd64.s"));
   CHECK_FALSE(of_go_library("main.main", "/home/x/src/time/main.go"));
   CHECK_FALSE(of_go_library("kv/time.Now", "kv/time/time.go"));
   CHECK_FALSE(of_go_library("golang.org/x/net/http2.(*Framer).ReadFrame", "golang.org/x/net@v0.1.0/http2/frame.go"));
