@@ -815,3 +815,53 @@ TEST_CASE("only a node whose log is there can be unaware of what others noticed"
   CHECK(believed(2) > 0);
   CHECK(believed(3) > 2 * believed(2));
 }
+
+TEST_CASE("a node that others have no route to was cut off from them: it did not stand still, no call failed, and no role tells it better") {
+  const auto config = deployment();
+  std::string ticks[3], usual[3];
+  const auto tick = [](double at, const std::string& text) { return line(at, "a block is stored, " + text); };
+  for (int n = 0; n < 3; ++n)
+    for (int second = 0; second <= 40; ++second) {
+      usual[n] += tick(second, "as always");
+      const bool quiet = (n == 0 && second > 10 && second < 30) || (n == 2 && second > 14 && second < 30);  // it has nobody to speak with; and all is done by another one
+      if (!quiet) ticks[n] += tick(second, "as always");
+      if (second == 2 && n == 0) ticks[n] += line(2.1, "becoming the active controller"), usual[n] += line(2.1, "becoming the active controller");
+      if (second == 2 && n == 0) ticks[n] += line(2.2, "the log begins anew"), usual[n] += line(2.2, "the log begins anew");
+      if (n == 1 && second == 13) ticks[n] += line(13.1, "becoming the active controller") + line(13.2, "the log begins anew");
+      if (n != 0 && second > 11 && second < 28)
+        ticks[n] += line(second + 0.5, "Error connecting to node n1:9093\njava.net.SocketException: Invalid argument");
+    }
+  const Plan plan = planned(config, {ticks[0], ticks[1], ticks[2]}, {usual[0], usual[1], usual[2]}, nullptr);
+  REQUIRE(!plan.candidates.empty());
+  const Candidate& cut = plan.candidates[0];
+  CHECK(cut.kind == FaultKind::partition);
+  CHECK(cut.node == "n1");
+  CHECK(cut.said > 0.5);
+  for (const Candidate& c : plan.candidates) {
+    INFO(c.why);
+    CHECK(c.kind != FaultKind::syscall);
+    if (&c != &cut) CHECK(c.said < 0.3);
+    if (&c != &cut) CHECK(c.kind != FaultKind::partition);
+  }
+}
+
+TEST_CASE("a role is lost by whom several messages say so of, not by whom one does, and by nobody while nodes start") {
+  const auto config = deployment();
+  const std::string one = line(0, "starting server") + line(1, "listening"), late = line(0, "starting server") + line(8, "listening");
+  const auto role = [](double at) { return line(at, "becoming the active controller") + line(at + 0.1, "the log begins anew"); };
+  const auto believed = [&](const std::vector<std::string>& failed, const std::vector<std::string>& usual, const char* node) {
+    double most = 0;
+    for (const Candidate& c : planned(config, failed, usual, nullptr).candidates)
+      if (c.node == node && c.why.find(fmt::format("{} says in a run", node)) != std::string::npos) most = std::max(most, c.said);
+    return most;
+  };
+  const std::string end = line(40, "done");
+  const std::vector<std::string> usual{one + role(2) + end, one + line(3, "voted for the first") + end, one + end};
+  const std::vector<std::string> failed{one + role(2) + end, one + line(3, "voted for the first") + role(20) + end, one + line(19.5, "voted for the first") + end};
+  CHECK(believed(failed, usual, "n1") > 0.2);
+  CHECK(believed(failed, usual, "n2") < 0.2);
+  const auto loads = [&](double at) { return line(0, "starting server") + (at < 8 ? line(at, "the loader catches up") : "") + line(8, "listening") + (at > 8 ? line(at, "the loader catches up") : ""); };
+  const std::vector<std::string> by_one{one + line(2, "the loader catches up") + end, one + end, late + end};
+  CHECK(believed({by_one[0], by_one[1], loads(9) + end}, by_one, "n1") > 0.2);
+  CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
+}

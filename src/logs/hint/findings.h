@@ -22,6 +22,7 @@ inline constexpr double kHushed = 0.3;     // times this: a silence of all nodes
 inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
 inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
+inline constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after somebody stood still or was cut off others say that they miss it
 inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
 
 // One thing, however often it is said.
@@ -55,6 +56,8 @@ struct Findings {
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
+  // It does not listen yet, as it says itself.
+  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const { return ts_ns != kNoTime && ts_ns < presences_[n].from_ns; }
   // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
   [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 

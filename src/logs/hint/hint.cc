@@ -33,9 +33,19 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
       told = hint.ts_ns;
+  // So does one that there was no route to, and it had nobody to speak with.
+  std::map<std::string, std::int64_t> apart;
+  for (const Hint& hint : hints)
+    if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kInPassing && hint.ts_ns != kNoTime) {
+      if (told == kNoTime || hint.ts_ns < told) told = hint.ts_ns;
+      const auto [first, fresh] = apart.try_emplace(hint.peer, hint.ts_ns);
+      if (!fresh) first->second = std::min(first->second, hint.ts_ns);
+    }
   if (told == kNoTime) return;
-  for (const std::size_t one : silences)
-    if (hints[one].ts_ns >= told) hints[one].weight *= kHushed;
+  for (const std::size_t one : silences) {
+    const auto cut_off = apart.find(hints[one].node);
+    if (hints[one].ts_ns >= (cut_off == apart.end() ? told : std::min(told, cut_off->second - kNoticed))) hints[one].weight *= kHushed;
+  }
 }
 
 // A wrong clock differs from those of all others, and theirs only from it.

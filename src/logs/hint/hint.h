@@ -33,7 +33,8 @@ struct Hint {
   std::string peer;              // call, silence: address or node name; clock: whose it differs from; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool closed = false;           // silence: the peer's machine closed or refused the connection
-  bool no_way = false;           // silence: there was no way to the peer, whatever it did
+  bool no_way = false;           // silence: there was no way to the peer, whatever it did;
+  bool no_route = false;         // by the own machine's routes, and not because the peer's machine did not answer
   bool itself = false;           // end: by its own doing
   bool told = false;             // end: the message tells of it, and did not come before it
   bool fell_silent = false;      // end: all that tells of it is that nothing more is said

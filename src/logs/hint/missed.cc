@@ -10,8 +10,7 @@ namespace rose::logs {
 namespace {
 
 constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
-constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after a node stood still others say that they miss it,
-constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // and mostly so soon: what it said last may be from long before
+constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // they mostly say so soon: what it said last may be from long before
 constexpr std::int64_t kTogetherMissed = kSecond;   // two sides of a cut notice it within that of each other
 
 }  // namespace

@@ -35,12 +35,19 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-void add_lost_role(Findings& found, const std::string& loser, const RoleTold& next) {
-  if (loser.empty()) return;
+// Whom others miss plainly at that time: how far it was cut off they tell better.
+bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
+  return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+           return hint.kind == Hint::Kind::silence && hint.weight >= kStood && (hint.node == loser || hint.peer == loser) && hint.ts_ns != kNoTime &&
+                  std::abs(hint.ts_ns - ts) <= kNoticed;
+         });
+}
+
+void add_lost_role(Findings& found, const std::string& loser, const RoleTold& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
   const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarly;
   const auto suspect = [&](Hint::Kind kind) -> Hint& {
-    Hint& hint = found.add(kind, next.node, message, kLostRole);
+    Hint& hint = found.add(kind, next.node, message, kLostRole * share);
     hint.node = loser;
     hint.ts_ns = began;
     hint.words += fmt::format(", which {} says in a run without faults: it may have lost its role", loser);
@@ -48,6 +55,7 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleTold& ne
   };
   suspect(Hint::Kind::end).signal = SIGKILL;
   if (began != kNoTime) suspect(Hint::Kind::stop).until_ns = message.ts_ns;
+  if (is_missed(found, loser, message.ts_ns)) return;
   for (const NodeLog& other : found.failure.nodes)
     if (other.node != loser && !other.node.empty()) suspect(Hint::Kind::silence).peer = other.node;
 }
@@ -62,6 +70,7 @@ void find_lost_roles(Findings& found) {
       std::vector<RoleTold>& all = by_kind[found.node(n).messages[i].kind];
       if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(found.failure.text(found.node(n).messages[i]))});
     }
+  std::map<std::string, std::vector<RoleTold>> next_of;  // by who lost a role: who has it
   for (auto& [kind, all] : by_kind) {
     std::uint64_t usually = 0;
     std::vector<std::string> players;  // who said so in the run without faults
@@ -76,9 +85,15 @@ void find_lost_roles(Findings& found) {
       return by_time ? ts_of(found, a) < ts_of(found, b) : a.numbers < b.numbers;
     });
     const auto next = std::find_if(all.begin(), all.end(), [&](const RoleTold& one) { return one.node != all.front().node; });
-    if (next == all.end()) continue;
-    add_lost_role(found, by_time ? found.node(all.front().node).node : players.front(), *next);
+    if (next == all.end() || found.starts(next->node, ts_of(found, *next))) continue;
+    const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
+    if (!loser.empty()) next_of[loser].push_back(*next);
   }
+  // What tells of a role comes in several messages; one alone may be said by who happens to be first.
+  std::size_t most = 0;
+  for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
+  for (const auto& [loser, all] : next_of)
+    for (const RoleTold& next : all) add_lost_role(found, loser, next, static_cast<double>(all.size()) / static_cast<double>(most));
 }
 
 }  // namespace rose::logs

@@ -92,6 +92,7 @@ double weight_of(Level level) { return level == Level::info || level == Level::d
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight) {
   Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
   hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
+  hint.no_route = hint.no_way && said.meaning.error != EHOSTUNREACH;
   hint.peer = other;
   hint.closed = said.meaning.closed;
 }
@@ -162,6 +163,9 @@ class Sayings {
   std::uint64_t read_behind_ = 0;
 };
 
+// EINVAL of a peer: a route to it that is a black hole. It is no call's that can be made to fail with that.
+bool no_route_to_peer(const Meaning& meaning) { return meaning.error == EINVAL && (meaning.lost || !meaning.peer.empty()); }
+
 bool fails_some_call(const Meaning& meaning) { return meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty(); }
 
 FailedCall call_of(const Meaning& meaning) { return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}; }
@@ -184,7 +188,7 @@ std::optional<FailedCall> Sayings::read_behind(const Message& message) {
   const std::string_view behind = found_.told_behind(message);
   if (behind.empty() || ++read_behind_ > kMostRead) return std::nullopt;
   const Meaning meaning = read_meaning(behind);
-  if (fails_some_call(meaning)) put(calls_[call_of(meaning)], message, meaning, kPlain);
+  if (fails_some_call(meaning) && !no_route_to_peer(found_.meaning(message))) put(calls_[call_of(meaning)], message, meaning, kPlain);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, kPlain);
   return call_of(meaning);
 }
@@ -219,9 +223,7 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
 }
 
 void Sayings::keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind) {
-  // To a peer: a route that is a black hole, and no file's call.
-  const bool of_peer = meaning.error == EINVAL && !meaning.peer.empty();
-  if (fails_some_call(meaning) && !of_peer && told_behind != call_of(meaning)) put(calls_[call_of(meaning)], message, meaning, weight);
+  if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning)) put(calls_[call_of(meaning)], message, meaning, weight);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
 }
 
