@@ -17,6 +17,7 @@ constexpr std::int64_t kLeastForward = 10 * kSecond;  // less is a quiet moment
 constexpr std::int64_t kEndTogether = 30 * kSecond;         // logs of one incident end within this of each other
 constexpr std::size_t kMostJumps = 64;                // of one file: one that jumps more often is no record of a clock
 constexpr std::size_t kMoreThanFarewell = 4;          // messages
+constexpr std::size_t kTalks = 8;                     // messages of who says more than that it is there
 constexpr double kThereAndBack = 1, kOneWay = 0.9, kAmidOthers = 0.8, kAloneLater = 0.4;
 
 // Messages [begin, end) of a node, all of one file.
@@ -141,7 +142,23 @@ class JumpFinder {
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether || std::abs(last - end) > kEndTogether) return 0;
     if (meanwhile >= 2) return kAmidOthers;
     // A last word or two come when all are stopped, however long it was quiet.
-    return file.end - step.message >= kMoreThanFarewell ? kAloneLater : 0;
+    if (file.end - step.message < kMoreThanFarewell) return 0;
+    const std::int64_t later = time(file, step.message) - last;
+    return std::any_of(files_.begin(), files_.end(), [&](const OneFile& other) { return other.node != file.node && would_have_spoken(other, later); }) ? kAloneLater : 0;
+  }
+
+  // Had it gone on for so long: who says little, or is quiet for as long anyway, ends its log at any moment.
+  bool would_have_spoken(const OneFile& file, std::int64_t longer) {
+    std::int64_t before = kNoTime, quiet = 0;
+    std::size_t said = 0;
+    for (std::size_t i = file.begin; i < file.end; ++i) {
+      const std::int64_t ts = time(file, i);
+      if (ts == kNoTime) continue;
+      if (before != kNoTime) quiet = std::max(quiet, ts - before);
+      before = ts;
+      ++said;
+    }
+    return said >= kTalks && quiet < longer;
   }
 
   // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends with the others, which

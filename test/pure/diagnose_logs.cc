@@ -865,3 +865,19 @@ TEST_CASE("a role is lost by whom several messages say so of, not by whom one do
   CHECK(believed({by_one[0], by_one[1], loads(9) + end}, by_one, "n1") > 0.2);
   CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
 }
+
+TEST_CASE("a stop that begins with what went wrong is the program's own, however much it says until it is done") {
+  const auto config = deployment();
+  std::string stops;
+  for (int i = 0; i < 20; ++i) stops += line(10.1 + 0.01 * i, fmt::format("part {} is shut down", i));
+  const std::string begins = line(0, "starting server") + line(1, "listening") + line(2, "store opened"), again = line(14, "starting server") + line(15, "listening") + line(16, "store opened");
+  const auto stopped = [&](const std::string& why) {
+    Told told(config, begins + line(10, why) + stops + again + line(30, "done"), "");
+    const Plan plan = told.plan();
+    for (const Candidate& c : plan.candidates)
+      if (c.kind == FaultKind::crash && c.why.find("begins again") != std::string::npos && c.why.find("in order") != std::string::npos) return true;
+    return false;
+  };
+  CHECK(stopped("received SIGTERM, shutting down"));
+  CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
+}

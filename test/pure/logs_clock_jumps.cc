@@ -67,6 +67,13 @@ TEST_CASE("a quiet log whose last words come a little after all others' has no c
   CHECK(c.logs.jumps.empty());
 }
 
+TEST_CASE("neighbours that say little do not tell when all ended: a log that goes on later has no clock that was set") {
+  const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
+  CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
+  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // quiet for as long anyway
+  CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
+}
+
 TEST_CASE("a log that is quieter than ever while its clock is set: what passed is not taken for a part of it") {
   const Cluster c({right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);

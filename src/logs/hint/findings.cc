@@ -9,6 +9,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kTail = 6;  // messages before an end that may tell why
+constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop
 
 std::int64_t last_of(const Logs& logs) {
   std::int64_t last = kNoTime;
@@ -82,6 +83,19 @@ bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, st
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
     if (read_meaning(logs.text(node.messages[i])).stopping) return true;
   return false;
+}
+
+Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end) {
+  Stop stop;
+  if (begin == end || !is_timed(node)) return stop;
+  std::int64_t since = node.messages[end - 1].ts_ns;
+  for (std::size_t i = end; i-- > begin && since - node.messages[i].ts_ns <= kStopGoesOn;) {
+    const Meaning said = read_meaning(logs.text(node.messages[i]));
+    if (!said.stopping && !said.gave_up) continue;
+    stop.since_ns = since = node.messages[i].ts_ns;
+    stop.gave_up = stop.gave_up || said.gave_up;
+  }
+  return stop;
 }
 
 }  // namespace rose::logs

@@ -96,5 +96,11 @@ void find_lost_roles(Findings& found);
 [[nodiscard]] std::size_t tail_of(std::size_t begin, std::size_t end);
 // Whether they tell of an orderly stop.
 [[nodiscard]] bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
+// The stop that they end with, by their times.
+struct Stop {
+  std::int64_t since_ns = kNoTime;  // kNoTime: they tell of none
+  bool gave_up = false;             // for what went wrong, by its own words: nobody asked for it
+};
+[[nodiscard]] Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
 
 }  // namespace rose::logs

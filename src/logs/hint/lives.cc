@@ -107,7 +107,7 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
   const std::vector<Message>& said = found.node(n).messages;
   std::size_t at = end - 1;  // what is quoted says something
   while (at > begin && found.failure.text(said[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
-  bool itself = false;
+  bool itself = last_stop(found.failure, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i) itself = itself || dies_of(found, said[i], i + 1 == end) || said[i].level == Level::fatal;
   Hint& hint = found.add(Hint::Kind::end, n, said[at], itself ? weight * kByItself : weight);
   hint.itself = itself;
@@ -122,7 +122,7 @@ void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) 
   Hint& hint = add_end(found, n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
   if (ordered && !hint.itself) hint.signal = SIGTERM;
   hint.until_ns = found.node(n).messages[i].ts_ns;
-  hint.words += fmt::format(" is the last before it begins again{}", ordered ? " (it was stopped in order)" : "");
+  hint.words += fmt::format(" is the last before it begins again{}", hint.itself ? " (it ended by itself)" : ordered ? " (it was stopped in order)" : "");
 }
 
 // All lives but the last one, which begins at the message that is given back.

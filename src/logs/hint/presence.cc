@@ -11,7 +11,6 @@ namespace {
 constexpr std::size_t kBeginsWithin = 12;             // messages of a log in which a program says that it begins
 constexpr std::size_t kServesWithin = 2'000;          // messages, and
 constexpr std::int64_t kServesSoon = 30 * kSecond;   // time, in which it says that it can be reached
-constexpr std::int64_t kStopGoesOn = 5 * kSecond;     // at most, between two messages of one stop
 
 std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   const auto says = [&](std::size_t i, bool Meaning::* what) { return read_meaning(logs.text(node.messages[i])).*what; };
@@ -26,18 +25,11 @@ std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   return begin;
 }
 
-std::int64_t stops_from(const Logs& logs, const NodeLog& node) {
-  std::int64_t stops = kNoTime, since = node.messages.back().ts_ns;
-  for (std::size_t i = node.messages.size(); i-- > 0 && since - node.messages[i].ts_ns <= kStopGoesOn;)
-    if (read_meaning(logs.text(node.messages[i])).stopping) stops = since = node.messages[i].ts_ns;
-  return stops;
-}
-
 }  // namespace
 
 Presence presence_of(const Logs& logs, const NodeLog& node) {
   if (!is_timed(node)) return {};
-  return {.from_ns = serves_from(logs, node), .stops_ns = stops_from(logs, node)};
+  return {.from_ns = serves_from(logs, node), .stops_ns = last_stop(logs, node, 0, node.messages.size()).since_ns};
 }
 
 }  // namespace rose::logs
