@@ -114,8 +114,9 @@ constexpr std::array kStarting = std::to_array<std::string_view>({
     "opened log file"});
 constexpr std::array kServing = std::to_array<std::string_view>({
     "awaiting socket connections", "awaiting connections", "waiting for connections", "accepting connections", "accept connections", "ready for connections",
-    "ready to serve", "server is ready", "serving", "listening", "server started", "started server", "server is started", "startup complete", "binding to port",
+    "ready to serve", "server is ready", "serving client", "serving peer", "serving insecure", "serving requests", "serving traffic", "now serving", "listening", "server started", "started server", "server is started", "startup complete", "binding to port",
     "service started", "is up and running"});
+constexpr std::array kNotServing = std::to_array<std::string_view>({"not ", "stop", "no longer", "before "});
 
 // In vain, and what: a message that has both, and no error, leaves the error to be guessed.
 constexpr std::array kInVain = std::to_array<std::string_view>({
@@ -603,7 +604,7 @@ Meaning read_meaning(std::string_view text) {
   meaning.gave_up = meaning.stopping && (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
   meaning.stopping = meaning.stopping && !meaning.gave_up;
   meaning.starting = has(low, kStarting);
-  meaning.serving = has(low, kServing);
+  meaning.serving = has(low, kServing) && !has(low, kNotServing) && !has_word(low, kInVain);
   meaning.stood_ns = find_standstill(low);
   meaning.clock = read_clock_words(low);
   constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});

@@ -881,3 +881,24 @@ TEST_CASE("a stop that begins with what went wrong is the program's own, however
   CHECK(stopped("received SIGTERM, shutting down"));
   CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
 }
+
+TEST_CASE("who is stopped while others go on was stopped: that they miss it from then on tells of nothing else") {
+  const auto config = deployment();
+  const std::string begins = line(0, "starting server") + line(1, "listening"), stops = line(40, "received SIGTERM, shutting down");
+  std::string ticks, missing, few;
+  for (int second = 2; second < 40; ++second) ticks += line(second, "a block is stored");
+  for (int second = 2; second < 11; ++second) few += line(second, "a block is stored");
+  for (int second = 2; second < 40; ++second) missing += line(second, second < 12 ? "a block is stored" : "lost connection to n2");
+  const std::string early = begins + few + line(11, "received SIGTERM, shutting down") + line(11.2, "all is closed");
+  const auto candidates = [&](const std::string& second, const std::string& usually) {
+    return planned(config, {begins + missing + stops, second, begins + missing + stops}, {begins + ticks + stops, usually, begins + ticks + stops}, nullptr).candidates;
+  };
+  const std::vector<Candidate> stopped = candidates(early, begins + ticks + stops);
+  REQUIRE(!stopped.empty());
+  CHECK(stopped[0].kind == FaultKind::crash);
+  CHECK(stopped[0].node == "n2");
+  CHECK(stopped[0].fault.signal == SIGTERM);
+  for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.said < 0.3));
+  // It always is.
+  for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.said < 0.3));
+}

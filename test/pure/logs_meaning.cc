@@ -234,7 +234,11 @@ TEST_CASE("who ended, and how") {
     INFO(text);
     CHECK(read_meaning(text).serving);
   }
-  CHECK_FALSE(read_meaning("Registered the listener org.apache.kafka.image.loader.MetadataLoader@1").serving);
+  for (const char* text : {"Registered the listener org.apache.kafka.image.loader.MetadataLoader@1", "the database system is not yet accepting connections",
+                           "Stopped listening on 10.0.0.2:9093", "preserving the old epoch", "could not bind: nobody is listening"}) {
+    INFO(text);
+    CHECK_FALSE(read_meaning(text).serving);
+  }
 }
 
 TEST_CASE("what failed with a file, and nothing says how") {

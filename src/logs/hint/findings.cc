@@ -9,7 +9,8 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kTail = 6;  // messages before an end that may tell why
-constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop
+constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop,
+constexpr std::size_t kMostOfStop = 1'000;         // and so many messages in all
 
 std::int64_t last_of(const Logs& logs) {
   std::int64_t last = kNoTime;
@@ -89,7 +90,8 @@ Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::si
   Stop stop;
   if (begin == end || !is_timed(node)) return stop;
   std::int64_t since = node.messages[end - 1].ts_ns;
-  for (std::size_t i = end; i-- > begin && since - node.messages[i].ts_ns <= kStopGoesOn;) {
+  const std::size_t from = end - std::min(end - begin, kMostOfStop);
+  for (std::size_t i = end; i-- > from && since - node.messages[i].ts_ns <= kStopGoesOn;) {
     const Meaning said = read_meaning(logs.text(node.messages[i]));
     if (!said.stopping && !said.gave_up) continue;
     stop.since_ns = since = node.messages[i].ts_ns;

@@ -186,12 +186,32 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
   return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts; });
 }
 
+// When a node was stopped, or said its last word.
+std::int64_t leaves_at(const Logs& logs, const NodeLog& node) {
+  const std::int64_t stops = last_stop(logs, node, 0, node.messages.size()).since_ns;
+  return stops != kNoTime ? stops : node.messages.back().ts_ns;
+}
+
+// Whether a node was stopped, and not all were.
+bool is_stopped_alone(const Logs& logs, const NodeLog& node) {
+  const std::int64_t leaves = leaves_at(logs, node);
+  return std::any_of(logs.nodes.begin(), logs.nodes.end(), [&](const NodeLog& other) { return is_timed(other) && leaves_at(logs, other) - leaves >= kEarly; });
+}
+
 }  // namespace
 
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
-  if (end == 0 || add_panic(found, n, since) || !is_timed(here) || stops_in_order(found.failure, here, since, end)) return;
+  if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
+  if (stops_in_order(found.failure, here, since, end) && !last_stop(found.failure, here, since, end).gave_up) {
+    const NodeLog* before = found.usual(n);
+    if (!is_stopped_alone(found.failure, here) || (before != nullptr && is_timed(*before) && is_stopped_alone(found.normal, *before))) return;
+    Hint& hint = add_end(found, n, since, end, kStood);
+    hint.signal = SIGTERM;
+    hint.words += " is the last (it was stopped in order), while others go on";
+    return;
+  }
   // Some have said all when they have begun, and are well.
   const NodeLog* other = found.usual(n);
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
