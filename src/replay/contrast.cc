@@ -147,13 +147,19 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   }
 }
 
+// What comes of a fault that does no harm yet is not what does: the longer it is, the better that is told.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
-  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
-    if (schedule.faults[i].duration_ns < 4'000'000) continue;
-    Beside other{schedule, fmt::format("'{}' a quarter as long", schedule.faults[i].id)};
-    other.schedule.faults[i].duration_ns /= 4;
-    out.push_back(std::move(other));
-  }
+  struct Part {
+    std::int64_t quarters;
+    const char* words;
+  };
+  for (const Part& part : {Part{2, "half"}, Part{1, "a quarter"}, Part{3, "three quarters"}})
+    for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+      if (schedule.faults[i].duration_ns < 4'000'000) continue;
+      Beside other{schedule, fmt::format("'{}' {} as long", schedule.faults[i].id, part.words)};
+      other.schedule.faults[i].duration_ns = schedule.faults[i].duration_ns / 4 * part.quarters;
+      out.push_back(std::move(other));
+    }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Beside {
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
 // comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
-// lasts, a quarter as long. `fired`: of a run. At most `most`, of all sorts some.
+// lasts, half, a quarter and three quarters as long. `fired`: of a run. At most `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 
 enum class ContrastRun { schedule, sound, beside };
