@@ -795,6 +795,11 @@ TEST_CASE("that peers miss who starts or stops is no cut, and what they say betw
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
+  // Only the end of its log is there: it begins with what it says then, and nobody knows from when on it listened.
+  const std::string tail = line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
+  const Plan late = planned(config, {one + missed(10, 14, "n3") + line(16, "all is well"), two + missed(10, 14, "n3") + line(16, "all is well"), tail}, {}, nullptr);
+  REQUIRE(!late.candidates.empty());
+  CHECK(late.candidates[0].said > 0.3);
 }
 
 TEST_CASE("only a node whose log is there can be unaware of what others noticed") {

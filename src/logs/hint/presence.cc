@@ -22,7 +22,7 @@ std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   std::unordered_set<TemplateId> read;  // messages of one kind say one thing
   for (i = 0; i < std::min(all, kServesWithin) && node.messages[i].ts_ns - begin < kServesSoon; ++i)
     if (read.insert(node.messages[i].kind).second && says(i, &Meaning::serving)) return node.messages[i].ts_ns;
-  return begin;
+  return kNoTime;
 }
 
 }  // namespace
