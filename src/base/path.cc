@@ -1,5 +1,6 @@
 #include "base/path.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace rose {
@@ -32,6 +33,12 @@ std::string join_path(std::string_view base, std::string_view path) {
   std::string whole = "/";
   if (!path.starts_with('/')) whole.append(base).append("/");
   return resolve_dots(whole.append(path));
+}
+
+std::string_view extension_of(std::string_view path) {
+  path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : path.substr(dot);
 }
 
 std::string unix_text(std::string_view sun_path) {

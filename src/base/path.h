@@ -18,6 +18,9 @@ inline constexpr std::string_view kAnonInode = "anon_inode:";
 // The absolute path that `path` means in the folder `base`, which may be empty for the root.
 [[nodiscard]] std::string join_path(std::string_view base, std::string_view path);
 
+// ".class"; "" where its last part has none.
+[[nodiscard]] std::string_view extension_of(std::string_view path);
+
 // A socket's name, the bytes of its sun_path: "unix:/run/x", "unix:@abstract" as ss has it. What stands behind a NUL is padding.
 [[nodiscard]] std::string unix_text(std::string_view sun_path);
 // The kernel, which is at the other end of a netlink socket, by its protocol.

@@ -111,6 +111,7 @@ namespace {
 // Who takes over may be decided by chance: where no node by itself differs, whichever node does so is looked at.
 Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
   doubt_exchanges(runs, kinds);
+  doubt_lookups(runs, kinds);
   merged = merge_nodes(runs, kinds, schedule);
   align(runs, kinds);
   Comparison comparison = compare(runs, kinds);

@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 #include <set>
 #include <unordered_map>
 
+#include "base/path.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
 namespace rose::explain {
 namespace {
 
+constexpr std::size_t kManyLookups = 20;   // files of one kind: one more is nothing new
 constexpr std::size_t kLookBack = 60;      // steps before the fault among which a common one is looked for
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
 constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a kind's words
@@ -124,6 +128,8 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       case trace::EventType::scf:
         kind.what = StepKind::failed_call;
         kind.words = call_words(trace, e, nodes);
+        if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : ""; e.err == ENOENT && !extension.empty())
+          kind.lookup = fmt::format("{} {}", kernel::syscall_name(e.syscall), extension);
         break;
       case trace::EventType::sys:
         kind.what = StepKind::call;
@@ -191,6 +197,20 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   if (result.workload_end_ns) run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
   return run;
+}
+
+void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds) {
+  std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> sound;  // by node and lookup
+  for (const Run& run : runs) {
+    if (run.group != Group::sound) continue;
+    for (const Step& step : run.steps)
+      if (const Kind& kind = kinds[step.kind]; !kind.lookup.empty()) sound[{kind.node, kind.lookup}].insert(step.kind);
+  }
+  for (std::uint32_t id = 0; id < kinds.size(); ++id) {
+    Kind& kind = kinds.at(id);
+    const auto known = sound.find({kind.node, kind.lookup});
+    if (!kind.lookup.empty() && known != sound.end() && known->second.size() >= kManyLookups) kind.unsure = true;
+  }
 }
 
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds) {

@@ -51,6 +51,7 @@ struct Kind {
   std::uint32_t message = 0;  // message: its template
   std::uint32_t question = 0; // value: which was asked
   std::string callee = {};    // value of a question about calls: who is called
+  std::string lookup = {};     // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
   std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
@@ -104,6 +105,10 @@ struct Run {
 
 // What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
+
+// Files of one kind that sound runs look for in vain, again and again under other names (class files, modules, catalogues): which they are
+// says when something is loaded, and nothing of what the program decides.
+void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
 // True: they were made so, in all runs. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes

@@ -16,6 +16,9 @@ TEST_CASE("paths are made absolute and plain") {
   CHECK(join_path("/a/b", "/x/../y") == "/y");
   CHECK(join_path("/a", "../../..") == "/");
   CHECK(join_path("", "c") == "/c");
+  CHECK(extension_of("/opt/kafka/Broker$1.class") == ".class");
+  CHECK(extension_of("/opt/kafka.d/Broker").empty());
+  CHECK(extension_of("/opt/.profile").empty());
   CHECK(resolve_dots("/") == "/");
   CHECK(resolve_dots("//a/../b/..") == "/");
   CHECK(resolve_dots("") == "");

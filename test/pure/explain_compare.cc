@@ -270,3 +270,21 @@ TEST_CASE("who takes over may be decided by chance: then whichever node does so 
   REQUIRE_FALSE(e.suspects.empty());
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
 }
+
+TEST_CASE("which of many alike files is looked for in vain is no decision of the program", "[explain]") {
+  const auto runs = [](int looked_up) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run sound = usual(2 * i + 1), failing = usual(2 * i);
+      for (int k = 0; k < looked_up; ++k)
+        for (script::Run* run : {&sound, &failing}) run->fails(20 + k, "newfstatat", 2, fmt::format("/opt/app/Part{}.class", static_cast<char>('A' + k)));
+      one.add(Group::failing, failing.faulted(103).fails(104, "newfstatat", 2, "/opt/app/GivesUp.class").enters(105, "give_up"));
+      one.add(Group::sound, sound.enters(104, "commit"));
+    }
+    return one.explain();
+  };
+  CHECK(tells(runs(3), "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
+  const explain::Explanation many = runs(25);
+  CHECK_FALSE(tells(many, "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
+  CHECK(tells(many, "enters give_up"));
+}

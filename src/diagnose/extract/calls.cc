@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/path.h"
 #include "base/units.h"
 #include "diagnose/extract/call_faults.h"
 #include "diagnose/failed_calls.h"
@@ -21,13 +22,6 @@ namespace {
 constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
 constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
 constexpr std::size_t kManyAlike = 20;                 // kinds of one call, error and extension: one more is nothing new
-
-// ".class"; "" where there is none.
-std::string_view extension_of(std::string_view path) {
-  path.remove_prefix(std::min(path.rfind('/') + 1, path.size()));
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos || dot == 0 ? std::string_view() : path.substr(dot);
-}
 
 // Files of one extension that runs without faults look for in vain, again and again under other names: class files, modules, catalogues.
 class LooksUp {
