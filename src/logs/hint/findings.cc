@@ -47,6 +47,12 @@ std::string_view Findings::told_behind(const Message& message) const {
   return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
 }
 
+std::vector<std::int64_t> Findings::stops() const {
+  std::vector<std::int64_t> all;
+  for (const Presence& one : presences_) all.push_back(one.stops_ns);
+  return all;
+}
+
 bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const {
   if (ts_ns == kNoTime) return false;
   const auto stops = [&](const Presence& one) { return one.stops_ns != kNoTime && ts_ns >= one.stops_ns; };

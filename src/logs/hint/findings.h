@@ -58,6 +58,8 @@ struct Findings {
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
   // It does not listen yet, as it says itself.
   [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const { return ts_ns != kNoTime && ts_ns < presences_[n].from_ns; }
+  // Of each node; kNoTime: it was not stopped.
+  [[nodiscard]] std::vector<std::int64_t> stops() const;
   // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
   [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 

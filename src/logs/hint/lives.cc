@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/ascii.h"
 #include "logs/hint/findings.h"
@@ -186,16 +187,22 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
   return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts; });
 }
 
-// When a node was stopped, or said its last word.
-std::int64_t leaves_at(const Logs& logs, const NodeLog& node) {
-  const std::int64_t stops = last_stop(logs, node, 0, node.messages.size()).since_ns;
-  return stops != kNoTime ? stops : node.messages.back().ts_ns;
+// Whether a node was stopped, and not all were. `stops`: of each node, kNoTime where it was not.
+bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
+  const auto leaves = [&](std::size_t one) { return stops[one] != kNoTime ? stops[one] : logs.nodes[one].messages.back().ts_ns; };
+  for (std::size_t other = 0; other < logs.nodes.size(); ++other)
+    if (is_timed(logs.nodes[other]) && leaves(other) - leaves(n) >= kEarly) return true;
+  return false;
 }
 
-// Whether a node was stopped, and not all were.
-bool is_stopped_alone(const Logs& logs, const NodeLog& node) {
-  const std::int64_t leaves = leaves_at(logs, node);
-  return std::any_of(logs.nodes.begin(), logs.nodes.end(), [&](const NodeLog& other) { return is_timed(other) && leaves_at(logs, other) - leaves >= kEarly; });
+// Nothing but this node was stopped, nor is it in runs without faults.
+bool is_stopped_by_itself(const Findings& found, std::size_t n) {
+  if (!is_stopped_alone(found.failure, n, found.stops())) return false;
+  const NodeLog* before = found.usual(n);
+  if (before == nullptr || !is_timed(*before)) return true;
+  std::vector<std::int64_t> stops;
+  for (const NodeLog& one : found.normal.nodes) stops.push_back(last_stop(found.normal, one, 0, one.messages.size()).since_ns);
+  return !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()), stops);
 }
 
 }  // namespace
@@ -205,8 +212,7 @@ void find_ends(Findings& found, std::size_t n) {
   const std::size_t since = add_lives(found, n), end = here.messages.size();
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
   if (stops_in_order(found.failure, here, since, end) && !last_stop(found.failure, here, since, end).gave_up) {
-    const NodeLog* before = found.usual(n);
-    if (!is_stopped_alone(found.failure, here) || (before != nullptr && is_timed(*before) && is_stopped_alone(found.normal, *before))) return;
+    if (!is_stopped_by_itself(found, n)) return;
     Hint& hint = add_end(found, n, since, end, kStood);
     hint.signal = SIGTERM;
     hint.words += " is the last (it was stopped in order), while others go on";
