@@ -15,7 +15,6 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kManyLookups = 20;   // files of one kind: one more is nothing new
 constexpr std::size_t kLookBack = 60;      // steps before the fault among which a common one is looked for
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
 constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a kind's words
@@ -209,7 +208,7 @@ void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds) {
   for (std::uint32_t id = 0; id < kinds.size(); ++id) {
     Kind& kind = kinds.at(id);
     const auto known = sound.find({kind.node, kind.lookup});
-    if (!kind.lookup.empty() && known != sound.end() && known->second.size() >= kManyLookups) kind.unsure = true;
+    if (!kind.lookup.empty() && known != sound.end() && known->second.size() >= profile::kManyLookups) kind.unsure = true;
   }
 }
 

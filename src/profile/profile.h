@@ -2,6 +2,7 @@
 // the pure functions that learn it from traces.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -17,6 +18,9 @@
 #include "trace/event.h"
 
 namespace rose::profile {
+
+// Files of one kind (".class") that are looked for in vain under so many names, by one call: one more is nothing new.
+inline constexpr std::size_t kManyLookups = 20;
 
 // Numbers in paths (pids, ids, temporary names) become "*", so that runs compare:
 // "/tmp/rose-x1/n1/snapshot.12" -> "/tmp/rose-*/n*/snapshot.*". Hex runs of 6 or more count as numbers.

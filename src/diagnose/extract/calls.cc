@@ -15,13 +15,13 @@
 #include "diagnose/failed_calls.h"
 #include "diagnose/surprise.h"
 #include "kernel/syscalls.h"
+#include "profile/profile.h"
 
 namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
 constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
-constexpr std::size_t kManyAlike = 20;                 // kinds of one call, error and extension: one more is nothing new
 
 // Files of one extension that runs without faults look for in vain, again and again under other names: class files, modules, catalogues.
 class LooksUp {
@@ -32,7 +32,7 @@ class LooksUp {
   }
   [[nodiscard]] bool often(std::string_view syscall, std::string_view error, std::string_view path) const {
     const auto known = kinds_.find({syscall, error, extension_of(path)});
-    return known != kinds_.end() && known->second >= kManyAlike;
+    return known != kinds_.end() && known->second >= profile::kManyLookups;
   }
 
  private:

@@ -19,16 +19,22 @@ std::int64_t last_of(const Logs& logs) {
   return last;
 }
 
+std::vector<std::int64_t> stops_of(const Logs& logs) {
+  std::vector<std::int64_t> all;
+  for (const NodeLog& node : logs.nodes) all.push_back(last_stop(logs, node, 0, node.messages.size()).since_ns);
+  return all;
+}
+
 }  // namespace
 
 Findings::Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes)
-    : failure(failed), normal(sound), difference(between), names(with_own_names(nodes, failed)), last_ns(last_of(failed)), normal_last_ns(last_of(sound)) {
+    : failure(failed), normal(sound), difference(between), names(with_own_names(nodes, failed)), stops(stops_of(failed)), normal_stops(stops_of(sound)), last_ns(last_of(failed)), normal_last_ns(last_of(sound)) {
   for (const NodeLog& one : normal.nodes)
     for (const Message& message : one.messages)
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
   observed_.resize(failure.nodes.size());
   for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
-  for (const NodeLog& one : failure.nodes) presences_.push_back(presence_of(failure, one));
+  for (const NodeLog& one : failure.nodes) serves_from_.push_back(serves_from(failure, one));
 }
 
 const NodeLog* Findings::usual(std::size_t n) const {
@@ -47,20 +53,19 @@ std::string_view Findings::told_behind(const Message& message) const {
   return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
 }
 
-std::vector<std::int64_t> Findings::stops() const {
-  std::vector<std::int64_t> all;
-  for (const Presence& one : presences_) all.push_back(one.stops_ns);
-  return all;
+const NodeLog* Findings::log_of(std::string_view name) const {
+  const auto found = std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
+  return found == failure.nodes.end() ? nullptr : &*found;
 }
 
 bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const {
   if (ts_ns == kNoTime) return false;
-  const auto stops = [&](const Presence& one) { return one.stops_ns != kNoTime && ts_ns >= one.stops_ns; };
-  if (stops(presences_[by])) return true;
-  const auto other = std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == of; });
-  if (other == failure.nodes.end()) return false;
-  const Presence& it = presences_[static_cast<std::size_t>(other - failure.nodes.begin())];
-  return ts_ns < it.from_ns || stops(it);
+  const auto has_stopped = [&](std::size_t n) { return stops[n] != kNoTime && ts_ns >= stops[n]; };
+  if (has_stopped(by)) return true;
+  const NodeLog* log = log_of(of);
+  if (log == nullptr) return false;
+  const auto other = static_cast<std::size_t>(log - failure.nodes.data());
+  return starts(other, ts_ns) || has_stopped(other);
 }
 
 Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {

@@ -33,16 +33,12 @@ struct Repeated {
   double weight = 0;
 };
 
-// When others can reach a node, by its own words.
-struct Presence {
-  std::int64_t from_ns = kNoTime;     // it began, and listens from then on; kNoTime: its log does not tell
-  std::int64_t stops_ns = kNoTime;    // it stops in an orderly way, and does not begin again; kNoTime: it does not say so
-};
-
 struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
   [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure.nodes[n]; }
+  // Null: there is no log of this node.
+  [[nodiscard]] const NodeLog* log_of(std::string_view name) const;
   // The same node's in the run without faults; null: there is none.
   [[nodiscard]] const NodeLog* usual(std::size_t n) const;
   [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
@@ -57,9 +53,7 @@ struct Findings {
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
   // It does not listen yet, as it says itself.
-  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const { return ts_ns != kNoTime && ts_ns < presences_[n].from_ns; }
-  // Of each node; kNoTime: it was not stopped.
-  [[nodiscard]] std::vector<std::int64_t> stops() const;
+  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const { return ts_ns != kNoTime && ts_ns < serves_from_[n]; }
   // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
   [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 
@@ -70,6 +64,7 @@ struct Findings {
   const Logs& normal;
   const Difference& difference;
   std::vector<NodeName> names;                    // and what nodes call themselves
+  std::vector<std::int64_t> stops, normal_stops;  // by node: from when on it stops in order, and does not begin again; kNoTime: it does not say so
   std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
   std::vector<Hint> hints;
   std::vector<std::size_t> silences;              // hints that nothing but a silence speaks for
@@ -77,10 +72,11 @@ struct Findings {
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
   std::set<TemplateId> with_lines_behind_;        // kinds of messages of runs without faults
-  std::vector<Presence> presences_;               // by node
+  std::vector<std::int64_t> serves_from_;         // by node
 };
 
-[[nodiscard]] Presence presence_of(const Logs& logs, const NodeLog& node);
+// When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.
+[[nodiscard]] std::int64_t serves_from(const Logs& logs, const NodeLog& node);
 
 // Of node `n`: each of its ends, and where it stood still.
 void find_ends(Findings& found, std::size_t n);

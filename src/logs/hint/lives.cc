@@ -197,12 +197,9 @@ bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::in
 
 // Nothing but this node was stopped, nor is it in runs without faults.
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
-  if (!is_stopped_alone(found.failure, n, found.stops())) return false;
+  if (!is_stopped_alone(found.failure, n, found.stops)) return false;
   const NodeLog* before = found.usual(n);
-  if (before == nullptr || !is_timed(*before)) return true;
-  std::vector<std::int64_t> stops;
-  for (const NodeLog& one : found.normal.nodes) stops.push_back(last_stop(found.normal, one, 0, one.messages.size()).since_ns);
-  return !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()), stops);
+  return before == nullptr || !is_timed(*before) || !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()), found.normal_stops);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ void find_missed(Findings& found) {
     if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return found.hints[one.second].no_way; })) continue;
     const auto earlier = [&](const auto& a, const auto& b) { return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns; };
     const Hint first = found.hints[std::min_element(by.begin(), by.end(), earlier)->second];
-    const auto here = std::find_if(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
-    if (here == found.failure.nodes.end() || !is_timed(*here)) continue;
+    const NodeLog* here = found.log_of(name);
+    if (here == nullptr || !is_timed(*here)) continue;
     const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns, [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
     if (next == here->messages.begin() || next == here->messages.end()) continue;
     const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);

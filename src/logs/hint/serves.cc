@@ -12,7 +12,10 @@ constexpr std::size_t kBeginsWithin = 12;             // messages of a log in wh
 constexpr std::size_t kServesWithin = 2'000;          // messages, and
 constexpr std::int64_t kServesSoon = 30 * kSecond;   // time, in which it says that it can be reached
 
+}  // namespace
+
 std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
+  if (!is_timed(node)) return kNoTime;
   const auto says = [&](std::size_t i, bool Meaning::* what) { return read_meaning(logs.text(node.messages[i])).*what; };
   std::size_t i = 0;
   const std::size_t all = node.messages.size();
@@ -23,13 +26,6 @@ std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   for (i = 0; i < std::min(all, kServesWithin) && node.messages[i].ts_ns - begin < kServesSoon; ++i)
     if (read.insert(node.messages[i].kind).second && says(i, &Meaning::serving)) return node.messages[i].ts_ns;
   return kNoTime;
-}
-
-}  // namespace
-
-Presence presence_of(const Logs& logs, const NodeLog& node) {
-  if (!is_timed(node)) return {};
-  return {.from_ns = serves_from(logs, node), .stops_ns = last_stop(logs, node, 0, node.messages.size()).since_ns};
 }
 
 }  // namespace rose::logs
