@@ -26,6 +26,7 @@ namespace {
 constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
 constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has said so
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
+constexpr int kMostLooks = 1'000;  // for who leads, while processes hand over to each other
 
 std::uint64_t file_size(const std::filesystem::path& path) {
   struct stat info {};
@@ -366,10 +367,13 @@ void Cluster::engine_ended(std::size_t node, bool late) {
 bool Cluster::adopt_leader(std::size_t node) {
   NodeState& state = *states_[node];
   if (state.config->attach) return false;
-  // One that ends between the list and the pidfd leaves the next one leading.
-  for (int attempt = 0; attempt < 16; ++attempt) {
-    const pid_t leader = leading_process(cgroup::processes(infos_[node].cgroup));
-    if (leader == 0) return false;
+  // Who ends while it is looked at may have left another one behind, that was not there when the list was made: nobody leads only where
+  // nobody is.
+  for (int attempt = 0; attempt < kMostLooks; ++attempt) {
+    const std::vector<pid_t> here = cgroup::processes(infos_[node].cgroup);
+    if (here.empty()) return false;
+    const pid_t leader = leading_process(here);
+    if (leader == 0) continue;
     Fd pidfd = kernel::open_pidfd(leader);
     if (!pidfd || kernel::cgroup_folder_of(leader) != infos_[node].cgroup) continue;
     write_pid_file(infos_[node].pid_file, leader);

@@ -348,6 +348,20 @@ TEST_CASE("a daemonizing node is followed to its end", "[deploy]") {
   CHECK(deployment->main_pid(0) == 0);
 }
 
+TEST_CASE("a daemonizing node that changes hands while it is looked for is followed, too", "[deploy]") {
+  for (int time = 0; time < 5; ++time) {
+    const RunDir dir;
+    auto config = make_config({{kVictim, "relay", "7000", "60"}});
+    config.nodes[0].ready = ready_tcp(7000);
+    auto deployment = make(config, dir);
+    REQUIRE_OK(deployment->start());
+    CHECK(eventually([&] {
+      const auto pids = deployment->processes(0);
+      return pids.size() == 1 && deployment->main_pid(0) == pids[0];
+    }));
+  }
+}
+
 TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{kVictim, "serve", "7000"}});
