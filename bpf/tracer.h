@@ -185,6 +185,7 @@ enum rose_fetch_kind {
 	ROSE_FETCH_MEMORY = 2,  /* `size` bytes there */
 	ROSE_FETCH_TEXT = 3,    /* the text there, up to its NUL */
 	ROSE_FETCH_COUNTED = 4, /* the text there, as long as `length` comes to */
+	ROSE_FETCH_CODE = 5,    /* the address there, less that of the instruction at which it is read */
 };
 struct rose_fetch {
 	struct rose_chain at;
@@ -210,6 +211,7 @@ enum rose_value_form {
 	ROSE_FORM_TEXT = 6,    /* `word`: its whole length */
 	ROSE_FORM_OBJECT = 7,  /* the text names its class */
 	ROSE_FORM_CONSTANT = 8, /* of an enumeration: the text is its name */
+	ROSE_FORM_CALLER = 9,   /* the end of a method's name; `word`: the line there, 0 not known */
 };
 struct rose_value {
 	struct rose_head head;

@@ -65,6 +65,11 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		case 8: return bpf_probe_read_user(&value->word, 8, (void *)at) ? ROSE_UNREADABLE : 0;
 		}
 		return ROSE_UNREADABLE;
+	case ROSE_FETCH_CODE:
+		if (bpf_probe_read_user(&value->word, sizeof(value->word), (void *)at))
+			return ROSE_UNREADABLE;
+		value->word -= BPF_CORE_READ(regs, ip);
+		return 0;
 	case ROSE_FETCH_TEXT:
 		if (!at)
 			return ROSE_NULL;

@@ -25,6 +25,7 @@ constexpr std::size_t kRoundFunctions = 6;  // that one round asks about
 constexpr std::size_t kRoundQuestions = 40;
 constexpr std::size_t kMostKept = 20;       // questions that told something, asked again in every further round
 constexpr std::size_t kRoundBesides = 2;
+constexpr std::size_t kMostCallersAsked = 12;  // functions whose callers are asked for
 
 struct ExplainOptions {
   std::string schedule;
@@ -150,6 +151,27 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   return {};
 }
 
+// One run more, which tells who calls what only failing runs enter.
+Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, explain::Explanation& explanation) {
+  std::vector<std::string> questions;
+  replay::Askable askable(config);
+  for (const std::string& function : explain::fresh_functions(explanation, kMostCallersAsked)) {
+    const std::string question = function + ":callers";
+    const std::vector<std::string> about = askable.about(function);
+    if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
+  }
+  if (questions.empty()) return {};
+  const Result<replay::Asked> asked = replay::ask(config, questions);
+  if (!asked) {
+    explanation.limits.push_back(asked.error().message);
+    return {};
+  }
+  ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
+  if (calls.empty()) explanation.limits.push_back("who calls the suspects is not known: no run in which that was asked showed the bug and a call");
+  explain::add_callers(explanation, std::move(calls));
+  return {};
+}
+
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
@@ -191,6 +213,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
+    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_callers(config, runs, report.explanation));
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
@@ -227,7 +250,7 @@ Command explain_command() {
       .summary = "Tell what the program made of a schedule's faults, and which functions to look at",
       .description =
           "It runs a schedule that reproduces, by turns with runs without faults, and with runs in which each fault fires one call earlier or later, or at "
-          "no step in particular. "
+          "no step in particular, or lasts less. "
           "It compares what the nodes do from the first fault on: functions entered or no longer entered, failed and state-changing calls, log "
           "messages, ends of processes, silences. What differs between equal runs is noise, and does not count.\n\n"
           "It tells the suspects, best first, and the story from the fault to the symptom. When failing and sound runs differ in nothing "
@@ -246,7 +269,7 @@ Command explain_command() {
               {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the explanation is written", .completes = Completes::file},
               {.names = "--runs", .slot = &options->runs, .value = "N",
                .help = "How many runs that reproduce, and as many without faults; of the schedule at most twice as many and two are made. Where nothing is said, two more, and two "
-                       "more, are made while noise leaves it open what differs",
+                       "more, are made while noise leaves it open what differs. One run more tells who calls the suspects",
                .otherwise = std::to_string(kWantedRuns), .range = {{2, 100}}},
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side", .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},

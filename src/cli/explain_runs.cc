@@ -25,9 +25,8 @@ namespace {
 constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
 constexpr std::size_t kMostLineBytes = 400;
 constexpr int kAgain = 2, kMostAgain = 2;    // runs of each side, where noise is too much for those that there are; how often
+constexpr int kMostCallerRuns = 3;
 constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
-
-std::string_view words_of(replay::ContrastRun what) { return what == replay::ContrastRun::sound ? "without faults" : "the schedule"; }
 
 // What of the values was not recorded.
 void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
@@ -190,7 +189,7 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
     group = explain::Group::sound;
   } else if (run.result.verdict == Verdict::reproduced) {
     if (what == ContrastRun::beside) return;  // another schedule that shows the bug: neither
-    group = explain::Group::failing;
+    group = what == ContrastRun::shorter ? explain::Group::shorter : explain::Group::failing;
   } else if (run.result.verdict != Verdict::not_reproduced) {
     return;
   }
@@ -230,7 +229,7 @@ Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::Contras
     const bool sound = what == replay::ContrastRun::sound;
     const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
     log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
-                              what == replay::ContrastRun::beside ? std::string_view(words) : words_of(what), verdict, shown, wanted));
+                              words, verdict, shown, wanted));
     out.run_seconds += run.result.seconds;
     for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
     tell_busy(run, asked, out.input);
@@ -278,6 +277,26 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   if (out.comparable) tell_contrast(out.made, out.input);
   out.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   return out;
+}
+
+Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked) {
+  std::vector<explain::Call> calls;
+  replay::RunOptions options = options_.run;
+  options.asked = &asked;
+  for (int tried = 0; tried < kMostCallerRuns; ++tried) {
+    options.number = made_ + 1;
+    ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule_, options));
+    ++made_;
+    (void)logs_->take(run.result.number);
+    log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number, schedule::verdict_name(run.result.verdict)));
+    ROSE_CHECK(cancel::check());
+    if (run.result.verdict != schedule::Verdict::reproduced) continue;
+    for (const schedule::Value& value : run.result.values)
+      if (value.question < asked.questions.size()) calls.push_back(explain::read_call(asked.questions[value.question].text, value));
+    break;
+  }
+  log::end_progress();
+  return calls;
 }
 
 }  // namespace rose::cli

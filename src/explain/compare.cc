@@ -15,6 +15,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;   // successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast = 0.6;       // of the shares of failing and of sound runs: one run of five has many a thing by chance
+constexpr double kNeedless = 0.5;            // what the bug shows without, where the fault lasts less
 // What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without harm as well.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
@@ -87,7 +88,7 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run) {
 }
 
 struct Groups {
-  std::vector<const Firsts*> failing, sound, near;
+  std::vector<const Firsts*> failing, sound, near, shorter;
   std::vector<const Firsts*> ahead;        // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
@@ -154,7 +155,9 @@ Difference measure(const Groups& groups, Key key) {
   if (told > 0) d.ochiai = told / std::sqrt(amount(groups.failing) * (told + others));
   d.noise = (variance(d.failing) * amount(groups.failing) + variance(d.sound) * amount(groups.sound)) /
             (amount(groups.failing) + amount(groups.sound));
-  d.clean = d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0;
+  const double shorter = share(groups.shorter, key, kNever);
+  d.needless = groups.shorter.empty() ? 0 : d.missing ? shorter : 1 - shorter;
+  d.clean = d.needless == 0 && (d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0);
   d.only_bug = d.clean && !groups.near.empty() && d.near == d.sound;
   return d;
 }
@@ -208,6 +211,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
         before.push_back(kinds_before(run));
         break;
       case Group::near: groups.near.push_back(&firsts.back()); break;
+      case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
     }
   }
   for (std::uint32_t id = 0; id < kinds.size(); ++id) out.unsure += kinds[id].unsure && kinds[id].what == StepKind::function ? 1 : 0;
@@ -235,7 +239,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     const auto earlier = std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
     const double known = d.only_bug || groups.near.empty() ? kNothingNew : kHarmless;
-    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier);
+    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) * (1 - (1 - kNeedless) * d.needless);
     if (d.weight >= kLeastWeight && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());

@@ -21,9 +21,10 @@ struct Difference {
   std::uint32_t next = kNoKind;   // a succession: `kind`, then `next` on the same thread
   bool missing = false;           // failing runs lack it
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have it
+  double needless = 0;            // share of the runs in which less of the fault brought the bug that are in this like sound ones
   double ochiai = 0;
   double noise = 0;               // 0: all equal runs agree; 1: half of them have it
-  bool clean = false;             // all failing runs, no sound one; or the other way round
+  bool clean = false;             // all failing runs, however long the fault lasts, no sound one; or the other way round
   double earlier = 0;             // share of the sound runs that have it before the moment of the fault: it is nothing new
   bool only_bug = false;          // clean, and there are runs in which the fault did no harm, all like the sound ones
   Nearness nearness = Nearness::elsewhere;

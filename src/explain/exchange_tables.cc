@@ -46,6 +46,8 @@ bool apart(const ExchangeCount& a, const ExchangeCount& b) {
   return gap >= kLeastApart && gap > spread && high.least >= 2 * low.most;
 }
 
+bool is_compared(const Run& run) { return run.group != Group::shorter && (run.group != Group::failing || !fired(run).empty()); }
+
 }  // namespace
 
 std::string amount_words(const ExchangeCount& count) {
@@ -63,14 +65,14 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   std::array<std::size_t, 3> amount{};
   std::vector<std::string> talkative;
   for (const Run& run : runs) {
-    if (run.group == Group::failing && fired(run).empty()) continue;
+    if (!is_compared(run)) continue;
     if (run.group != Group::near) window = std::min(window, run.end_ns - begin_of(run));
     ++amount[static_cast<std::size_t>(run.group)];
     talkative.insert(talkative.end(), run.talkative.begin(), run.talkative.end());
   }
   std::map<Pair, std::array<std::vector<OfRun>, 3>> pairs;
   for (const Run& run : runs) {
-    if (run.group == Group::failing && fired(run).empty()) continue;
+    if (!is_compared(run)) continue;
     std::map<Pair, OfRun> here;
     for (const Exchanged& one : run.exchanged) {
       if (one.ts_ns <= begin_of(run) || one.ts_ns - begin_of(run) > window) continue;

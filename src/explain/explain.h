@@ -31,6 +31,15 @@ struct Suspect {
   std::string node;   // "": several
   double score = 0;   // 0..1
   std::string why;
+  bool fresh = false;  // all failing runs enter it after the fault, and no others
+};
+
+// That a function was called, in a failing run.
+struct Call {
+  std::string function, caller;
+  std::string node;
+  std::string file;  // where it is called; "" unknown
+  int line = 0;      // 0 unknown
 };
 
 // A difference in words.
@@ -119,7 +128,7 @@ struct Explanation {
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
   std::vector<std::string> limits;           // what could not be told, and why
-  std::size_t failing = 0, sound = 0, near = 0;  // runs that were compared
+  std::size_t failing = 0, sound = 0, near = 0, shorter = 0;  // runs that were compared
   double chance = 1;
   std::string symptom;
 };
@@ -144,6 +153,13 @@ inline constexpr std::size_t kMostStoryLines = 16;
 [[nodiscard]] std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs);
 // "12 to 14 messages, 300 to 340 bytes, up to 2 never taken"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
+
+// Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do otherwise.
+[[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
+// What a value of "store:callers" says.
+[[nodiscard]] Call read_call(const std::string& query, const schedule::Value& value);
+// Makes suspects of those who call fresh ones: there it was decided.
+void add_callers(Explanation& explanation, std::vector<Call> calls);
 
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

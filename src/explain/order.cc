@@ -104,7 +104,7 @@ std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds, c
           return fault != nullptr && fault->kind == schedule::FaultKind::crash;
         }))
       return {};
-    if (run.group == Group::failing && faults.empty()) continue;
+    if ((run.group == Group::failing && faults.empty()) || run.group == Group::shorter) continue;
     (run.group == Group::failing ? sides.failing : run.group == Group::sound ? sides.sound : sides.near).push_back(order_in(run, kinds));
     for (const schedule::FaultOutcome* fault : faults)
       if (run.group == Group::failing) sides.hit.insert(fault->node);

@@ -24,6 +24,7 @@ enum class Group {
   failing,  // the bug showed
   sound,    // no fault, no bug
   near,     // the fault fired, there or one call beside, and the bug did not show
+  shorter,  // the fault lasted less, and the bug showed all the same
 };
 
 // A message of a node's log, and when it was written.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -24,6 +25,8 @@ constexpr double kByChance = 0.3;                        // of where a thread on
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kSame = 0.25;                           // of shares of runs, so close: by chance
+constexpr std::size_t kMostNameBytes = 64;               // of a value's text
+constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -32,6 +35,7 @@ struct Evidence {
   std::set<std::string> nodes;
   std::string name, file;
   int line = 0;
+  bool fresh = false;
 
   void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
     if (weight <= 0) return;
@@ -214,6 +218,7 @@ std::string of_runs(double share, std::size_t runs) { return fmt::format("{} of 
 std::string counted(const Difference& d, const Comparison&, std::size_t failing, std::size_t sound, std::size_t near) {
   std::string out = fmt::format("{} failing and {} sound runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
   if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
+  if (d.needless > 0) out += ", but the bug shows without it where the fault lasts less";
   return out;
 }
 
@@ -267,6 +272,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
+      if (d->clean && !d->missing && (d->only_bug || near == 0 || !bug_alone)) out[kind.function].fresh = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::value) {
@@ -287,6 +293,14 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     accuse(swap.late, kInside);
     if (swap.in != kNoKind) accuse(swap.in, kSuccession);
   }
+}
+
+// Of a long name of Java's the end was told.
+std::string whole_name(const Explanation& explanation, const std::string& told) {
+  if (told.size() != kMostNameBytes) return told;
+  for (const std::string& function : explanation.path)
+    if (key_of(function).ends_with(told)) return key_of(function);
+  return told;
 }
 
 }  // namespace
@@ -331,6 +345,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     suspect.score = 1 - (1 - evidence.stack) * (1 - evidence.difference) * (1 - evidence.around);
     if (suspect.score <= 0) continue;
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
+    suspect.fresh = evidence.fresh;
     suspect.file = evidence.file;
     suspect.line = evidence.line;
     if (suspect.file.empty() && input.place && !evidence.nodes.empty()) {
@@ -352,6 +367,57 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
   std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
   if (out.size() > kMostSuspects) out.resize(kMostSuspects);
   return out;
+}
+
+std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
+  std::vector<std::string> out;
+  for (const Suspect& suspect : explanation.suspects)
+    if (suspect.fresh && out.size() < most) out.push_back(suspect.function);
+  return out;
+}
+
+Call read_call(const std::string& query, const schedule::Value& value) {
+  Call call;
+  call.function = query.substr(0, query.rfind(':'));
+  call.node = value.node;
+  const std::size_t at = value.text.rfind(" (");
+  call.caller = value.text.substr(0, at);
+  if (at == std::string::npos || !value.text.ends_with(')')) return call;
+  const std::string place = value.text.substr(at + 2, value.text.size() - at - 3);
+  if (place.starts_with('+')) return call;
+  const std::size_t before = place.find_last_of(": ");
+  if (!place.starts_with("line ")) call.file = place.substr(0, before);
+  if (before != std::string::npos) std::from_chars(place.data() + before + 1, place.data() + place.size(), call.line);
+  return call;
+}
+
+void add_callers(Explanation& explanation, std::vector<Call> calls) {
+  for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
+  std::vector<Suspect>& suspects = explanation.suspects;
+  const auto find = [&](const std::string& function) {
+    return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+  };
+  for (const Call& call : calls) {
+    const auto callee = find(call.function);
+    schedule::Frame frame;
+    frame.function = call.caller;
+    frame.file = call.file;
+    if (callee == suspects.end() || call.caller.empty() || key_of(call.caller) == key_of(call.function) || is_library(frame)) continue;
+    const std::string place = call.file.empty() ? std::string() : call.line > 0 ? fmt::format(" ({}:{})", call.file, call.line) : fmt::format(" ({})", call.file);
+    const std::string called_by = fmt::format("called by {}{}", call.caller, place);
+    if (callee->why.find(called_by) != std::string::npos) continue;
+    callee->why += "; " + called_by;
+    const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call.function, place);
+    const double score = callee->score * kCaller * (is_base(call.caller) ? kBase : 1);
+    if (const auto known = find(call.caller); known != suspects.end()) {
+      known->why += "; " + why;
+      if (!known->fresh) known->score = std::max(known->score, score);
+    } else {
+      suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
+    }
+  }
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
+  if (suspects.size() > kMostSuspects) suspects.resize(kMostSuspects);
 }
 
 }  // namespace rose::explain

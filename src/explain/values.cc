@@ -74,6 +74,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
         kind.words = fmt::format("{} calls {}", question.text.substr(0, question.text.size() - 6), value.text);
         kind.callee = value.text.substr(0, value.text.rfind(" ("));
       }
+      if (question.about_callers()) kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
       run.steps.push_back({.ts_ns = value.ts_ns, .kind = kinds.of(std::move(kind)), .pid = value.pid, .tid = value.tid, .source = static_cast<std::uint32_t>(i)});
     }
     std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
@@ -85,6 +86,7 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
   std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by question and node, then by group
   std::array<std::size_t, 3> amount{};
   for (const Run& run : runs) {
+    if (run.group == Group::shorter) continue;
     const auto group = static_cast<std::size_t>(run.group);
     ++amount[group];
     for (const schedule::Value& value : run.values) {

@@ -16,6 +16,9 @@ struct Question {
   std::string text;                  // "store(len)"
   // "store:calls": its values are who is called, and where: "write@plt (store.c:71)".
   [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
+  // "store:callers": who calls it, and where: "request (store.c:71)"; of Java "org.x.C.request (line 71)",
+  // of a long name its last 64 bytes.
+  [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
   std::string function, type;        // "" not known
   std::string refused;               // why it could not be seen; "" when it could
   std::vector<std::string> remarks;  // what of it is not seen

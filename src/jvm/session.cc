@@ -50,7 +50,8 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
   for (const PlaceRequest& place : places)
     if (place.noted) text += fmt::format("noted\t{}\n", place.entry);
   for (const AskRequest& ask : asks) {
-    const std::string_view where = ask.where == AskRequest::Where::argument ? "argument" : ask.where == AskRequest::Where::returned ? "return" : "line";
+    using Where = AskRequest::Where;
+    const std::string_view where = ask.where == Where::argument ? "argument" : ask.where == Where::returned ? "return" : ask.where == Where::caller ? "caller" : "line";
     text += fmt::format("ask\t{}\t{}\t{}\t{}\t{}\t{}", ask.fetch, ask.place, where, ask.number, field(ask.what), field(ask.name));
     for (const std::string& member : ask.members) text += "\t" + field(member);
     text += '\n';

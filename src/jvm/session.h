@@ -42,9 +42,9 @@ struct WatchRequest {
   std::vector<std::string> methods;             // by the names that a profile has
 };
 
-// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, a variable at a line.
+// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, who calls it, a variable at a line.
 struct AskRequest {
-  enum class Where { argument, returned, line };
+  enum class Where { argument, returned, caller, line };
   std::uint32_t fetch = 0, place = 0;  // as the tracer knows it
   Where where = Where::argument;
   std::uint64_t number = 0;            // of the argument, or the line

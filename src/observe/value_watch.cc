@@ -46,6 +46,7 @@ rose_fetch fetch_of(const symbols::Fetch& fetch) {
     case symbols::Fetch::Kind::memory: out.kind = ROSE_FETCH_MEMORY; break;
     case symbols::Fetch::Kind::text: out.kind = ROSE_FETCH_TEXT; break;
     case symbols::Fetch::Kind::counted: out.kind = ROSE_FETCH_COUNTED; break;
+    case symbols::Fetch::Kind::code: out.kind = ROSE_FETCH_CODE; break;
   }
   return out;
 }

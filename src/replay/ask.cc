@@ -83,7 +83,8 @@ void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string
   if (query.contents) refused = "nothing of Java is a pointer: ask for a field, as in f(name.field)";
   if (!refused.empty()) return;
   jvm::AskRequest request;
-  request.where = query.kind == Kind::argument ? jvm::AskRequest::Where::argument : query.kind == Kind::result ? jvm::AskRequest::Where::returned : jvm::AskRequest::Where::line;
+  using Where = jvm::AskRequest::Where;
+  request.where = query.kind == Kind::argument ? Where::argument : query.kind == Kind::result ? Where::returned : query.kind == Kind::callers ? Where::caller : Where::line;
   request.number = static_cast<std::uint64_t>(query.kind == Kind::variable ? query.line : query.number);
   request.what = query.kind == Kind::variable ? query.file : query.function;
   request.name = query.name;
@@ -114,6 +115,10 @@ void tell_java(const observe::SeenValue& value, schedule::Value& one) {
     case ROSE_FORM_TEXT: as(Kind::text, 8); break;
     case ROSE_FORM_OBJECT: one.text = "(" + printable(value.text) + ")"; break;
     case ROSE_FORM_CONSTANT: one.text = printable(value.text), one.is_named = true; break;
+    case ROSE_FORM_CALLER:
+      one.text = printable(value.text) + (value.bits != 0 ? fmt::format(" (line {})", value.bits) : "");
+      one.is_named = true;
+      break;
     default: as(Kind::integer, 8); break;
   }
 }
@@ -214,6 +219,7 @@ std::vector<std::string> Askable::about(const std::string& function) {
   std::vector<std::string> questions;
   if (!java) return questions;
   questions.push_back(function + ":return");
+  questions.push_back(function + ":callers");
   for (int i = 1; i <= kJavaArguments; ++i) questions.push_back(fmt::format("{}(arg{})", function, i));
   std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
   return questions;
@@ -243,7 +249,8 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
       one.is_number = words.is_number;
       one.number = words.number;
       one.is_pointer = meaning.form.kind == symbols::Form::Kind::pointer;
-      one.is_named = meaning.form.kind == symbols::Form::Kind::enumeration || meaning.form.kind == symbols::Form::Kind::boolean;
+      const auto kind = meaning.form.kind;
+      one.is_named = kind == symbols::Form::Kind::enumeration || kind == symbols::Form::Kind::boolean || kind == symbols::Form::Kind::code;
     }
     out.push_back(std::move(one));
   }

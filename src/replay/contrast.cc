@@ -1,6 +1,8 @@
 #include "replay/contrast.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -20,6 +22,7 @@ struct Turn {
   ContrastRun what = ContrastRun::schedule;
   const schedule::Schedule* schedule = nullptr;
   std::string words;
+  const Beside* beside = nullptr;
 };
 
 class Turns {
@@ -30,7 +33,15 @@ class Turns {
 
   // A run of the schedule reproduced.
   void reproduced(const std::vector<schedule::FaultOutcome>& fired) {
-    if (besides_.empty()) besides_ = beside(schedule_, fired, options_.besides);
+    if (!besides_.empty()) return;
+    std::vector<Beside> first = beside(schedule_, fired, options_.besides);
+    besides_.assign(std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
+  }
+
+  // What a run beside it showed. Nothing: it could not be told.
+  void tried(const Beside& one, std::optional<bool> showed) {
+    if (!one.length || !showed || besides_.size() >= options_.besides) return;
+    if (auto other = other_length(schedule_, one, *showed)) besides_.push_back(*std::move(other));
   }
 
   // What to run next, side by side; none: it is done.
@@ -45,16 +56,16 @@ class Turns {
       const bool begun = done_.reproduced > 0;
       const bool more_sound = begun && good < options_.wanted && sound < options_.most_sound();
       if (more && (!more_sound || reproduced <= good)) {
-        turns.push_back({ContrastRun::schedule, &schedule_, "the schedule"});
+        turns.push_back({ContrastRun::schedule, &schedule_, "the schedule", nullptr});
         ++tries, ++reproduced;
         // One after the other until it is known that the bug shows at all.
         if (!begun) break;
       } else if (more_sound) {
-        turns.push_back({ContrastRun::sound, &sound_, "without faults"});
+        turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});
         ++sound, ++good;
       } else if (begun && next_beside_ < besides_.size()) {
         const Beside& one = besides_[next_beside_++];
-        turns.push_back({ContrastRun::beside, &one.schedule, one.words});
+        turns.push_back({one.length ? ContrastRun::shorter : ContrastRun::beside, &one.schedule, one.words, &one});
       } else {
         break;
       }
@@ -66,7 +77,7 @@ class Turns {
   const schedule::Schedule& schedule_;
   const ContrastOptions& options_;
   const Contrast& done_;
-  std::vector<Beside> besides_;
+  std::deque<Beside> besides_;  // turns point to them
   std::size_t next_beside_ = 0;
   schedule::Schedule sound_;  // no faults
 };
@@ -84,6 +95,7 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
       ++(run.result.oracle == OracleAnswer::miss ? done.sound : run.result.oracle == OracleAnswer::hit ? done.sound_hits : done.sound_unknown);
       break;
     case ContrastRun::beside:
+    case ContrastRun::shorter:
       ++done.besides;
       if (run.result.verdict == Verdict::reproduced) done.besides_that_hit.push_back(turn.words);
       break;
@@ -147,19 +159,21 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   }
 }
 
-// What comes of a fault that does no harm yet is not what does: the longer it is, the better that is told.
+std::optional<Beside> with_length(const schedule::Schedule& schedule, const Beside::Length& length) {
+  const schedule::Fault& whole = schedule.faults[length.fault];
+  if (whole.duration_ns < std::int64_t{kLengthParts} * 1'000'000) return std::nullopt;
+  const int percent = (100 * length.part + kLengthParts / 2) / kLengthParts;
+  const std::string part = percent == 50 ? "half" : percent == 25 ? "a quarter" : percent == 75 ? "three quarters" : fmt::format("{} %", percent);
+  Beside other{schedule, fmt::format("'{}' {} as long", whole.id, part), length};
+  other.schedule.faults[length.fault].duration_ns = whole.duration_ns / kLengthParts * length.part;
+  return other;
+}
+
+// What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is not needed for it:
+// the nearer the two, the better that is told.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
-  struct Part {
-    std::int64_t quarters;
-    const char* words;
-  };
-  for (const Part& part : {Part{2, "half"}, Part{1, "a quarter"}, Part{3, "three quarters"}})
-    for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
-      if (schedule.faults[i].duration_ns < 4'000'000) continue;
-      Beside other{schedule, fmt::format("'{}' {} as long", schedule.faults[i].id, part.words)};
-      other.schedule.faults[i].duration_ns = schedule.faults[i].duration_ns / 4 * part.quarters;
-      out.push_back(std::move(other));
-    }
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i)
+    if (auto half = with_length(schedule, {.fault = i})) out.push_back(*std::move(half));
 }
 
 }  // namespace
@@ -178,6 +192,7 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
   one_call_beside(schedule, sorts[1]);
   one_less(schedule, sorts[2]);
   shorter(schedule, sorts[3]);
+  if (!sorts[3].empty()) most -= most / 2;
   std::vector<Beside> out;
   for (std::size_t i = 0; out.size() < most; ++i) {
     bool any = false;
@@ -189,6 +204,14 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
     if (!any) break;
   }
   return out;
+}
+
+std::optional<Beside> other_length(const schedule::Schedule& schedule, const Beside& tried, bool showed) {
+  Beside::Length length = *tried.length;
+  (showed ? length.harmful : length.harmless) = length.part;
+  length.part = (length.harmless + length.harmful) / 2;
+  if (length.part == length.harmless) return std::nullopt;
+  return with_length(schedule, length);
 }
 
 Result<Contrast> contrast(const config::Config& config, const schedule::Schedule& schedule, const ContrastOptions& options, RunStore& store,
@@ -204,7 +227,12 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) return Unexpected(std::move(made[i]).error());
       count(done, *made[i], now[i]);
-      if (now[i].what == ContrastRun::schedule && made[i]->result.verdict == schedule::Verdict::reproduced) turns.reproduced(made[i]->result.faults);
+      const schedule::Verdict verdict = made[i]->result.verdict;
+      if (now[i].beside != nullptr) {
+        const bool judged = verdict == schedule::Verdict::reproduced || verdict == schedule::Verdict::not_reproduced;
+        turns.tried(*now[i].beside, judged ? std::optional(verdict == schedule::Verdict::reproduced) : std::nullopt);
+      }
+      if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) turns.reproduced(made[i]->result.faults);
       each(*std::move(made[i]), now[i].what, now[i].words);
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,26 @@
 
 namespace rose::replay {
 
+inline constexpr int kLengthParts = 16;  // of a fault's length: as near as the length is looked for at which the bug begins to show
+
 struct Beside {
   schedule::Schedule schedule;
   std::string words;  // "'full': the 2nd call instead of the 1st"
+  // Of one that lasts less: which fault, how long, and between which lengths the bug begins to show, in parts of its length.
+  struct Length {
+    std::size_t fault = 0;
+    int part = kLengthParts / 2, harmless = 0, harmful = kLengthParts;
+  };
+  std::optional<Length> length = {};
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
 // comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
-// lasts, half, a quarter and three quarters as long. `fired`: of a run. At most `most`, of all sorts some.
+// lasts, half as long. `fired`: of a run. At most `most`, of all sorts some; where something lasts, half of them are left for other_length().
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
+// After a run of `tried`, which lasts less: halfway between the longest that did no harm and the shortest that did. None: it is near enough.
+[[nodiscard]] std::optional<Beside> other_length(const schedule::Schedule& schedule, const Beside& tried, bool showed);
 
-enum class ContrastRun { schedule, sound, beside };
+enum class ContrastRun { schedule, sound, beside, shorter };
 
 struct ContrastOptions {
   int wanted = 5;               // runs that reproduce, and as many sound ones
@@ -37,7 +48,7 @@ struct Contrast {
   int sound = 0, sound_hits = 0, sound_unknown = 0;  // runs without faults
   int besides = 0;
   std::string last_reason;                           // of the last run that was inconclusive
-  std::vector<std::string> besides_that_hit;         // the bug showed there, too
+  std::vector<std::string> besides_that_hit;         // the bug showed there, too: in words
   int runs = 0;
 
   void add(const Contrast& later);

@@ -52,8 +52,9 @@ Json amount_json(const explain::ExchangeCount& count) {
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   return fmt::format("{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} with the fault but "
-                     "without the bug",
-                     r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near);
+                     "without the bug{}",
+                     r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near,
+                     e.shorter > 0 ? fmt::format(", {} with the bug where the fault lasts less", e.shorter) : "");
 }
 
 // Names and messages come from the traced system: none of them may become markup.
@@ -186,7 +187,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"differences", std::move(differences)},
                      {"not_told", e.limits},
                      {"runs", {{"made", r.runs}, {"reproduced", r.reproduced}, {"not_reproduced", r.missed}, {"inconclusive", r.inconclusive},
-                               {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}}},
+                               {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}, {"shorter", e.shorter}}},
                      {"chance", e.chance},
                      {"values", std::move(values)},
                      {"rounds", std::move(rounds)},

@@ -8,6 +8,8 @@
 namespace rose::symbols {
 namespace {
 
+constexpr std::string_view kCalls = ":calls", kCallers = ":callers";
+
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -40,9 +42,10 @@ class Parser {
       ROSE_CHECK(members(text.substr(at + 7)));
       return std::move(query_);
     }
-    if (text.ends_with(":calls") && text.size() > 6 && text[text.size() - 7] != ':') {
-      query_.kind = Query::Kind::calls;
-      ROSE_CHECK(function(text.substr(0, text.size() - 6)));
+    for (const auto& [word, kind] : {std::pair{kCalls, Query::Kind::calls}, std::pair{kCallers, Query::Kind::callers}}) {
+      if (!text.ends_with(word) || text.size() == word.size() || text[text.size() - word.size() - 1] == ':') continue;
+      query_.kind = kind;
+      ROSE_CHECK(function(text.substr(0, text.size() - word.size())));
       return std::move(query_);
     }
     if (text.back() == ')') return argument(text);
@@ -130,7 +133,7 @@ class Parser {
     query_.kind = Query::Kind::variable;
     const std::size_t last = text.rfind(':');
     const std::size_t before = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
-    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns or calls, nor a variable at a line of a file");
+    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns, calls or is called by, nor a variable at a line of a file");
     const auto line = number_of(trimmed(text.substr(before + 1, last - before - 1)), 10'000'000);
     if (!line) return wrong(fmt::format("'{}' is no line", text.substr(before + 1, last - before - 1)));
     query_.file = trimmed(text.substr(0, before));

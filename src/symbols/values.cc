@@ -29,7 +29,7 @@ constexpr std::uint8_t kReturned = 0, kCaller = 7;
 
 }  // namespace
 
-class ValueFile::Reader {
+class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<Reader> {
  public:
   Reader(std::filesystem::path path, ElfFile file, CodeFile code)
       : path_(std::move(path)), file_(std::move(file)), code_(std::move(code)), debug_(DebugInfo::open(file_)) {}
@@ -49,6 +49,7 @@ class ValueFile::Reader {
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
       else if (query.kind == Query::Kind::calls) ROSE_CHECK(calls(function, answer));
+      else if (query.kind == Query::Kind::callers) callers(function, answer);
       else ROSE_CHECK(result(query, function, answer));
     }
     if (query.kind == Query::Kind::argument) {
@@ -56,10 +57,10 @@ class ValueFile::Reader {
       if (copies.size() == kMostInlinedCopies)
         answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen", query.function, kMostInlinedCopies));
     } else if (!copies.empty()) {
-      const std::string words = query.kind == Query::Kind::calls
-                                    ? fmt::format("'{}' was inlined into {}: its calls there are among theirs", query.function, callers(copies))
-                                    : fmt::format("'{}' was inlined into {}: what it returns there is in no place of its own; ask for a variable at a line", query.function,
-                                                  callers(copies));
+      const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
+      const std::string words = query.kind == Query::Kind::calls     ? where + ": its calls there are among theirs"
+                                : query.kind == Query::Kind::callers ? where + ": nothing is called there"
+                                                                     : where + ": what it returns there is in no place of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
     }
@@ -85,8 +86,23 @@ class ValueFile::Reader {
       for (int n = 1; n <= 4; ++n) out.push_back(fmt::format("{}(arg{})", name, n));
       out.push_back(name + ":return");
     }
-    if (own) out.push_back(name + ":calls");
+    if (own) out.push_back(name + ":calls"), out.push_back(name + ":callers");
     return out;
+  }
+
+  std::string at(std::uint64_t address) const override {
+    if (!file_.file_offset(address)) return {};
+    if (functions_.empty()) {
+      Result<std::vector<Function>> all = list_functions(path_);
+      if (!all) return {};
+      functions_ = *std::move(all);
+    }
+    auto found = std::upper_bound(functions_.begin(), functions_.end(), address, [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
+    if (found == functions_.begin()) return {};
+    --found;
+    if (found->size != 0 && address - found->address >= found->size) return {};
+    const std::string source = debug_ ? debug_->source_of(address) : std::string();
+    return fmt::format("{} ({})", found->name, source.empty() ? fmt::format("+{:#x}", address - found->address) : source);
   }
 
  private:
@@ -121,7 +137,20 @@ class ValueFile::Reader {
     return {};
   }
 
-  static std::string callers(const std::vector<FunctionDie>& copies) {
+  // At its very entry the word on top of the stack is where it returns to.
+  void callers(const Function& function, Answer& answer) {
+    Site site;
+    site.offset = function.offset;
+    site.function = function.name;
+    site.fetch.kind = Fetch::Kind::code;
+    site.fetch.at = {kCaller, {0}};
+    site.form.kind = Form::Kind::code;
+    site.form.code = shared_from_this();
+    site.form.origin = function.address;
+    answer.sites.push_back(std::move(site));
+  }
+
+  static std::string inlined_into(const std::vector<FunctionDie>& copies) {
     std::string out;
     std::vector<std::string> names;
     for (const FunctionDie& copy : copies)
@@ -322,9 +351,10 @@ class ValueFile::Reader {
   const ElfFile file_;
   const CodeFile code_;
   const std::unique_ptr<DebugInfo> debug_;  // null: none
+  mutable std::vector<Function> functions_;  // all, once an address was looked up
 };
 
-ValueFile::ValueFile(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+ValueFile::ValueFile(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
 ValueFile::ValueFile(ValueFile&&) noexcept = default;
 ValueFile& ValueFile::operator=(ValueFile&&) noexcept = default;
 ValueFile::~ValueFile() = default;
@@ -332,7 +362,7 @@ ValueFile::~ValueFile() = default;
 Result<ValueFile> ValueFile::open(const std::filesystem::path& binary) {
   ROSE_TRY(ElfFile file, ElfFile::open(binary));
   ROSE_TRY(CodeFile code, CodeFile::open(binary));
-  return ValueFile(std::make_unique<Reader>(binary, std::move(file), std::move(code)));
+  return ValueFile(std::make_shared<Reader>(binary, std::move(file), std::move(code)));
 }
 
 Result<Answer> ValueFile::answer(const Query& query) { return reader_->answer(query); }
@@ -371,6 +401,11 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
           if (const auto name = form.names->find(key); name != form.names->end()) return number(name->second, static_cast<double>(key));
       }
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
+    case Form::Kind::code: {
+      // Of a call it is the instruction behind it.
+      std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
+      return {words.empty() ? "code outside the file" : std::move(words), false, 0};
+    }
     case Form::Kind::text: break;
   }
   return {};

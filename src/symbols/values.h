@@ -32,19 +32,29 @@ struct Fetch {
     memory,   // `size` bytes there
     text,     // the text there, up to its NUL
     counted,  // the text there, as long as `length` comes to
+    code,     // the address of code there, counted from the place at which it is read: where the file is loaded makes no difference
   };
   Kind kind = Kind::word;
   std::uint8_t size = 8;  // memory: 1, 2, 4 or 8
   Chain at, length;
 };
 
+// What stands at an address of a file's code.
+class CodeNames {
+ public:
+  virtual ~CodeNames() = default;
+  [[nodiscard]] virtual std::string at(std::uint64_t address) const = 0;  // "store (store.c:71)"; "" in no code of the file
+};
+
 // How the bits are told.
 struct Form {
-  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text };
+  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code };
   Kind kind = Kind::raw;
   std::uint8_t size = 8;   // bytes that count
   std::uint8_t shift = 0;  // bits in front of them
   std::shared_ptr<const std::map<std::int64_t, std::string>> names;  // enumeration
+  std::shared_ptr<const CodeNames> code;  // code: of calls that return there
+  std::uint64_t origin = 0;               // code: the address of the place at which it is read
   std::string type;        // "unsigned int"; "" not known
 };
 
@@ -74,14 +84,14 @@ class ValueFile {
   // Not for several threads at a time.
   [[nodiscard]] Result<Answer> answer(const Query& query);
 
-  // What may be asked about a function: its arguments, simple members of what they point to, what it returns, its calls; as queries.
+  // What may be asked about a function: its arguments, simple members of what they point to, what it returns, its calls, its callers; as queries.
   // None: it is not in this file.
   [[nodiscard]] std::vector<std::string> questions(const std::string& function);
 
  private:
   class Reader;
-  explicit ValueFile(std::unique_ptr<Reader> reader);
-  std::unique_ptr<Reader> reader_;
+  explicit ValueFile(std::shared_ptr<Reader> reader);
+  std::shared_ptr<Reader> reader_;  // with the forms of its answers that name code
 };
 
 // A value as people read it, and as a number where it is one.

@@ -151,7 +151,8 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     const TestCgroup cgroup("values");
     const Asked asked(program, {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)", "plain(box->inner.weight)", "plain(box->inner.label)",
                                 "plain(box->title)", "plain(box->next->inner.weight)", "plain(box->next->next)", "plain(shade)", "plain(flag)", "plain(last)",
-                                "negated:return", "Ledger::enter(title)", "Ledger::enter(this->total_)", "Ledger::enter:return"});
+                                "negated:return", "Ledger::enter(title)", "Ledger::enter(this->total_)", "Ledger::enter:return",
+                                "plain:callers"});
     Victim victim(&cgroup, {}, program);
     TracerOptions options;
     options.values = asked.places;
@@ -166,6 +167,10 @@ TEST_CASE("with debug information values of all types are right, optimised or no
       CHECK(sorted(told[query]) == each(value));
     };
     const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
+    REQUIRE(told["plain:callers"].size() == 1000);
+    CAPTURE(told["plain:callers"].front());
+    for (const std::string& caller : told["plain:callers"]) CHECK(caller.find(" (value_victim.cc:") != std::string::npos);
+    if (program == std::string("value_victim")) CHECK(told["plain:callers"].front().starts_with("work(int, int) ("));
     is("plain(number)", [](long i) { return std::to_string(i); });
     is("plain(large)", [](long i) { return std::to_string(i * 1'000'000'007L); });
     is("plain(small)", [](long i) { return std::to_string(i % 256); });

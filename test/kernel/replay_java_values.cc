@@ -136,6 +136,17 @@ TEST_CASE("what methods of Java return is right, and an exception is no result",
   }
 }
 
+TEST_CASE("who calls a method of Java is told, with the line", "[java]") {
+  for (const std::string& java : javas()) {
+    INFO(java);
+    const std::string values = "org.rose.test.Values.";
+    Answers said(deployment(java), {values + "inner:callers", values + "plain:callers"});
+    said.all(values + "inner:callers", [](int i) { return i % 2 == 1 ? "-" : "org.rose.test.Values.failing (line " + std::to_string(line_of("return inner(i);")) + ")"; }, "a caller");
+    REQUIRE(said.values[values + "plain:callers"].size() == kTimes * kThreads);
+    CHECK(said.values[values + "plain:callers"].front().text.starts_with("org.rose.test.Values."));
+  }
+}
+
 TEST_CASE("what cannot be told of Java has a word, and too much of it is left out", "[java]") {
   const std::string java = javas().front(), values = "org.rose.test.Values.";
   Answers said(deployment(java, {"busy"}), {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)", values + "loop:return", "Bare.plain(number)", values + "gone(arg1)",

@@ -86,6 +86,34 @@ TEST_CASE("what the fault brings about, bug or not, weighs less than what only t
   CHECK(first->text.starts_with("enters forget"));
 }
 
+TEST_CASE("what the bug shows without, where less of the fault brings it, weighs less, and is not the first wrong decision", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "reconnect").enters(105, "restore"));
+    one.add(Group::sound, usual(2 * i + 1).enters(104, "commit"));
+  }
+  one.add(Group::shorter, usual(10).faulted(103).enters(105, "restore"));
+  one.add(Group::shorter, usual(11).faulted(103).enters(105, "restore").enters(106, "rename"));
+  const explain::Explanation e = one.explain();
+  CHECK(e.shorter == 2);
+  CHECK(e.failing == 5);
+  const auto find = [&](const std::string& words) {
+    const auto d = std::find_if(e.differences.begin(), e.differences.end(), [&](const auto& each) { return each.words == words; });
+    REQUIRE(d != e.differences.end());
+    return *d;
+  };
+  CHECK(find("enters restore").clean);
+  CHECK_FALSE(find("enters reconnect").clean);
+  CHECK(find("enters restore").weight > 1.5 * find("enters reconnect").weight);
+  CHECK_FALSE(tells(e, "enters rename"));
+  REQUIRE(!e.suspects.empty());
+  CHECK(e.suspects[0].function == "restore");
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "reconnect" && s.why.ends_with("but the bug shows without it where the fault lasts less"); }));
+  const auto first = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
+  REQUIRE(first != e.story.end());
+  CHECK(first->text.starts_with("enters restore"));
+}
+
 TEST_CASE("the same things in another order on one thread are told", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {

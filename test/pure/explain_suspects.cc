@@ -388,3 +388,49 @@ TEST_CASE("frames of runtimes are told from those of the application", "[explain
   CHECK_FALSE(explain::is_library(frame("Store::install(unsigned long)", "store.cc")));
   CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));
 }
+
+TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(3 * i).enters(104, "expire", 7).enters(105, "revoke", 7).enters(106, "retry", 8));
+    one.add(Group::sound, sound(3 * i + 1));
+    one.add(Group::near, failing(3 * i + 2).enters(106, "retry", 8));
+  }
+  explain::Explanation e = one.explain();
+  const std::vector<std::string> fresh = fresh_functions(e, 10);
+  CHECK(fresh == std::vector<std::string>{"expire", "revoke"});
+  CHECK(fresh_functions(e, 1).size() == 1);
+  const auto call = [](const std::string& function, const std::string& by) {
+    schedule::Value value;
+    value.text = by;
+    value.node = "n1";
+    return explain::read_call(function + ":callers", value);
+  };
+  const explain::Call run = call("expire", "Server::run(int) (server.cc:71)");
+  CHECK(run.function == "expire");
+  CHECK(run.caller == "Server::run(int)");
+  CHECK(run.file == "server.cc");
+  CHECK(run.line == 71);
+  CHECK(call("expire", "run (+0x4f)").file.empty());
+  add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"), call("retry", "loop (server.cc:12)")});
+  const auto at = [&](const std::string& function) {
+    return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; }) - e.suspects.begin();
+  };
+  CHECK(at("expire") == 0);
+  CHECK(at("Server::run(int)") == 1);
+  CHECK(e.suspects[1].why == "calls expire (server.cc:71), which only failing runs enter after the fault");
+  CHECK(e.suspects[1].file == "server.cc");
+  CHECK(e.suspects[1].line == 71);
+  CHECK(e.suspects[0].why.ends_with("; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which only failing runs enter after the fault"));
+  CHECK(at("revoke") == 2);
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.starts_with("std::"); }));
+  CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; }));
+  // Of a long name of Java's the last 64 bytes are told.
+  const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
+  e.path.push_back(longest);
+  const explain::Call java = call("expire", longest.substr(longest.size() - 64) + " (line 12)");
+  CHECK(java.line == 12);
+  CHECK(java.file.empty());
+  add_callers(e, {java});
+  CHECK(at(longest) < static_cast<long>(e.suspects.size()));
+}

@@ -44,6 +44,9 @@ TEST_CASE("arguments, results and variables are told apart") {
   const Query calls = read("Raft::append:calls");
   CHECK(calls.kind == Query::Kind::calls);
   CHECK(calls.function == "Raft::append");
+  const Query callers = read("Raft::append:callers");
+  CHECK(callers.kind == Query::Kind::callers);
+  CHECK(callers.function == "Raft::append");
 
   const Query variable = read("src/store.c:123:count");
   CHECK(variable.kind == Query::Kind::variable);

@@ -170,6 +170,25 @@ TEST_CASE("results have types, variables are told at lines") {
   CHECK(real.refused.find("floating-point") != std::string::npos);
 }
 
+TEST_CASE("who calls a function is told by where it returns to, also once the file is closed") {
+  const Answer callers = ask("value_victim", "plain:callers");
+  REQUIRE(callers.sites.size() == 1);
+  const Site& site = callers.sites[0];
+  CHECK(site.fetch.kind == Fetch::Kind::code);
+  CHECK(site.fetch.at.base == 7);
+  const auto functions = list_functions(victim("value_victim"));
+  REQUIRE(functions);
+  const auto find = [&](const std::string& name) { return *std::find_if(functions->begin(), functions->end(), [&](const Function& one) { return one.name == name; }); };
+  const Function plain = find("plain"), negated = find("negated");
+  CHECK(site.offset == plain.offset);
+  const auto told = [&](std::uint64_t address) { return tell_value(site.form, address - plain.address, {}).text; };
+  CAPTURE(told(negated.address + 1));
+  // Right behind its last instruction a call returns that never comes back.
+  CHECK(told(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
+  CHECK(told(negated.address + 1).starts_with("negated (value_victim.cc:"));
+  CHECK(told(std::uint64_t{1} << 40) == "code outside the file");
+}
+
 TEST_CASE("the calls of a function are told by whom and where; what may be asked of it is known") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
@@ -184,7 +203,7 @@ TEST_CASE("the calls of a function are told by whom and where; what may be asked
   auto file = ValueFile::open(victim("value_fast"));
   REQUIRE(file);
   const auto questions = file->questions("plain");
-  for (const char* wanted : {"plain(number)", "plain(text)", "plain(box)", "plain(box->width)", "plain(shade)", "plain:return", "plain:calls"})
+  for (const char* wanted : {"plain(number)", "plain(text)", "plain(box)", "plain(box->width)", "plain(shade)", "plain:return", "plain:calls", "plain:callers"})
     CHECK(std::find(questions.begin(), questions.end(), wanted) != questions.end());
   for (const std::string& question : questions) {
     CAPTURE(question);

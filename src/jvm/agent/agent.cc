@@ -195,6 +195,7 @@ bool Agent::may_set_breakpoints() {
     (void)jvmti_.add_capabilities(&wanted);
   }
   for (const AskSpec* ask : spec_.asks) {
+    if (ask->where == AskWhere::caller) continue;
     bool& able = ask->where == AskWhere::returned ? exits_ : variables_;
     if (able) continue;
     wanted = {};
@@ -302,7 +303,8 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
 void Agent::tell(Jni jni, const std::vector<const Asking*>& all) {
   for (const Asking* asking : all) {
     std::string missing;
-    tell_variable(jvmti_, jni, *asking, missing);
+    if (asking->spec->where == AskWhere::caller) tell_caller(jvmti_, jni, *asking);
+    else tell_variable(jvmti_, jni, *asking, missing);
     if (missing.empty()) continue;
     const Lock lock(mutex_);
     complain(*asking->spec, missing);

@@ -342,6 +342,11 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
       if (!line) complain(*ask, klass.display(index) + " has no code to stop in: it is native or abstract");
       continue;
     }
+    if (ask->where == AskWhere::caller) {
+      placed(klass, index, *ask, "a caller");
+      wanted.at(0).at_entry.push_back(new Asking{ask});
+      continue;
+    }
     if (!(ask->where == AskWhere::returned ? exits_ : variables_)) {
       complain(*ask, ask->where == AskWhere::returned ? "this JVM does not tell what methods return" : "this JVM does not tell variables");
       continue;

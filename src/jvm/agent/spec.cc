@@ -67,10 +67,10 @@ bool take_ask(std::string_view line, Spec& spec) {
   const std::string_view where = take_field(line);
   if (!number_of(take_field(line), number)) return false;
   const std::string_view what = take_field(line);
-  if (what.empty() || (where != "argument" && where != "return" && where != "line")) return false;
+  if (what.empty() || (where != "argument" && where != "return" && where != "caller" && where != "line")) return false;
   auto* ask = new AskSpec{.fetch = static_cast<std::uint32_t>(fetch), .place = static_cast<std::uint32_t>(place), .number = number,
                           .pattern = NamePattern(where == "line" ? std::string_view("*") : what), .file = {}, .name = {}, .members = {}};
-  ask->where = where == "argument" ? AskWhere::argument : where == "return" ? AskWhere::returned : AskWhere::line;
+  ask->where = where == "argument" ? AskWhere::argument : where == "return" ? AskWhere::returned : where == "caller" ? AskWhere::caller : AskWhere::line;
   if (ask->where == AskWhere::line) ask->file = std::string(what);
   ask->name = std::string(take_field(line));
   while (!line.empty()) ask->members.emplace_back(take_field(line));

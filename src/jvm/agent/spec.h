@@ -45,7 +45,7 @@ struct WatchSpec {
 };
 
 // A value that is asked for.
-enum class AskWhere { argument, returned, line };
+enum class AskWhere { argument, returned, caller, line };
 struct AskSpec {
   std::uint32_t fetch = 0, place = 0;  // what rose is told
   AskWhere where = AskWhere::argument;

@@ -20,6 +20,39 @@ constexpr std::uint32_t kNamesAtOnce = 128;
 
 }  // namespace
 
+bool place_of(Jvmti jvmti, Jni jni, MethodId method, Location location, CodePlace& place) {
+  Object klass = nullptr;
+  if (jvmti.declaring_class(method, &klass) != kNone) return false;
+  char *signature = nullptr, *own = nullptr, *descriptor = nullptr, *source = nullptr;
+  if (jvmti.class_signature(klass, &signature) == kNone) {
+    place.function = class_of_signature(signature);
+    jvmti.deallocate(signature);
+  }
+  if (jvmti.method_name(method, &own, &descriptor) == kNone) {
+    place.function += '.';
+    place.function += own;
+    jvmti.deallocate(own);
+    jvmti.deallocate(descriptor);
+  }
+  if (jvmti.source_file(klass, &source) == kNone) {
+    place.file = source;
+    jvmti.deallocate(source);
+  }
+  jni.delete_local(klass);
+  std::int32_t count = 0;
+  LineEntry* table = nullptr;
+  if (location >= 0 && jvmti.line_table(method, &count, &table) == kNone) {
+    Location best = -1;
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (table[i].start > location || table[i].start < best) continue;
+      best = table[i].start;
+      place.line = static_cast<std::uint32_t>(table[i].line);
+    }
+    jvmti.deallocate(table);
+  }
+  return true;
+}
+
 bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {
   jvmti_ = jvmti;
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -134,37 +167,9 @@ std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
 std::uint32_t ThreadStacks::make_name(Jni jni, MethodId method, Location location) {
   if (head_->names >= names_room_) grow();
   if (head_->names >= names_room_) return 0;
-  Object klass = nullptr;
-  if (jvmti_.declaring_class(method, &klass) != kNone) return 0;
-  char *signature = nullptr, *own = nullptr, *descriptor = nullptr, *source = nullptr;
-  std::string function, file;
-  if (jvmti_.class_signature(klass, &signature) == kNone) {
-    function = class_of_signature(signature);
-    jvmti_.deallocate(signature);
-  }
-  if (jvmti_.method_name(method, &own, &descriptor) == kNone) {
-    function += '.';
-    function += own;
-    jvmti_.deallocate(own);
-    jvmti_.deallocate(descriptor);
-  }
-  if (jvmti_.source_file(klass, &source) == kNone) {
-    file = source;
-    jvmti_.deallocate(source);
-  }
-  jni.delete_local(klass);
-  std::uint32_t line = 0;
-  std::int32_t count = 0;
-  LineEntry* table = nullptr;
-  if (location >= 0 && jvmti_.line_table(method, &count, &table) == kNone) {
-    Location best = -1;
-    for (std::int32_t i = 0; i < count; ++i) {
-      if (table[i].start > location || table[i].start < best) continue;
-      best = table[i].start;
-      line = static_cast<std::uint32_t>(table[i].line);
-    }
-    jvmti_.deallocate(table);
-  }
+  CodePlace place;
+  if (!place_of(jvmti_, jni, method, location, place)) return 0;
+  auto& [function, file, line] = place;
   auto* record = reinterpret_cast<StackName*>(memory_ + kStacksNamesAt) + head_->names;
   if (file.size() > 100) file.resize(100);
   if (function.size() > kStackText - file.size()) function.resize(kStackText - file.size());

@@ -13,6 +13,13 @@
 
 namespace rose::jvm {
 
+struct CodePlace {
+  std::string function, file;  // "org.x.C.m", "C.java"
+  std::uint32_t line = 0;      // 0 not known
+};
+// False: the class is gone.
+[[nodiscard]] bool place_of(Jvmti jvmti, Jni jni, MethodId method, Location location, CodePlace& place);
+
 class ThreadStacks {
  public:
   // False when the file can't be made: nobody is told then.

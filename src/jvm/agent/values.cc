@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "jvm/agent/stacks.h"
 #include "jvm/agent/stubs.h"
 #include "jvm/agent/system.h"
 #include "jvm/agent/text.h"
@@ -13,7 +14,7 @@ constexpr std::uint64_t kMostASecond = 300;  // of one question: reading a varia
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
 // As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other half.
-enum class Form : std::uint8_t { none = 0, integer = 1, boolean = 2, character = 3, single_float = 4, double_float = 5, text = 6, object = 7, constant = 8 };
+enum class Form : std::uint8_t { none = 0, integer = 1, boolean = 2, character = 3, single_float = 4, double_float = 5, text = 6, object = 7, constant = 8, caller = 9 };
 enum class Failure : std::uint8_t { none = 0, unreadable = 1, null = 2, too_many = 3 };
 
 struct Told {
@@ -288,6 +289,25 @@ void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& miss
     return tell(*asking.spec, told);
   }
   tell_value(jvmti, jni, asking, value, asking.type, missing);
+}
+
+void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
+  if (!may_tell(*asking.spec)) return;
+  const LocalFrame frame(jni);
+  Told told;
+  FrameInfo above[1];
+  std::int32_t count = 0;
+  CodePlace place;
+  if (jvmti.stack_trace(nullptr, 1, 1, above, &count) != kNone || count != 1 || !place_of(jvmti, jni, above[0].method, above[0].location, place)) {
+    told.failed = Failure::unreadable;
+    return tell(*asking.spec, told);
+  }
+  // The end of a long name says more than its beginning.
+  const std::string_view name = place.function;
+  put_text(told, name.size() > sizeof told.text ? name.substr(name.size() - sizeof told.text) : name);
+  told.word = place.line;
+  told.form = Form::caller;
+  tell(*asking.spec, told);
 }
 
 void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {

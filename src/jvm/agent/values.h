@@ -29,6 +29,8 @@ struct Asking {
 
 // Of the calling thread's topmost frame. `missing`: "" or why there is nothing to read in any object of this kind.
 void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);
+// The method that calls the one that the thread enters.
+void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking);
 void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing);
 
 }  // namespace rose::jvm
