@@ -291,8 +291,9 @@ Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& as
     log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number, schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
     if (run.result.verdict != schedule::Verdict::reproduced) continue;
-    for (const schedule::Value& value : run.result.values)
-      if (value.question < asked.questions.size()) calls.push_back(explain::read_call(asked.questions[value.question].text, value));
+    std::vector<std::string> queries;
+    for (const replay::Asked::Question& question : asked.questions) queries.push_back(question.text);
+    calls = explain::calls_of(run.result, queries);
     break;
   }
   log::end_progress();

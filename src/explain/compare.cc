@@ -111,26 +111,37 @@ double binomial(std::size_t n, std::size_t k) {
 
 // Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones on the
 // other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes together counts once.
-struct Noise {
-  std::set<std::vector<bool>> patterns;
-
+class Noise {
+ public:
   void add(const Groups& groups, Key key) {
     std::vector<bool> pattern;
     for (const auto* side : {&groups.failing, &groups.sound})
       for (const Firsts* run : *side) pattern.push_back(run->contains(key));
-    patterns.insert(std::move(pattern));
+    patterns_.insert(std::move(pattern));
   }
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
+    return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
+  }
+  // That one run is the exception: it is on either side, and has the thing or lacks it.
+  [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
+    const auto runs = failing + sound;
+    const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) + static_cast<double>(failing) / binomial(runs, failing - 1);
+    return std::min(1.0, sources(failing, sound) * ways);
+  }
+
+ private:
+  [[nodiscard]] double sources(std::size_t failing, std::size_t sound) const {
     std::size_t balanced = 0;  // could have done it, or nearly
-    for (const std::vector<bool>& pattern : patterns) {
+    for (const std::vector<bool>& pattern : patterns_) {
       const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
       if (beside(failing) || beside(sound)) ++balanced;
     }
     // Half a source of noise that was not seen, so that few runs are never taken for proof.
-    const double sources = static_cast<double>(balanced) / 3 + 0.5;
-    return std::min(1.0, sources * 2 / binomial(failing + sound, failing));
+    return static_cast<double>(balanced) / 3 + 0.5;
   }
+
+  std::set<std::vector<bool>> patterns_;
 };
 
 Difference measure(const Groups& groups, Key key) {
@@ -158,6 +169,8 @@ Difference measure(const Groups& groups, Key key) {
   const double shorter = share(groups.shorter, key, kNever);
   d.needless = groups.shorter.empty() ? 0 : d.missing ? shorter : 1 - shorter;
   d.clean = d.needless == 0 && (d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0);
+  d.odd = static_cast<std::size_t>(std::lround((1 - std::abs(d.failing - (d.missing ? 1 : 0))) * amount(groups.failing) +
+                                               std::abs(d.sound - (d.missing ? 1 : 0)) * amount(groups.sound)));
   d.only_bug = d.clean && !groups.near.empty() && d.near == d.sound;
   return d;
 }
@@ -259,7 +272,12 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)
     if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
-  const bool believed = out.chance <= kMostChance && has_clean(false);
+  // One run of many may be out of the ordinary. It is one more thing that may differ by chance, too.
+  const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(),
+                                       [&](const Difference& d) { return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d); });
+  const bool believed = (out.chance <= kMostChance && has_clean(false)) ||
+                        (but_for_one && steps.chance_but_for_one(groups.failing.size(), groups.sound.size()) <= kMostChance / 2);
+  out.hidden = !believed && but_for_one;
   const auto believed_value = [&](const Difference& d) {
     const std::uint32_t question = kinds[d.kind].question;
     return values[question].chance(groups.failing.size(), groups.sound.size()) <= kMostChance &&

@@ -24,6 +24,7 @@ struct Difference {
   double needless = 0;            // share of the runs in which less of the fault brought the bug that are in this like sound ones
   double ochiai = 0;
   double noise = 0;               // 0: all equal runs agree; 1: half of them have it
+  std::size_t odd = 0;            // failing and sound runs that are not on their side
   bool clean = false;             // all failing runs, however long the fault lasts, no sound one; or the other way round
   double earlier = 0;             // share of the sound runs that have it before the moment of the fault: it is nothing new
   bool only_bug = false;          // clean, and there are runs in which the fault did no harm, all like the sound ones
@@ -48,6 +49,7 @@ struct Comparison {
   std::vector<Swapped> orders;          // as swapped() has them; compare() has none
   bool enough = true;                   // there were runs on both sides
   double chance = 1;                    // that noise alone makes one that is clean
+  bool hidden = false;                  // something has all runs but one on their sides, and these are too few to believe it
   std::size_t noisy = 0;                // kinds that equal runs disagree on
   std::size_t unsure = 0;               // functions that were entered too often to be watched
   double exchange_chance = 1;           // as `chance`, of what nodes exchange

@@ -156,8 +156,8 @@ inline constexpr std::size_t kMostStoryLines = 16;
 
 // Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do otherwise.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// What a value of "store:callers" says.
-[[nodiscard]] Call read_call(const std::string& query, const schedule::Value& value);
+// Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by question.
+[[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
 // Makes suspects of those who call fresh ones: there it was decided.
 void add_callers(Explanation& explanation, std::vector<Call> calls);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -376,6 +377,9 @@ std::vector<std::string> fresh_functions(const Explanation& explanation, std::si
   return out;
 }
 
+namespace {
+
+// What a value of "store:callers" says.
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
@@ -389,6 +393,18 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   if (!place.starts_with("line ")) call.file = place.substr(0, before);
   if (before != std::string::npos) std::from_chars(place.data() + before + 1, place.data() + place.size(), call.line);
   return call;
+}
+
+}  // namespace
+
+std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries) {
+  std::int64_t from = std::numeric_limits<std::int64_t>::max();
+  for (const schedule::FaultOutcome& fault : result.faults)
+    if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
+  std::vector<Call> calls;
+  for (const schedule::Value& value : result.values)
+    if (value.question < queries.size() && value.ts_ns > from) calls.push_back(read_call(queries[value.question], value));
+  return calls;
 }
 
 void add_callers(Explanation& explanation, std::vector<Call> calls) {

@@ -264,6 +264,34 @@ TEST_CASE("where noise could be all that differs, more runs are asked for, and t
   CHECK_FALSE(explain::needs_more_runs(quiet.input));
 }
 
+TEST_CASE("one run that is out of the ordinary hides nothing, where there are enough others", "[explain]") {
+  const auto with = [](int runs, bool failing_odd, bool sound_odd) {
+    Case one;
+    for (int i = 0; i < runs; ++i) {
+      script::Run failing = usual(2 * i).faulted(103), sound = usual(2 * i + 1);
+      if (!failing_odd || i != 1) failing.enters(104, "hand_out");
+      if (sound_odd && i == 2) sound.enters(104, "hand_out");
+      one.add(Group::failing, failing);
+      one.add(Group::sound, sound);
+    }
+    return one;
+  };
+  for (const bool failing : {true, false}) {
+    CAPTURE(failing);
+    Case few = with(5, failing, !failing), enough = with(7, failing, !failing);
+    CHECK(explain::needs_more_runs(few.input));
+    CHECK(few.explain().verdict == explain::Verdict::nothing_found);
+    CHECK_FALSE(explain::needs_more_runs(enough.input));
+    const explain::Explanation e = enough.explain();
+    CHECK(tells(e, "enters hand_out"));
+    REQUIRE(!e.suspects.empty());
+    CHECK(e.suspects[0].function == "hand_out");
+    CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
+  }
+  Case two = with(7, true, true);
+  CHECK(two.explain().verdict == explain::Verdict::nothing_found);
+}
+
 TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {

@@ -401,10 +401,22 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(fresh == std::vector<std::string>{"expire", "revoke"});
   CHECK(fresh_functions(e, 1).size() == 1);
   const auto call = [](const std::string& function, const std::string& by) {
-    schedule::Value value;
-    value.text = by;
-    value.node = "n1";
-    return explain::read_call(function + ":callers", value);
+    schedule::RunResult result;
+    result.trace.meta.workload_ts = script::kZero;
+    result.faults.push_back({});
+    result.faults[0].fired = true;
+    result.faults[0].fired_ns = 100;
+    for (const std::int64_t at : {50, 150}) {
+      schedule::Value value;
+      value.ts_ns = script::kZero + at;
+      value.text = at == 50 ? "before (a.cc:1)" : by;
+      value.node = "n1";
+      value.question = 1;
+      result.values.push_back(value);
+    }
+    const std::vector<explain::Call> calls = explain::calls_of(result, {"other:callers", function + ":callers"});
+    REQUIRE(calls.size() == 1);
+    return calls[0];
   };
   const explain::Call run = call("expire", "Server::run(int) (server.cc:71)");
   CHECK(run.function == "expire");
