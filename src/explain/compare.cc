@@ -16,6 +16,7 @@ constexpr std::size_t kMostPairs = 20'000;   // successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast = 0.6;       // of the shares of failing and of sound runs: one run of five has many a thing by chance
 constexpr double kNeedless = 0.5;            // what the bug shows without, where the fault lasts less
+constexpr double kSame = 0.25;               // of shares of runs, so close: by chance
 // What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without harm as well.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
@@ -171,6 +172,7 @@ Difference measure(const Groups& groups, Key key) {
   d.clean = d.needless == 0 && (d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0);
   d.odd = static_cast<std::size_t>(std::lround((1 - std::abs(d.failing - (d.missing ? 1 : 0))) * amount(groups.failing) +
                                                std::abs(d.sound - (d.missing ? 1 : 0)) * amount(groups.sound)));
+  d.harmless = !groups.near.empty() && (d.missing ? d.near < d.sound - kSame : d.near > d.sound + kSame);
   d.only_bug = d.clean && !groups.near.empty() && d.near == d.sound;
   return d;
 }
@@ -251,7 +253,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     place(d, groups, key);
     const auto earlier = std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
-    const double known = d.only_bug || groups.near.empty() ? kNothingNew : kHarmless;
+    const double known = d.harmless ? kHarmless : kNothingNew;
     d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) * (1 - (1 - kNeedless) * d.needless);
     if (d.weight >= kLeastWeight && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
   }

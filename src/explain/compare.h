@@ -27,6 +27,7 @@ struct Difference {
   std::size_t odd = 0;            // failing and sound runs that are not on their side
   bool clean = false;             // all failing runs, however long the fault lasts, no sound one; or the other way round
   double earlier = 0;             // share of the sound runs that have it before the moment of the fault: it is nothing new
+  bool harmless = false;          // runs in which the fault did no harm are in this like failing ones, more often than sound ones are
   bool only_bug = false;          // clean, and there are runs in which the fault did no harm, all like the sound ones
   Nearness nearness = Nearness::elsewhere;
   std::int64_t after_ns = 0;      // first seen so long after the fault (missing: in sound runs)

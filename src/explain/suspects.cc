@@ -25,7 +25,6 @@ constexpr double kBase = 0.5;                            // main and the like ar
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
-constexpr double kSame = 0.25;                           // of shares of runs, so close: by chance
 constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
@@ -257,8 +256,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
-    const bool harmless = bug_alone && near > 0 && (d->missing ? d->near < d->sound - kSame : d->near > d->sound + kSame);
-    const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (harmless ? kHarmlessToo : 1);
+    const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (bug_alone && d->harmless ? kHarmlessToo : 1);
     const double weight = own / (1 + 0.05 * (d->only_bug ? before_of_bug : before));
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {

@@ -74,7 +74,10 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
         kind.words = fmt::format("{} calls {}", question.text.substr(0, question.text.size() - 6), value.text);
         kind.callee = value.text.substr(0, value.text.rfind(" ("));
       }
-      if (question.about_callers()) kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
+      if (question.about_callers()) {
+        kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
+        kind.function = value.text.substr(0, value.text.rfind(" ("));  // there it was decided
+      }
       run.steps.push_back({.ts_ns = value.ts_ns, .kind = kinds.of(std::move(kind)), .pid = value.pid, .tid = value.tid, .source = static_cast<std::uint32_t>(i)});
     }
     std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });

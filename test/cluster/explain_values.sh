@@ -31,6 +31,8 @@ json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")'
 json_is 'any(v["query"] == "store:calls" and v["score"] > 0 for v in j["values"])' True
 json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
+# Who calls it was asked, too.
+json_is 'any(d["what"].startswith("note is called by store (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
 grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"

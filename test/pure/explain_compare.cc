@@ -288,6 +288,16 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
     CHECK(e.suspects[0].function == "hand_out");
     CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
   }
+  // What the nodes have done before is not looked past either, where the fault by itself does not bring it back.
+  Case before;
+  for (int i = 0; i < 5; ++i) {
+    script::Run sound = usual(2 * i + 1).enters(50, "elect", 3);
+    if (i == 2) sound.enters(300, "elect", 3);
+    before.add(Group::failing, usual(2 * i).enters(50, "elect", 3).faulted(103).enters(300, "elect", 3));
+    before.add(Group::sound, sound);
+  }
+  before.add(Group::near, usual(10).enters(50, "elect", 3).faulted(103));
+  CHECK(explain::needs_more_runs(before.input));
   Case two = with(7, true, true);
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }

@@ -120,3 +120,17 @@ TEST_CASE("functions to ask about, where runs differ in nothing: those from the 
   CHECK(explain::next_functions(e, {}, 10) == std::vector<std::string>{"send", "count", "copy", "put"});
   CHECK(explain::next_functions(e, {"send"}, 2) == std::vector<std::string>{"count", "copy"});
 }
+
+TEST_CASE("who calls a function is a step of the caller", "[explain]") {
+  Case one;
+  one.input.questions = {{"note:callers", "note", "", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).has(110, 0, "store (store.c:38)", 0));
+    one.add(Group::sound, usual(2 * i + 2).has(110, 0, "main (store.c:101)", 0));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "note is called by store (store.c:38)" && d.clean; }));
+  REQUIRE(!e.suspects.empty());
+  CHECK(e.suspects[0].function == "store");
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "note"; }));
+}
