@@ -41,6 +41,9 @@ struct Evidence {
     if (weight <= 0) return;
     this->*part = std::max(this->*part, weight);
     if (!node.empty()) nodes.insert(node);
+    tell(weight, std::move(reason));
+  }
+  void tell(double weight, std::string reason) {
     if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; })) why.emplace(weight, std::move(reason));
   }
 };
@@ -251,6 +254,14 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
   const bool killed = std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
                                   [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+  // That only failing runs enter a function says all that is said by what comes in it or behind it.
+  std::set<std::string> entered_anew;
+  for (const Difference& d : comparison.differences)
+    if (const Kind& kind = input.kinds[d.kind]; kind.what == StepKind::function && d.next == kNoKind && d.clean && !d.missing) entered_anew.insert(kind.function);
+  const auto around = [&](const std::string& function, double weight, const std::string& node, std::string reason) {
+    if (entered_anew.contains(function)) out[function].tell(weight, std::move(reason));
+    else out[function].add(&Evidence::around, weight, node, std::move(reason));
+  };
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
@@ -262,8 +273,8 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     if (d->next != kNoKind) {
       const Kind& next = input.kinds[d->next];
       if (kind.what == StepKind::function)
-        out[kind.function].add(&Evidence::around, weight * kSuccession, kind.node,
-                               fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
+        around(kind.function, weight * kSuccession, kind.node,
+               fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
       continue;
     }
     before += 1;
@@ -279,8 +290,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
         out[kind.function].add(&Evidence::difference, weight, kind.node, fmt::format("{}{} after the fault in {}", d->missing ? "no longer: " : "", kind.words, runs));
     } else if (d->in != kNoKind) {
       const Kind& in = input.kinds[d->in];
-      out[in.function].add(&Evidence::around, weight * kInside, in.node,
-                           fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
+      around(in.function, weight * kInside, in.node, fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
     }
   }
   for (const Swapped& swap : comparison.orders) {
@@ -421,6 +431,8 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
     const std::string called_by = fmt::format("called by {}{}", call.caller, place);
     if (callee->why.find(called_by) != std::string::npos) continue;
     callee->why += "; " + called_by;
+    for (StoryLine& line : explanation.story)
+      if (const std::string enters = "enters " + callee->function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
     const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call.function, place);
     const double score = callee->score * kCaller * (is_base(call.caller) ? kBase : 1);
     if (const auto known = find(call.caller); known != suspects.end()) {

@@ -435,6 +435,7 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(e.suspects[1].line == 71);
   CHECK(e.suspects[0].why.ends_with("; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which only failing runs enter after the fault"));
   CHECK(at("revoke") == 2);
+  CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong && line.text.starts_with("enters expire, called by Server::run(int) (server.cc:71): "); }));
   CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.starts_with("std::"); }));
   CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; }));
   // Of a long name of Java's the last 64 bytes are told.
@@ -445,4 +446,17 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(java.file.empty());
   add_callers(e, {java});
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
+}
+
+TEST_CASE("of a function that only failing runs enter, what it does then says nothing more", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, "handler", 7).enters(105, "report", 7).fails(106, "unlink", ENOENT, "/srv/kv/a", 7));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  const auto handler = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "handler"; });
+  REQUIRE(handler != e.suspects.end());
+  CHECK(handler->score < 0.9);
+  CHECK(handler->why.find("what its thread does next is another: enters report") != std::string::npos);
 }
