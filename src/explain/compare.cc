@@ -255,7 +255,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
     const double known = d.harmless ? kHarmless : kNothingNew;
     d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) * (1 - (1 - kNeedless) * d.needless);
-    if (d.weight >= kLeastWeight && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
+    // What tells little may still tell them apart.
+    if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());

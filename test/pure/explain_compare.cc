@@ -297,7 +297,10 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
     before.add(Group::sound, sound);
   }
   before.add(Group::near, usual(10).enters(50, "elect", 3).faulted(103));
+  Case harmless = before;
+  harmless.add(Group::near, usual(11).enters(50, "elect", 3).faulted(103).enters(300, "elect", 3));
   CHECK(explain::needs_more_runs(before.input));
+  CHECK(explain::needs_more_runs(harmless.input));
   Case two = with(7, true, true);
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }
