@@ -25,7 +25,7 @@ constexpr std::size_t kRoundFunctions = 6;  // that one round asks about
 constexpr std::size_t kRoundQuestions = 40;
 constexpr std::size_t kMostKept = 20;       // questions that told something, asked again in every further round
 constexpr std::size_t kRoundBesides = 2;
-constexpr std::size_t kMostCallersAsked = 12;  // functions whose callers are asked for
+constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are asked for
 
 struct ExplainOptions {
   std::string schedule;
@@ -214,6 +214,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     report.story = std::move(compared.input.story);
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
     if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_callers(config, runs, report.explanation));
+    explain::keep_best(report.explanation.suspects);
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;

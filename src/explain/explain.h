@@ -32,6 +32,7 @@ struct Suspect {
   double score = 0;   // 0..1
   std::string why;
   bool fresh = false;  // all failing runs enter it after the fault, and no others
+  double arrived = 0;  // the part of the score that where the fault arrived makes
 };
 
 // That a function was called, in a failing run.
@@ -133,7 +134,8 @@ struct Explanation {
   std::string symptom;
 };
 
-inline constexpr std::size_t kMostSuspects = 20;
+inline constexpr std::size_t kMostSuspects = 20;    // that are told
+inline constexpr std::size_t kMostSuspected = 60;   // whose callers may be asked for before
 inline constexpr std::size_t kMostTold = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
@@ -158,8 +160,10 @@ inline constexpr std::size_t kMostStoryLines = 16;
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 // Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
-// Makes suspects of those who call fresh ones: there it was decided.
+// Makes suspects of those who call fresh ones: there it was decided. What only fresh ones call is what they do.
 void add_callers(Explanation& explanation, std::vector<Call> calls);
+// Those that are told.
+void keep_best(std::vector<Suspect>& suspects);
 
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

@@ -27,6 +27,8 @@ constexpr double kCutOff = 0.6;                          // of where a thread wa
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
+constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
+constexpr std::size_t kMostCallers = 3;                  // of one function
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -355,6 +357,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     if (suspect.score <= 0) continue;
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.fresh = evidence.fresh;
+    suspect.arrived = evidence.stack;
     suspect.file = evidence.file;
     suspect.line = evidence.line;
     if (suspect.file.empty() && input.place && !evidence.nodes.empty()) {
@@ -374,7 +377,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     out.push_back(std::move(suspect));
   }
   std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
-  if (out.size() > kMostSuspects) out.resize(kMostSuspects);
+  if (out.size() > kMostSuspected) out.resize(kMostSuspected);
   return out;
 }
 
@@ -421,28 +424,42 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
   const auto find = [&](const std::string& function) {
     return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
   };
+  struct Callers {
+    std::size_t told = 0;
+    bool outside = false;  // somebody who does not only come with the bug
+  };
+  std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {
     const auto callee = find(call.function);
+    if (callee == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
+    const auto known = find(call.caller);
+    Callers& of = callers[key_of(call.function)];
+    of.outside = of.outside || known == suspects.end() || !known->fresh;
     schedule::Frame frame;
     frame.function = call.caller;
     frame.file = call.file;
-    if (callee == suspects.end() || call.caller.empty() || key_of(call.caller) == key_of(call.function) || is_library(frame)) continue;
     const std::string place = call.file.empty() ? std::string() : call.line > 0 ? fmt::format(" ({}:{})", call.file, call.line) : fmt::format(" ({})", call.file);
     const std::string called_by = fmt::format("called by {}{}", call.caller, place);
-    if (callee->why.find(called_by) != std::string::npos) continue;
+    if (call.caller.empty() || is_library(frame) || callee->why.find(called_by) != std::string::npos || of.told == kMostCallers) continue;
+    ++of.told;
     callee->why += "; " + called_by;
     for (StoryLine& line : explanation.story)
       if (const std::string enters = "enters " + callee->function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
     const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call.function, place);
     const double score = callee->score * kCaller * (is_base(call.caller) ? kBase : 1);
-    if (const auto known = find(call.caller); known != suspects.end()) {
+    if (known != suspects.end()) {
       known->why += "; " + why;
       if (!known->fresh) known->score = std::max(known->score, score);
     } else {
       suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
     }
   }
+  for (const auto& [function, of] : callers)
+    if (const auto callee = find(function); !of.outside) callee->score = std::max(callee->arrived, callee->score * kCalledAnew);
   std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
+}
+
+void keep_best(std::vector<Suspect>& suspects) {
   if (suspects.size() > kMostSuspects) suspects.resize(kMostSuspects);
 }
 

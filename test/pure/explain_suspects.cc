@@ -434,7 +434,7 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(e.suspects[1].file == "server.cc");
   CHECK(e.suspects[1].line == 71);
   CHECK(e.suspects[0].why.ends_with("; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which only failing runs enter after the fault"));
-  CHECK(at("revoke") == 2);
+  CHECK(e.suspects[static_cast<std::size_t>(at("revoke"))].score < 0.7 * e.suspects[1].score);  // only expire() calls it
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong && line.text.starts_with("enters expire, called by Server::run(int) (server.cc:71): "); }));
   CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.starts_with("std::"); }));
   CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; }));
