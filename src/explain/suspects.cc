@@ -29,6 +29,7 @@ constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
 constexpr std::size_t kMostCallers = 3;                  // of one function
+constexpr std::size_t kMostDecisions = 3;                // later ones come of them
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -425,38 +426,47 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
     return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
   };
   struct Callers {
-    std::size_t told = 0;
+    std::vector<const Call*> told;
     bool outside = false;  // somebody who does not only come with the bug
   };
   std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {
-    const auto callee = find(call.function);
-    if (callee == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
     const auto known = find(call.caller);
+    if (find(call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
     Callers& of = callers[key_of(call.function)];
     of.outside = of.outside || known == suspects.end() || !known->fresh;
     schedule::Frame frame;
     frame.function = call.caller;
     frame.file = call.file;
-    const std::string place = call.file.empty() ? std::string() : call.line > 0 ? fmt::format(" ({}:{})", call.file, call.line) : fmt::format(" ({})", call.file);
-    const std::string called_by = fmt::format("called by {}{}", call.caller, place);
-    if (call.caller.empty() || is_library(frame) || callee->why.find(called_by) != std::string::npos || of.told == kMostCallers) continue;
-    ++of.told;
-    callee->why += "; " + called_by;
-    for (StoryLine& line : explanation.story)
-      if (const std::string enters = "enters " + callee->function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
-    const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call.function, place);
-    const double score = callee->score * kCaller * (is_base(call.caller) ? kBase : 1);
-    if (known != suspects.end()) {
-      known->why += "; " + why;
-      if (!known->fresh) known->score = std::max(known->score, score);
-    } else {
-      suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
-    }
+    const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
+    if (!call.caller.empty() && !is_library(frame) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
-  for (const auto& [function, of] : callers)
-    if (const auto callee = find(function); !of.outside) callee->score = std::max(callee->arrived, callee->score * kCalledAnew);
-  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
+  std::size_t decided = 0;
+  std::vector<Suspect> added;
+  for (Suspect& callee : suspects) {  // best first
+    const auto of = callers.find(key_of(callee.function));
+    if (of == callers.end()) continue;
+    decided += of->second.outside ? 1 : 0;
+    for (const Call* call : of->second.told) {
+      const std::string place = call->file.empty() ? std::string() : call->line > 0 ? fmt::format(" ({}:{})", call->file, call->line) : fmt::format(" ({})", call->file);
+      const std::string called_by = fmt::format("called by {}{}", call->caller, place);
+      callee.why += "; " + called_by;
+      for (StoryLine& line : explanation.story)
+        if (const std::string enters = "enters " + callee.function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
+      const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call->function, place);
+      const double score = callee.score * kCaller * (is_base(call->caller) ? kBase : 1);
+      if (const auto known = find(call->caller); known != suspects.end()) {
+        known->why += "; " + why;
+        if (!known->fresh && decided <= kMostDecisions) known->score = std::max(known->score, score);
+      } else if (of->second.outside && decided <= kMostDecisions) {
+        added.push_back({.function = call->caller, .file = call->file, .line = call->line, .node = call->node, .score = score, .why = why});
+      }
+    }
+    if (!of->second.outside) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
+  }
+  for (Suspect& one : added)
+    if (find(one.function) == suspects.end()) suspects.push_back(std::move(one));
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
 }
 
 void keep_best(std::vector<Suspect>& suspects) {
