@@ -30,6 +30,7 @@ constexpr double kCaller = 0.98;                         // of what only failing
 constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
 constexpr std::size_t kMostCallers = 3;                  // of one function
 constexpr std::size_t kMostDecisions = 3;                // later ones come of them
+constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 struct Evidence {
@@ -96,6 +97,17 @@ bool comes_by_time(const Input& input, const std::string& id) {
   const schedule::Fault* fault = input.schedule.find(id);
   if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall || fault->kind == schedule::FaultKind::exception) return false;
   return std::all_of(fault->when.begin(), fault->when.end(), [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
+}
+
+// A call or method that fails, and where is known.
+bool fails_in_sight(const Input& input) {
+  return std::any_of(input.runs.begin(), input.runs.end(), [&](const Run& run) {
+    const auto faults = fired(run);
+    if (run.group != Group::failing || faults.empty()) return false;
+    const schedule::Fault* first = input.schedule.find(faults.front()->id);
+    if (first == nullptr || (first->kind != schedule::FaultKind::syscall && first->kind != schedule::FaultKind::exception)) return false;
+    return std::any_of(faults.front()->stacks.begin(), faults.front()->stacks.end(), [](const auto& stack) { return !application(stack).empty(); });
+  });
 }
 
 // A server that has nothing to do.
@@ -266,12 +278,13 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     else out[function].add(&Evidence::around, weight, node, std::move(reason));
   };
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
+  const double answer = fails_in_sight(input) ? kAnswer : 1;
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
     const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (bug_alone && d->harmless ? kHarmlessToo : 1);
-    const double weight = own / (1 + 0.05 * (d->only_bug ? before_of_bug : before));
+    const double weight = own * answer / (1 + 0.05 * (d->only_bug ? before_of_bug : before));
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {
       const Kind& next = input.kinds[d->next];

@@ -460,3 +460,18 @@ TEST_CASE("of a function that only failing runs enter, what it does then says no
   CHECK(handler->score < 0.9);
   CHECK(handler->why.find("what its thread does next is another: enters report") != std::string::npos);
 }
+
+TEST_CASE("what comes of an error counts less than the way it is returned", "[explain]") {
+  for (const schedule::FaultKind kind : {schedule::FaultKind::syscall, schedule::FaultKind::crash}) {
+    CAPTURE(schedule::kind_name(kind));
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, failing(2 * i).stack({frame("write_epoch", "store.c", 27), frame("save", "store.c", 44)}).enters(104, "warn"));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    one.input.schedule.faults[0].kind = kind;
+    const explain::Explanation e = one.explain();
+    REQUIRE(e.suspects.size() >= 3);
+    CHECK(e.suspects[kind == schedule::FaultKind::syscall ? 1 : 2].function == "save");
+  }
+}
