@@ -1,0 +1,118 @@
+// Who calls what only failing runs enter: there it was decided.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+
+#include "explain/explain.h"
+#include "explain/function_names.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 64;               // of a value's text
+constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
+constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
+constexpr std::size_t kMostCallers = 3;                  // of one function
+constexpr std::size_t kMostDecisions = 3;                // later ones come of them
+
+// Of a long name of Java's the end was told.
+std::string whole_name(const Explanation& explanation, const std::string& told) {
+  if (told.size() != kMostNameBytes) return told;
+  for (const std::string& function : explanation.path)
+    if (key_of(function).ends_with(told)) return key_of(function);
+  return told;
+}
+
+// What a value of "store:callers" says.
+Call read_call(const std::string& query, const schedule::Value& value) {
+  Call call;
+  call.function = query.substr(0, query.rfind(':'));
+  call.node = value.node;
+  const std::size_t at = value.text.rfind(" (");
+  call.caller = value.text.substr(0, at);
+  if (at == std::string::npos || !value.text.ends_with(')')) return call;
+  const std::string place = value.text.substr(at + 2, value.text.size() - at - 3);
+  if (place.starts_with('+')) return call;
+  const std::size_t before = place.find_last_of(": ");
+  if (!place.starts_with("line ")) call.file = place.substr(0, before);
+  if (before != std::string::npos) std::from_chars(place.data() + before + 1, place.data() + place.size(), call.line);
+  return call;
+}
+
+}  // namespace
+
+std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
+  std::vector<std::string> out;
+  for (const Suspect& suspect : explanation.suspects)
+    if (suspect.fresh && out.size() < most) out.push_back(suspect.function);
+  return out;
+}
+
+std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries) {
+  std::int64_t from = std::numeric_limits<std::int64_t>::max();
+  for (const schedule::FaultOutcome& fault : result.faults)
+    if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
+  std::vector<Call> calls;
+  for (const schedule::Value& value : result.values)
+    if (value.question < queries.size() && value.ts_ns > from) calls.push_back(read_call(queries[value.question], value));
+  return calls;
+}
+
+void add_callers(Explanation& explanation, std::vector<Call> calls) {
+  for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
+  std::vector<Suspect>& suspects = explanation.suspects;
+  const auto find = [&](const std::string& function) {
+    return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+  };
+  struct Callers {
+    std::vector<const Call*> told;
+    bool outside = false;  // somebody who does not only come with the bug
+  };
+  std::map<std::string, Callers> callers;  // by key of the callee
+  for (const Call& call : calls) {
+    const auto known = find(call.caller);
+    if (find(call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
+    Callers& of = callers[key_of(call.function)];
+    of.outside = of.outside || known == suspects.end() || !known->fresh;
+    schedule::Frame frame;
+    frame.function = call.caller;
+    frame.file = call.file;
+    const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
+    if (!call.caller.empty() && !is_library(frame) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
+  }
+  std::size_t decided = 0;
+  std::vector<Suspect> added;
+  for (Suspect& callee : suspects) {  // best first
+    const auto of = callers.find(key_of(callee.function));
+    if (of == callers.end()) continue;
+    decided += of->second.outside ? 1 : 0;
+    for (const Call* call : of->second.told) {
+      const std::string place = call->file.empty() ? std::string() : call->line > 0 ? fmt::format(" ({}:{})", call->file, call->line) : fmt::format(" ({})", call->file);
+      const std::string called_by = fmt::format("called by {}{}", call->caller, place);
+      callee.why += "; " + called_by;
+      for (StoryLine& line : explanation.story)
+        if (const std::string enters = "enters " + callee.function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
+      const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call->function, place);
+      const double score = callee.score * kCaller * (is_base(call->caller) ? kBase : 1);
+      if (const auto known = find(call->caller); known != suspects.end()) {
+        known->why += "; " + why;
+        if (!known->fresh && decided <= kMostDecisions) known->score = std::max(known->score, score);
+      } else if (of->second.outside && decided <= kMostDecisions) {
+        added.push_back({.function = call->caller, .file = call->file, .line = call->line, .node = call->node, .score = score, .why = why});
+      }
+    }
+    if (!of->second.outside) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
+  }
+  for (Suspect& one : added)
+    if (find(one.function) == suspects.end()) suspects.push_back(std::move(one));
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
+}
+
+void keep_best(std::vector<Suspect>& suspects) {
+  if (suspects.size() > kMostSuspects) suspects.resize(kMostSuspects);
+}
+
+}  // namespace rose::explain

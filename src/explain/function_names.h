@@ -1,0 +1,15 @@
+// Names of functions as stacks, symbols and agents have them. Private to this room.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rose::explain {
+
+inline constexpr double kBase = 0.5;  // of main and the like, which are on every stack
+
+// A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for both.
+[[nodiscard]] std::string key_of(std::string function);
+[[nodiscard]] bool is_base(std::string_view function);
+
+}  // namespace rose::explain
