@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 
 #include "base/text.h"
 
@@ -33,15 +32,16 @@ class Turns {
 
   // A run of the schedule reproduced.
   void reproduced(const std::vector<schedule::FaultOutcome>& fired) {
-    if (!besides_.empty()) return;
-    std::vector<Beside> first = beside(schedule_, fired, options_.besides);
-    besides_.assign(std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));
+    if (begun_) return;
+    begun_ = true;
+    for (Beside& one : beside(schedule_, fired, options_.besides)) waiting_.push_back(std::move(one));
   }
 
   // What a run beside it showed. Nothing: it could not be told.
   void tried(const Beside& one, std::optional<bool> showed) {
-    if (!one.length || !showed || besides_.size() >= options_.besides) return;
-    if (auto other = other_length(schedule_, one, *showed)) besides_.push_back(*std::move(other));
+    if (!one.length || !showed) return;
+    // By turns with the others.
+    if (auto other = other_length(schedule_, one, *showed)) waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
 
   // What to run next, side by side; none: it is done.
@@ -63,8 +63,10 @@ class Turns {
       } else if (more_sound) {
         turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});
         ++sound, ++good;
-      } else if (begun && next_beside_ < besides_.size()) {
-        const Beside& one = besides_[next_beside_++];
+      } else if (begun && !waiting_.empty() && besides_.size() < options_.besides) {
+        besides_.push_back(std::move(waiting_.front()));
+        waiting_.pop_front();
+        const Beside& one = besides_.back();
         turns.push_back({one.length ? ContrastRun::shorter : ContrastRun::beside, &one.schedule, one.words, &one});
       } else {
         break;
@@ -77,8 +79,8 @@ class Turns {
   const schedule::Schedule& schedule_;
   const ContrastOptions& options_;
   const Contrast& done_;
-  std::deque<Beside> besides_;  // turns point to them
-  std::size_t next_beside_ = 0;
+  bool begun_ = false;
+  std::deque<Beside> waiting_, besides_;  // turns point to the latter
   schedule::Schedule sound_;  // no faults
 };
 
@@ -188,11 +190,10 @@ void Contrast::add(const Contrast& later) {
 
 std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
-  at_no_step(schedule, fired, sorts[0]);
-  one_call_beside(schedule, sorts[1]);
-  one_less(schedule, sorts[2]);
-  shorter(schedule, sorts[3]);
-  if (!sorts[3].empty()) most -= most / 2;
+  shorter(schedule, sorts[0]);
+  at_no_step(schedule, fired, sorts[1]);
+  one_call_beside(schedule, sorts[2]);
+  one_less(schedule, sorts[3]);
   std::vector<Beside> out;
   for (std::size_t i = 0; out.size() < most; ++i) {
     bool any = false;
