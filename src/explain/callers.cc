@@ -42,6 +42,15 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   return call;
 }
 
+// Of the function's name, where the call is made.
+schedule::Frame frame_at(const Call& call, const std::string& function) {
+  schedule::Frame frame;
+  frame.function = function;
+  frame.file = call.file;
+  frame.line = call.line;
+  return frame;
+}
+
 }  // namespace
 
 std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
@@ -77,9 +86,7 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
     if (find(call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
     Callers& of = callers[key_of(call.function)];
     of.outside = of.outside || known == suspects.end() || !known->fresh;
-    schedule::Frame frame;
-    frame.function = call.caller;
-    frame.file = call.file;
+    const schedule::Frame frame = frame_at(call, call.caller);
     const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
     if (!call.caller.empty() && !is_library(frame) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
@@ -90,12 +97,11 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
     if (of == callers.end()) continue;
     decided += of->second.outside ? 1 : 0;
     for (const Call* call : of->second.told) {
-      const std::string place = call->file.empty() ? std::string() : call->line > 0 ? fmt::format(" ({}:{})", call->file, call->line) : fmt::format(" ({})", call->file);
-      const std::string called_by = fmt::format("called by {}{}", call->caller, place);
+      const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
-      const std::string why = fmt::format("calls {}{}, which only failing runs enter after the fault", call->function, place);
+      const std::string why = fmt::format("calls {}, which only failing runs enter after the fault", at_place(frame_at(*call, call->function)));
       const double score = callee.score * kCaller * (is_base(call->caller) ? kBase : 1);
       if (const auto known = find(call->caller); known != suspects.end()) {
         known->why += "; " + why;

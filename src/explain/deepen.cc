@@ -4,17 +4,12 @@
 #include <algorithm>
 
 #include "explain/explain.h"
+#include "explain/function_names.h"
 
 namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostConsequences = 4;
-
-std::string at_place(const schedule::Frame& frame) {
-  const std::string file = frame.file.substr(frame.file.rfind('/') + 1);
-  if (file.empty()) return frame.function;
-  return frame.line > 0 ? fmt::format("{} ({}:{})", frame.function, file, frame.line) : fmt::format("{} ({})", frame.function, file);
-}
 
 std::string told_line(const StoryLine& line) {
   return fmt::format("{}{}{}", line.node.empty() ? "" : line.node + ": ", line.text, line.evidence.empty() ? "" : fmt::format(" [{}]", line.evidence));

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "schedule/outcome.h"
+
 namespace rose::explain {
 
 inline constexpr double kBase = 0.5;  // of main and the like, which are on every stack
@@ -11,5 +13,7 @@ inline constexpr double kBase = 0.5;  // of main and the like, which are on ever
 // A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for both.
 [[nodiscard]] std::string key_of(std::string function);
 [[nodiscard]] bool is_base(std::string_view function);
+// "save (store.c:44)"
+[[nodiscard]] std::string at_place(const schedule::Frame& frame);
 
 }  // namespace rose::explain

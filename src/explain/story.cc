@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "explain/explain.h"
+#include "explain/function_names.h"
 
 namespace rose::explain {
 namespace {
@@ -34,19 +35,12 @@ std::string one_line(std::string_view text, std::size_t most = kMostMessageBytes
   return out;
 }
 
-std::string where(const schedule::Frame& frame) {
-  if (frame.file.empty()) return frame.function;
-  const std::size_t slash = frame.file.rfind('/');
-  const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
-  return frame.line > 0 ? fmt::format("{} ({}:{})", frame.function, file, frame.line) : fmt::format("{} ({})", frame.function, file);
-}
-
 // "in store (store.c:71), called from request (store.c:110)"
 std::string stack_words(const schedule::Stack& stack) {
   std::vector<std::string> told;
   for (const schedule::Frame& frame : stack.frames) {
     if (frame.function.empty() || is_library(frame)) continue;
-    told.push_back(where(frame));
+    told.push_back(at_place(frame));
     if (told.size() == kToldFrames) break;
   }
   if (told.empty()) return {};
