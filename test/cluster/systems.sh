@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # examples/systems: each survives the fault of its schedule.toml, and has acknowledged something that its oracle asks for. Those of
-# Debian's packages, or those named after the build folder: `systems.sh build/release/rose build/release kafka hdfs clock`
-# (clock: examples/clock, whose bug must show, and not in the fixed version). By hand, where a network is; here `install` has got what there is.
+# Debian's packages, or those named after the build folder: `systems.sh build/release/rose build/release kafka hdfs`.
+# By hand, where a network is; here `install` has got what there is.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
@@ -34,18 +34,5 @@ for folder in "$examples"/*/; do
   if [ $failures -gt 0 ]; then break; fi
   echo "$system: survived its fault"
 done
-if [[ " $* " == *" clock "* ]]; then
-  clock=$examples/../clock
-  status=0
-  "$clock/install" > "$work/install.out" 2> "$work/install.err" || status=$?
-  if [ $status -eq 77 ]; then
-    reasons="$reasons clock: $(tail -n 1 "$work/install.out");"
-  else
-    ran=$((ran + 1))
-    expect 0 "$rose" replay "$clock" --runs 1 --no-stacks --json
-    expect 0 "$rose" replay "$clock" -c "$clock/rose.fixed.toml" --expect fixed --runs 1 --no-stacks --json
-    echo "clock: replayed, and does not show in the fixed version"
-  fi
-fi
 if [ -n "$reasons" ]; then echo "not run:$reasons"; fi
 [ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be had here:$reasons"

@@ -637,8 +637,8 @@ def planted_summary(rows):
     return lines
 
 
-def logs_summary(rows):
-    rows = [row["from_logs"] for row in rows if row.get("from_logs")]
+def logs_summary(rows, logs_only):
+    rows = [row["from_logs"] for row in rows if row.get("from_logs")] + logs_only
     if not rows:
         return []
     runs = [before_confirming(row) for row in rows if row["solved"]]
@@ -702,6 +702,11 @@ def read_figures(folder):
     return rows
 
 
+def read_logs_only(folder):
+    """Cases whose cause is in no dump that can be had in a lab: one kernel has one clock, and nobody sets that."""
+    return [json.loads(file.read_text()) for file in sorted(folder.glob("*/from_logs.json")) if not file.with_name("figures.json").exists()]
+
+
 def noise_table(rows):
     """What the same incidents took in the midst of production's noise."""
     rows = [row for row in rows if row.get("with_noise")]
@@ -735,13 +740,26 @@ def when_and_where(rows):
     return f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} on {'; '.join(machines)}."
 
 
-def table_of(kind, rows):
+def rows_of(columns, rows):
+    return ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns),
+            *("| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows)]
+
+
+def logs_only_table(columns, rows):
+    if not rows:
+        return []
+    of_dumps = {share_cell, blind_cell, control_cell, logs_cell, both_cell}
+    return ["", "From logs alone, as no dump tells of their cause:", "", *rows_of([column for column in columns if column[1] not in of_dumps], rows)]
+
+
+def table_of(kind, rows, logs_only=()):
     columns, summary = KINDS[kind]
     seldom = {logs_cell: "from_logs", both_cell: "from_both"}
-    columns = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
-    lines = ["| " + " | ".join(title for title, _ in columns) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(of(row) for _, of in columns) + " |" for row in rows]
-    return "\n".join(lines + ["", when_and_where(rows) if rows else "Not measured yet.", ""] + summary(rows) + logs_summary(rows) + both_summary(rows) + noise_table(rows))
+    shown = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
+    measured = [*rows, *logs_only]
+    lines = rows_of(shown, rows) + logs_only_table(columns, logs_only)
+    return "\n".join(lines + ["", when_and_where(measured) if measured else "Not measured yet.", ""] + summary(rows) +
+                     logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_table(rows))
 
 
 def refresh_table(folder, table):
@@ -871,7 +889,7 @@ def main(arguments):
     options = options_of(arguments)
     folder = options.folder.resolve()
     if options.only_table:
-        table = table_of(options.kind, read_figures(folder))
+        table = table_of(options.kind, read_figures(folder), read_logs_only(folder))
         refresh_table(folder, table)
         print(table)
         return 0
@@ -897,7 +915,7 @@ def main(arguments):
     except KeyboardInterrupt:
         say("measure: interrupted")
         status = 130
-    table = table_of(options.kind, read_figures(folder) if options.figures else measured)
+    table = table_of(options.kind, read_figures(folder), read_logs_only(folder)) if options.figures else table_of(options.kind, measured)
     if options.figures and measured:
         refresh_table(folder, table)
     print(table)
