@@ -7,7 +7,9 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/ascii.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "deploy/deployment.h"
 #include "deploy/machine/containers.h"
 #include "kernel/cgroup2.h"
@@ -16,6 +18,8 @@ namespace rose::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLabel = 256;
 
 observe::Target& node_named(std::vector<observe::Target>& targets, const std::string& name) {
   const auto found = std::find_if(targets.begin(), targets.end(),
@@ -49,12 +53,18 @@ Result<void> add_cgroup(observe::Target& target, const std::string& option, cons
               fmt::format("name a folder below {}", mount.string()));
 }
 
+// A node may be several containers of one name.
+void add_label(observe::Target& target, std::string label) {
+  if (std::find(target.labels.begin(), target.labels.end(), label) == target.labels.end()) target.labels.push_back(std::move(label));
+}
+
 Result<void> add_located(observe::Target& target, const std::string& option, Result<deploy::Located> located) {
   if (!located) {
     Error error = std::move(located.error());
     if (error.kind == ErrorKind::input || error.kind == ErrorKind::inconclusive) error.kind = ErrorKind::usage;
     return Unexpected(std::move(error).in(option));
   }
+  for (std::string& label : deploy::labels_of(located->owner)) add_label(target, std::move(label));
   std::error_code error;
   if (located->cgroup.empty()) {
     target.pids.push_back(located->pid);
@@ -69,6 +79,7 @@ Result<void> add_one(observe::Target& target, const std::string& option, std::st
   if (kind == "pid") return add_pid(target, option, value);
   if (kind == "cgroup") return add_cgroup(target, option, value);
   ROSE_TRY(const fs::path mount, kernel::cgroup2_mount());
+  if (kind == "unit") add_label(target, "unit:" + printable(value));
   return add_located(target, option, kind == "unit" ? deploy::locate_unit(value, mount) : deploy::locate_container(value, mount));
 }
 
@@ -78,6 +89,20 @@ std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name[0] == '\0' ? "localhost" : name.data();
+}
+
+Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
+  std::vector<std::string> labels;
+  for (const std::string& label : options.labels) {
+    const std::size_t equals = label.find('=');
+    const auto in_key = [](char c) { return is_name_char(c) || c == '/'; };
+    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size() || label.size() > kLongestLabel ||
+        !std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(equals), in_key) || printable(label) != label)
+      return fail(ErrorKind::usage, fmt::format("--label: '{}' is no label", printable(label)),
+                  fmt::format("write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most", kLongestLabel));
+    labels.push_back(label.substr(0, equals) + ":" + label.substr(equals + 1));
+  }
+  return labels;
 }
 
 Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& options) {

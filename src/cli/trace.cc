@@ -75,6 +75,7 @@ Result<void> override_options(const TraceOptions& options, observe::TracerOption
     ROSE_TRY(tracer.pause_ns, duration_option("--pause", options.pause));
   }
   tracer.interfaces = options.interfaces;
+  ROSE_TRY(tracer.labels, resolve_labels(options.targets));
   for (const std::string& rule : options.noise) {
     if (auto changed = kernel::change_noise(tracer.noise, rule); !changed)
       return Unexpected(std::move(changed).error().in("--noise"));
@@ -435,6 +436,9 @@ Command trace_command() {
                .completes = Completes::container},
               {.names = "--node", .slot = &targets.nodes, .value = "NAME=WHAT",
                .help = "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID", .group = what},
+              {.names = "--label", .slot = &targets.labels, .value = "KEY=VALUE",
+               .help = "What else the nodes are called, for who reads the dump: cluster=east. Units, and the names of containers and pods, are in it anyway", .group = what,
+               .one_each = true},
               {.names = "-c,--config", .slot = &options->config, .value = "FILE",
                .help = "Start this deployment and its workload, and trace every node", .group = what, .completes = Completes::file},
               {.names = "--incident", .slot = &options->incident, .value = "CMD",

@@ -1,8 +1,11 @@
 #include "diagnose/nodes.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "base/ascii.h"
@@ -151,8 +154,33 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
   return {};
 }
 
-// By name; then by the address that the dump's header gives; then by the first label of the name.
-void match_names(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name) {
+// By the unit, service, pod or container that a host's tracer saw, where one of them is called like a node, and no other host has one of that name.
+void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes) {
+  static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name", "unit"};  // what others say is said of many nodes
+  std::map<std::string, std::map<int, std::string>> claims;  // by host: which nodes it may be, and by what
+  for (const trace::Trace& trace : inputs.traces)
+    for (const std::string& line : trace.meta.labels) {
+      const std::optional<trace::Label> label = trace::to_label(line);
+      if (!label || !spoken.names.contains(label->node) || std::find(kNaming.begin(), kNaming.end(), label->key) == kNaming.end()) continue;
+      std::string_view value = label->value;
+      if (value.ends_with(".service")) value.remove_suffix(std::string_view(".service").size());
+      for (std::size_t i = 0; i < names.size(); ++i)
+        if (short_name(names[i]) == short_name(value)) claims[label->node].emplace(static_cast<int>(i), fmt::format("{} {}", label->key, label->value));
+    }
+  for (const auto& [host, nodes] : claims) {
+    const auto& [node, why] = *nodes.begin();
+    const bool wanted = std::any_of(claims.begin(), claims.end(), [&](const auto& other) { return other.first != host && other.second.contains(node); }) ||
+                        std::any_of(by_name.begin(), by_name.end(), [&](const auto& entry) { return entry.second == node; });
+    if (nodes.size() > 1 || wanted || by_name.contains(host)) continue;
+    by_name[host] = node;
+    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}': its tracer saw {}; say --map {}=NODE if that is wrong", host,
+                                names[static_cast<std::size_t>(node)], why, host));
+  }
+}
+
+// By name; then by the address that the dump's header gives; then by what the host is called otherwise; then by the first label of the name.
+void match_names(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name,
+                 std::vector<std::string>& notes) {
   for (const std::string& name : spoken.names) {
     if (by_name.contains(name)) continue;
     const auto found = std::find(names.begin(), names.end(), name);
@@ -166,6 +194,7 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names, co
         if (!test_addresses[static_cast<std::size_t>(i)].empty() && test_addresses[static_cast<std::size_t>(i)] == address) by_name[name] = i;
     }
   }
+  match_labels(inputs, names, spoken, by_name, notes);
   for (const std::string& name : spoken.names) {
     if (by_name.contains(name) || name.empty()) continue;
     int match = NodeMap::kNone;
@@ -241,7 +270,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     map.sources_.push_back(std::move(source));
   }
   ROSE_CHECK(take_said(inputs, map.names_, spoken, map.by_name_, map.by_address_));
-  match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_);
+  match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_, map.notes_);
   match_left(inputs, map.names_, spoken, map.by_name_, map.notes_);
 
   // Addresses. An address that two nodes claim tells nothing about either.

@@ -35,6 +35,7 @@ struct Target {
   std::vector<pid_t> pids;
   std::vector<std::filesystem::path> cgroups;  // v2 folders; descendants included
   std::vector<std::string> addresses;          // for the dump's meta; may be empty
+  std::vector<std::string> labels;             // likewise: "unit:postgresql.service"
   bool own_network = false;  // no other node shares its network namespace: who sends to itself is never told to be silent
   // Functions to watch in these files, by name or glob, or by source file.
   std::vector<std::filesystem::path> binaries;
@@ -69,6 +70,7 @@ struct TracerOptions {
   std::vector<std::filesystem::path> value_agents; // files of the agent that tells values of JVMs
   bool messages = false;                           // what nodes say to each other is recorded beside the window: see take_messages()
   std::string host_node;                           // Meta.node
+  std::vector<std::string> labels;                 // of all targets: "cluster:east"
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
 

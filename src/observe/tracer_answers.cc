@@ -137,6 +137,8 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   for (const auto& target : targets_) {
     meta.nodes.push_back(target.node);
     for (const auto& address : target.addresses) meta.addresses.push_back(target.node + "=" + address);
+    for (const auto& label : target.labels) meta.labels.push_back(target.node + "=" + label);
+    for (const auto& label : options_.labels) meta.labels.push_back(target.node + "=" + label);
   }
   meta.handshakes = network_.handshakes(offset);
   meta.clock = clock_steps_.sentences(meta.host.empty() ? meta.node : meta.host, offset);

@@ -85,6 +85,7 @@ enum Tag : std::uint16_t {
   kPairsEvicted = 24,
   kHandshakes = 25,  // once a handshake
   kClock = 26,       // once a sentence
+  kLabels = 27,      // once a label
 };
 
 template <typename T>
@@ -325,6 +326,7 @@ class Reader {
       case kPairsEvicted: return size(meta.pairs_evicted);
       case kHandshakes: return text(meta.handshakes.emplace_back());
       case kClock: return text(meta.clock.emplace_back());
+      case kLabels: return text(meta.labels.emplace_back());
       case kShift:
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
@@ -457,6 +459,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   if (meta.pairs_evicted != 0) number(kPairsEvicted, meta.pairs_evicted);
   for (const std::string& handshake : meta.handshakes) bytes(kHandshakes, handshake);
   for (const std::string& sentence : meta.clock) bytes(kClock, sentence);
+  for (const std::string& label : meta.labels) bytes(kLabels, label);
   ROSE_TRY(const std::string block, frame_block(kMetaBlock, items, raw));
   return sink_(block);
 }

@@ -157,6 +157,13 @@ std::string_view state_name(ProcessState state) {
   return "unknown";
 }
 
+std::optional<Label> to_label(std::string_view line) {
+  const std::size_t equals = line.find('=');
+  const std::size_t colon = line.find(':', equals == std::string_view::npos ? line.size() : equals);
+  if (colon == std::string_view::npos || equals == 0 || colon == equals + 1 || colon + 1 == line.size()) return std::nullopt;
+  return Label{std::string(line.substr(0, equals)), std::string(line.substr(equals + 1, colon - equals - 1)), std::string(line.substr(colon + 1))};
+}
+
 std::map<std::string, std::string> nodes_by_address(const Meta& meta) {
   std::map<std::string, std::string> nodes;
   for (const std::string& entry : meta.addresses)

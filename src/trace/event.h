@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -135,6 +136,7 @@ struct Meta {
   std::vector<std::string> nodes;      // names seen, in file order
   // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
   std::vector<std::string> addresses;
+  std::vector<std::string> labels;     // what others call a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
   std::uint64_t pairs_evicted = 0;      // connections forgotten for lack of memory: their silences are not in the dump
   std::vector<std::string> handshakes;  // lines of trace/clock.h: what ties this host's clock to others'
   std::vector<std::string> clock;       // sentences: when the host's clock was set, what a merge found of the hosts' clocks
@@ -154,6 +156,11 @@ void sort_by_time(Trace& trace);
 // Every node the trace speaks of: those the header lists, then others in the order their first
 // events come. Events without a node count for meta.node.
 [[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
+// One of Meta::labels. Nothing where it is of another form.
+struct Label {
+  std::string node, key, value;
+};
+[[nodiscard]] std::optional<Label> to_label(std::string_view line);
 // The nodes' names by their addresses, as the header gives them.
 [[nodiscard]] std::map<std::string, std::string> nodes_by_address(const Meta& meta);
 

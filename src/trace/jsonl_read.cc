@@ -30,7 +30,7 @@ enum class Key {
   truncated, injected, open_flags, operation,
   version, host, boot_id, wall_base_ns, monotonic_base_ns, window, memory, lost, suppressed, network_delay_ns,
   pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses, trigger, suppressed_calls, pairs_evicted,
-  handshakes, clock,
+  handshakes, clock, labels,
   unknown
 };
 constexpr auto kKeys = static_cast<std::size_t>(Key::unknown);
@@ -61,7 +61,8 @@ const KeyMap& meta_keys() {
       {"workload_ts", Key::workload_ts}, {"begin_ns", Key::begin_ns}, {"end_ns", Key::end_ns},
       {"nodes", Key::nodes}, {"addresses", Key::addresses}, {"trigger", Key::trigger},
       {"suppressed_calls", Key::suppressed_calls},
-      {"pairs_evicted", Key::pairs_evicted}, {"handshakes", Key::handshakes}, {"clock", Key::clock}};
+      {"pairs_evicted", Key::pairs_evicted}, {"handshakes", Key::handshakes}, {"clock", Key::clock},
+      {"labels", Key::labels}};
   return keys;
 }
 
@@ -593,6 +594,7 @@ class LineReader {
       case Key::pairs_evicted: return integer(meta.pairs_evicted, 0, kAny);
       case Key::handshakes: return texts(meta.handshakes);
       case Key::clock: return texts(meta.clock);
+      case Key::labels: return texts(meta.labels);
       default: ROSE_BUG("a key without a reader");
     }
   }

@@ -262,6 +262,7 @@ std::string meta_to_json(const Meta& meta) {
   number("pairs_evicted", meta.pairs_evicted);
   if (!meta.handshakes.empty()) object.list("handshakes", meta.handshakes);
   if (!meta.clock.empty()) object.list("clock", meta.clock);
+  if (!meta.labels.empty()) object.list("labels", meta.labels);
   object.end();
   line += '}';
   return line;

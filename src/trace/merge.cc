@@ -153,6 +153,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   }
   unite(into.nodes, node_names(trace));
   unite(into.addresses, meta.addresses);
+  unite(into.labels, meta.labels);
   const auto room = kMostHandshakes - std::min(kMostHandshakes, into.handshakes.size());
   into.handshakes.insert(into.handshakes.end(), meta.handshakes.begin(),
                          meta.handshakes.begin() + static_cast<std::ptrdiff_t>(std::min(room, meta.handshakes.size())));

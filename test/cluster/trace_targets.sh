@@ -74,6 +74,43 @@ has db /rose-by-name
 PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "docker does not know it"
 
+# How they are called elsewhere comes along: what the tools say, and --label.
+cat > tools/docker <<TOOL
+#!/bin/sh
+[ "\$1 \$2 \$3 \$4 \$5" = "inspect --type container -- $docker" ] || exit 1
+cat <<'JSON'
+[{"Id": "$docker", "Name": "/shop-db-1", "Config": {"Labels": {"com.docker.compose.project": "shop", "com.docker.compose.service": "db", "else": "left out"}}}]
+JSON
+TOOL
+cat > tools/crictl <<TOOL
+#!/bin/sh
+case "\$*" in
+  "inspect --output json $cri") echo '{"status": {"metadata": {"name": "etcd"}, "labels": {"io.kubernetes.pod.name": "etcd-0", "io.kubernetes.pod.namespace": "prod"}}}' ;;
+  "pods --output json --label io.kubernetes.pod.uid=$uid") echo '{"items": [{"metadata": {"name": "etcd-0", "namespace": "prod"}}]}' ;;
+  *) exit 1 ;;
+esac
+TOOL
+chmod +x tools/crictl
+# label LINE: the dump's header has it; not LINE: it has not.
+label() { head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"; }
+start_trace --node "a=container:$docker" --node "b=container:$cri" --label cluster=east --label 'team=storage people'
+stop_trace
+for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" b=name:etcd b=pod:etcd-0 b=namespace:prod \
+  b=cluster:east 'b=team:storage people'; do
+  label "$line" || fail "the dump does not say $line: $(head -n 1 "$work/events")"
+done
+label "a=else:left out" && fail "a label that says nothing to rose is in the dump"
+expect 0 "$rose" dump show "$work/dump.bin"
+says out "# a: container $docker, name shop-db-1, project shop, service db, cluster east, team storage people"
+start_trace --node "p=container:pod:$uid"
+stop_trace
+for line in "p=pod-uid:$uid" p=pod:etcd-0 p=namespace:prod; do label "$line" || fail "the dump does not say $line"; done
+for bad in cluster =east cluster= 'cl uster=east'; do
+  expect 2 "$rose" trace --container "$docker" --label "$bad" -o d.bin
+  says err "write KEY=VALUE"
+done
+rm tools/docker tools/crictl
+
 # A unit that does not run yet, starts, and is restarted.
 cat > tools/systemctl <<TOOL
 #!/bin/sh
@@ -97,6 +134,7 @@ fail_in "system.slice/system-rose.slice/rose-test-other-$$.service" /rose-other
 stop_trace
 for n in 1 2 3; do has "$(hostname)" /rose-unit-$n; done
 has other /rose-other
+label "other=unit:rose-test-other-$$" || fail "the dump does not name the unit"
 expect 2 "$rose" trace --unit rose-unknown.service -o d.bin
 says err "there is no unit rose-unknown.service"
 

@@ -529,6 +529,31 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   CHECK(candidate(*mapped, "fsync", "wal")->node == "n1");
 }
 
+TEST_CASE("production: a host whose unit, pod or service is called like a node is that node, where no other one is") {
+  const auto config = deployment();
+  Dump dump;
+  for (const char* host : {"ip-10-3-0-7", "ip-10-3-0-8", "ip-10-3-0-9"}) dump.crashed(9, host);
+  dump.scf(12, "ip-10-3-0-7", "fsync", EIO, "/srv/kv/3/wal");
+  dump.ends(30);
+  const auto node_of = [&](std::vector<std::string> labels, std::vector<std::string>* notes = nullptr) {
+    dump.meta().labels = std::move(labels);
+    const Plan plan = plan_of(config, dump, {});
+    if (notes != nullptr) *notes = plan.notes;
+    const Candidate* fsync = candidate(plan, "fsync", "wal");
+    return fsync == nullptr ? std::string{} : fsync->node;
+  };
+  CHECK(node_of({}).empty());
+  std::vector<std::string> notes;
+  CHECK(node_of({"ip-10-3-0-7=pod:n2"}, &notes) == "n2");
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.find("'ip-10-3-0-7' of the dump was taken for node 'n2': its tracer saw pod n2") != std::string::npos;
+  }));
+  CHECK(node_of({"ip-10-3-0-7=unit:n3.service", "ip-10-3-0-7=cluster:n1"}) == "n3");
+  CHECK(node_of({"ip-10-3-0-7=service:n2", "ip-10-3-0-8=service:n2"}).empty());  // replicas of one service
+  CHECK(node_of({"ip-10-3-0-7=unit:n2", "ip-10-3-0-7=unit:n3"}).empty());        // one node of several units
+  CHECK(node_of({"ip-10-3-0-7", "=pod:n2", "ip-10-3-0-7=pod", "ip-10-3-0-7=:n2", "ip-10-3-0-7=pod:"}).empty());
+}
+
 TEST_CASE("production: of programs that do little the hosts of the last incident play the nodes, each another one") {
   const auto config = deployment();
   Dump normal;

@@ -56,6 +56,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
   meta.pairs_evicted = below(3) * 1000;
   for (auto n = below(4); n > 0; --n) meta.handshakes.push_back(random_text(rng));
   for (auto n = below(4); n > 0; --n) meta.clock.push_back(random_text(rng));
+  for (auto n = below(4); n > 0; --n) meta.labels.push_back(random_text(rng));
 
   std::int64_t ts = static_cast<std::int64_t>(below(1'763'755'200'123'456'789));
   for (std::size_t i = 0; i < events; ++i) {

@@ -41,6 +41,7 @@ inline void require_same(const Trace& a, const Trace& b) {
   CHECK(a.meta.pairs_evicted == b.meta.pairs_evicted);
   CHECK(a.meta.handshakes == b.meta.handshakes);
   CHECK(a.meta.clock == b.meta.clock);
+  CHECK(a.meta.labels == b.meta.labels);
   REQUIRE(a.events.size() == b.events.size());
   for (std::size_t i = 0; i < a.events.size(); ++i) {
     if (!same_event(a, a.events[i], b, b.events[i])) FAIL("event " << i << " differs");

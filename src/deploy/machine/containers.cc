@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <map>
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr std::int64_t kAskTimeout = 10'000'000'000;
 constexpr int kMostDepth = 16;
 constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kLongestLabel = 256;
 
 bool is_hex(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -70,6 +73,10 @@ std::map<std::string, std::filesystem::path> owned(const std::filesystem::path& 
   return found;
 }
 
+CgroupOwner owner_of_folder(const std::filesystem::path& folder, const std::filesystem::path& top) {
+  return owner_of_cgroup("/" + folder.lexically_relative(top).string()).value_or(CgroupOwner{});
+}
+
 // Nothing: no id begins so.
 Result<std::optional<std::filesystem::path>> by_id(const std::map<std::string, std::filesystem::path>& all,
                                                    const std::string& id, std::string_view kind) {
@@ -89,7 +96,7 @@ bool in_path(const std::string& tool) {
   return false;
 }
 
-std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
+std::optional<std::string> output_of(const std::vector<std::string>& argv) {
   const auto output = run_command(argv, {}, kAskTimeout);
   if (!output) {
     log::debug("{}", output.error().message);
@@ -99,7 +106,12 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
     log::debug("'{} {}' exited with status {}: {}", argv[0], argv[1], output->exit_code, output->err.substr(0, 200));
     return std::nullopt;
   }
-  std::string answer = output->out.substr(0, output->out.find('\n'));
+  return output->out;
+}
+
+std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
+  const auto output = output_of(argv);
+  const std::string answer = output ? output->substr(0, output->find('\n')) : "";
   return answer.empty() ? std::nullopt : std::optional(answer);
 }
 
@@ -129,6 +141,60 @@ std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
         return Named{*answer, 0};
   }
   return std::nullopt;
+}
+
+std::string string_at(const Json& json, std::initializer_list<const char*> keys) {
+  const Json* at = &json;
+  for (const char* key : keys) {
+    if (!at->is_object() || !at->contains(key)) return {};
+    at = &(*at)[key];
+  }
+  return at->is_string() ? at->get<std::string>() : std::string{};
+}
+
+void add_label(std::vector<std::string>& labels, std::string_view key, const std::string& value) {
+  if (!value.empty() && value.size() <= kLongestLabel) labels.push_back(fmt::format("{}:{}", key, printable(value)));
+}
+
+// The labels that Compose and the kubelet give containers: `all` holds them.
+void add_known_labels(std::vector<std::string>& labels, const Json& all) {
+  static constexpr std::array<std::pair<const char*, std::string_view>, 4> kKnown = {{
+      {"com.docker.compose.project", "project"},
+      {"com.docker.compose.service", "service"},
+      {"io.kubernetes.pod.name", "pod"},
+      {"io.kubernetes.pod.namespace", "namespace"},
+  }};
+  for (const auto& [name, key] : kKnown) add_label(labels, key, string_at(all, {name}));
+}
+
+bool ask_names(const std::string& id, std::vector<std::string>& labels) {
+  for (const char* tool : {"docker", "podman", "nerdctl"}) {
+    if (!in_path(tool)) continue;
+    const auto answer = output_of({tool, "inspect", "--type", "container", "--", id});
+    const Json json = Json::parse(answer.value_or(""), nullptr, false);
+    if (!json.is_array() || json.empty() || !json.front().is_object()) continue;
+    const std::string name = string_at(json.front(), {"Name"});
+    add_label(labels, "name", name.starts_with('/') ? name.substr(1) : name);
+    if (json.front().contains("Config") && json.front()["Config"].contains("Labels")) add_known_labels(labels, json.front()["Config"]["Labels"]);
+    return true;
+  }
+  if (!in_path("crictl")) return false;
+  const auto answer = output_of({"crictl", "inspect", "--output", "json", id});
+  const Json json = Json::parse(answer.value_or(""), nullptr, false);
+  if (!json.is_object() || !json.contains("status")) return false;
+  add_label(labels, "name", string_at(json, {"status", "metadata", "name"}));
+  if (json["status"].contains("labels")) add_known_labels(labels, json["status"]["labels"]);
+  return true;
+}
+
+bool ask_pod_names(const std::string& uid, std::vector<std::string>& labels) {
+  if (!in_path("crictl")) return false;
+  const auto answer = output_of({"crictl", "pods", "--output", "json", "--label", "io.kubernetes.pod.uid=" + uid});
+  const Json json = Json::parse(answer.value_or(""), nullptr, false);
+  if (!json.is_object() || !json.contains("items") || !json["items"].is_array() || json["items"].empty()) return false;
+  add_label(labels, "pod", string_at(json["items"].front(), {"metadata", "name"}));
+  add_label(labels, "namespace", string_at(json["items"].front(), {"metadata", "namespace"}));
+  return true;
 }
 
 std::map<std::string, std::string> properties(const std::string& text) {
@@ -181,12 +247,20 @@ std::filesystem::path folder_of_container(const std::filesystem::path& folder, c
   return {};
 }
 
+std::vector<std::string> labels_of(const CgroupOwner& owner) {
+  if (owner.id.empty()) return {};
+  std::vector<std::string> labels{fmt::format("{}:{}", owner.pod ? "pod-uid" : "container", printable(owner.id))};
+  if (!(owner.pod ? ask_pod_names(owner.id, labels) : ask_names(owner.id, labels)))
+    log::debug("nobody here tells how {} {} is called", owner.pod ? "pod" : "container", owner.id);
+  return labels;
+}
+
 Result<Located> locate_container(const std::string& what, const std::filesystem::path& top) {
   if (what.starts_with("pod:")) {
     const std::string uid = what.substr(4);
     const auto pods = owned(top, true);
     ROSE_TRY(const auto folder, by_id(pods, uid, "pod"));
-    if (folder && !uid.empty()) return Located{*folder, 0};
+    if (folder && !uid.empty()) return Located{*folder, 0, owner_of_folder(*folder, top)};
     std::vector<std::string> ids;
     for (const auto& [id, unused] : pods) ids.push_back(id);
     return fail(ErrorKind::inconclusive, fmt::format("there is no pod with the uid '{}' on this host", uid),
@@ -196,12 +270,12 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
   const auto containers = owned(top, false);
   if (!what.empty()) {
     ROSE_TRY(const auto folder, by_id(containers, what, "container"));
-    if (folder) return Located{*folder, 0};
+    if (folder) return Located{*folder, 0, owner_of_folder(*folder, top)};
   }
   std::string asked;
   if (const auto named = ask_tools(what, asked)) {
-    if (const auto it = containers.find(named->id); it != containers.end()) return Located{it->second, named->pid};
-    if (named->pid > 0) return Located{{}, named->pid};
+    if (const auto it = containers.find(named->id); it != containers.end()) return Located{it->second, named->pid, {named->id, false}};
+    if (named->pid > 0) return Located{{}, named->pid, {named->id, false}};
     return fail(ErrorKind::inconclusive, fmt::format("container {} is not running", what));
   }
   std::vector<std::string> ids;
@@ -240,21 +314,21 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
       const std::filesystem::path folder = top / std::filesystem::path(group).relative_path();
       std::error_code error;
       // In the hybrid layout systemd may keep its folders in v1 only.
-      if (!std::filesystem::is_directory(folder, error) && main > 0) return Located{{}, main};
-      return Located{folder, main};
+      if (!std::filesystem::is_directory(folder, error) && main > 0) return Located{{}, main, {}};
+      return Located{folder, main, {}};
     }
     const std::string id = answer["Id"].empty() ? unit : answer["Id"];
     const std::string state = answer["LoadState"];
     if (state != "loaded")
       return fail(ErrorKind::input, fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd says nothing of it" : state),
                   "'systemctl list-unit-files' names those that are installed");
-    return Located{top / slice_path(answer["Slice"].empty() ? "system.slice" : answer["Slice"]) / id, 0};
+    return Located{top / slice_path(answer["Slice"].empty() ? "system.slice" : answer["Slice"]) / id, 0, {}};
   }
   const std::string name = unit.find('.') == std::string::npos ? unit + ".service" : unit;
   std::vector<std::string> fit;
   for (const auto& folder : all_cgroups(top))
     if (folder.filename() == name) fit.push_back(folder.string());
-  if (fit.size() == 1) return Located{fit.front(), 0};
+  if (fit.size() == 1) return Located{fit.front(), 0, {}};
   if (!fit.empty())
     return fail(ErrorKind::inconclusive, fmt::format("there are {} cgroups of a unit {}", fit.size(), name),
                 fmt::format("name one with --cgroup: {}", list(fit)));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -26,11 +27,16 @@ struct CgroupOwner {
 struct Located {
   std::filesystem::path cgroup;  // of a unit that does not run: where it will be; "" when it has none of its own
   pid_t pid = 0;
+  CgroupOwner owner;             // of a container or pod: its full id
 };
 
 // `what`: a full id, the unique beginning of one, "pod:UID" for a whole pod, or a name that docker, podman, nerdctl or
 // crictl knows. ErrorKind::inconclusive when it is not there (now), with the candidates when several fit.
 [[nodiscard]] Result<Located> locate_container(const std::string& what, const std::filesystem::path& top);
+
+// What else it is called, as "KEY:VALUE": its id, and the names that docker, podman, nerdctl or crictl know it by: "container:1f0c...",
+// "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod", "pod-uid:6f1d..." (Kubernetes).
+[[nodiscard]] std::vector<std::string> labels_of(const CgroupOwner& owner);
 
 // A systemd unit ("x", "x.service"). Without a running systemd, what the folders tell.
 [[nodiscard]] Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/ascii.h"
 #include "kernel/syscalls.h"
@@ -30,6 +31,30 @@ std::string endpoint(const Trace& trace, trace::StringId address, std::uint16_t 
   std::string text = address == 0 ? "?" : printable(trace.str(address));
   if (port == 0) return text;
   return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
+}
+
+std::vector<std::string> label_lines(const trace::Meta& meta) {
+  constexpr std::size_t kMostLines = 40;
+  std::vector<std::string> nodes;
+  std::vector<std::string> lines;
+  for (const std::string& text : meta.labels) {
+    const std::optional<trace::Label> label = trace::to_label(text);
+    if (!label) continue;
+    const auto at = std::find(nodes.begin(), nodes.end(), label->node);
+    const std::string words = printable(label->key + " " + label->value);
+    if (at != nodes.end()) {
+      lines[static_cast<std::size_t>(at - nodes.begin())] += ", " + words;
+    } else {
+      nodes.push_back(label->node);
+      lines.push_back(printable(label->node) + ": " + words);
+    }
+  }
+  if (lines.size() > kMostLines) {
+    const std::size_t more = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    lines.push_back(fmt::format("and {} more nodes have labels", more));
+  }
+  return lines;
 }
 
 void append_call(std::string& out, const Event& e) {

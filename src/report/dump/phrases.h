@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/dump/show.h"
 #include "trace/event.h"
@@ -38,6 +39,9 @@ class Lines {
 // "+1.234567", seconds.
 [[nodiscard]] std::string offset_text(std::int64_t ns);
 [[nodiscard]] std::string endpoint(const trace::Trace& trace, trace::StringId address, std::uint16_t port);
+
+// What else nodes are called, a line each: "db: unit postgresql.service, cluster east". Of very many the first.
+[[nodiscard]] std::vector<std::string> label_lines(const trace::Meta& meta);
 
 // "openat ENOENT"
 void append_call(std::string& out, const trace::Event& e);

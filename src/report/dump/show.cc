@@ -170,6 +170,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   if (meta.pairs_evicted != 0)
     lines.add(fmt::format("# {} connections were forgotten for lack of memory: their silences are not here", meta.pairs_evicted));
   for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
+  for (const std::string& label : label_lines(meta)) lines.add("# " + label);
   if (meta.workload_ts != 0)
     lines.add(fmt::format("# the workload began at {}", offset_text(meta.workload_ts - origin)));
   if (shown == 0) return;

@@ -257,6 +257,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   }
   lines.add(fmt::format("# {}; {} lost", line, meta.lost));
   for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
+  for (const std::string& label : label_lines(meta)) lines.add("# " + label);
   if (!trace.events.empty())
     lines.add(fmt::format("# first event {}, last {} s later", wall_clock(trace.events.front().ts_ns),
                           offset_text(trace.events.back().ts_ns - trace.events.front().ts_ns).substr(1)));
@@ -311,6 +312,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
   }
   json["lost"] = meta.lost;
   if (!meta.clock.empty()) json["clock"] = meta.clock;
+  if (!meta.labels.empty()) json["labels"] = meta.labels;
   json["collapsed"] = summary.collapsed;
   json["suppressed"] = meta.suppressed;
   json["suppressed_calls"] = Json::array();
