@@ -522,6 +522,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.seed = config.diagnose.seed;
   report.seconds = seconds_since(began_ns) + runner.recorded_seconds();
   report.backend = runner.backend();
+  report.recorded = std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);

@@ -145,6 +145,10 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
     steps.push_back({replay + " --expect fixed", "after the fix: exits 0 only if the bug never shows although every fault fired"});
   }
   if (diagnosis.target_reached) return steps;
+  if (report.recorded && !steps.empty())
+    steps.push_back({fmt::format("{} --report DIR", steps.front().command),
+                     "the program's own order decides, too, whether it fails: what the nodes record of a run that failed pins that order; it is kept, and it is said how each "
+                     "node is replayed from it alone, the same way each time"});
   const bool inconclusive = diagnosis.verdict == schedule::Verdict::inconclusive;
   if (report.profile_path.empty() && !diagnosis.plan.candidates.empty())
     steps.push_back({fmt::format("rose profile -c {}", shell_word(report.config_path)),

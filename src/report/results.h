@@ -86,6 +86,7 @@ struct DiagnosisReport {
   std::uint64_t seed = 0;
   double seconds = 0;
   std::string backend;        // of syscall faults
+  bool recorded = false;      // nodes record themselves
   std::vector<logs::Beside> logs;  // the failure's beside those of the run that the page shows
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);

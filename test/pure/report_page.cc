@@ -364,6 +364,19 @@ TEST_CASE("the page of a diagnosis from logs has the failure's log beside the ru
   CHECK(Story().page().find("The failure's logs beside the run's") == std::string::npos);
 }
 
+TEST_CASE("a schedule that shows the bug too seldom is pinned by what nodes record of themselves") {
+  Story story;
+  const auto says = [&](bool reached, bool recorded) {
+    story.diagnosis.target_reached = reached;
+    story.report.recorded = recorded;
+    const std::vector<NextStep> steps = next_steps(story.report);
+    return std::any_of(steps.begin(), steps.end(), [](const NextStep& step) { return step.command.starts_with("rose replay ") && step.command.ends_with(" --report DIR"); });
+  };
+  CHECK(says(false, true));
+  CHECK_FALSE(says(false, false));
+  CHECK_FALSE(says(true, true));
+}
+
 TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   Story story;
   story.diagnosis.found.reset();
