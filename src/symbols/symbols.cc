@@ -185,55 +185,16 @@ bool name_matches(std::string_view pattern, const Function& function) {
                           spell(function.name, function.linkage_name));
 }
 
-Result<std::vector<Function>> list_functions(const std::filesystem::path& binary, bool with_sources) {
-  ROSE_TRY(const ElfFile file, ElfFile::open(binary));
-  std::vector<Entry> entries = load(file, with_sources);
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);
-  });
-  std::vector<Function> functions;
-  for (Entry& entry : entries) {
-    if (!functions.empty() && functions.back().address == entry.function.address) continue;
-    functions.push_back(std::move(entry.function));
-  }
-  return functions;
-}
-
-Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
-                                             const std::vector<std::string>& patterns,
-                                             const std::vector<std::string>& sources) {
-  ROSE_TRY(auto located, find_functions(std::vector{binary}, patterns, sources));
-  std::vector<Function> functions;
-  functions.reserve(located.size());
-  for (Located& one : located) functions.push_back(std::move(one.function));
-  return functions;
-}
-
 namespace {
 
-// With `missing`, patterns that match nothing go there instead of being an error.
-Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& binaries,
-                                    const std::vector<std::string>& patterns, const std::vector<std::string>& sources,
-                                    std::vector<std::string>* missing) {
-  std::vector<Binary> files;
-  std::optional<Error> unreadable;
-  for (const auto& path : binaries) {
-    auto file = ElfFile::open(path);
-    if (file) {
-      files.emplace_back(path, load(*file, !sources.empty()));
-    } else if (!unreadable) {
-      unreadable = std::move(file.error());
-    }
-  }
-  if (files.empty() && unreadable) return Unexpected(std::move(*unreadable));
+// In files that nothing was looked for yet. With `missing`, patterns that match nothing go there instead of being an error.
+Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable, const std::vector<std::string>& patterns,
+                                       const std::vector<std::string>& sources, std::vector<std::string>* missing) {
   // The first file speaks for all that have nothing to offer; one that cannot be read has the better excuse.
   const auto nowhere = [&](auto&& error) -> Unexpected {
     if (unreadable) return Unexpected(std::move(*unreadable));
     return error(files.front());
   };
-  if (patterns.size() > kWorthAnIndex) {
-    for (Binary& file : files) file.index();
-  }
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (Binary& file : files) any |= file.match(pattern);
@@ -280,7 +241,81 @@ Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& bi
   return located;
 }
 
+Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& binaries,
+                                    const std::vector<std::string>& patterns, const std::vector<std::string>& sources,
+                                    std::vector<std::string>* missing) {
+  std::vector<Binary> files;
+  std::optional<Error> unreadable;
+  for (const auto& path : binaries) {
+    auto file = ElfFile::open(path);
+    if (file) {
+      files.emplace_back(path, load(*file, !sources.empty()));
+    } else if (!unreadable) {
+      unreadable = std::move(file.error());
+    }
+  }
+  if (files.empty() && unreadable) return Unexpected(std::move(*unreadable));
+  if (patterns.size() > kWorthAnIndex) {
+    for (Binary& file : files) file.index();
+  }
+  return search_in(files, std::move(unreadable), patterns, sources, missing);
+}
+
+std::vector<Function> without_place(std::vector<Located> located) {
+  std::vector<Function> functions;
+  functions.reserve(located.size());
+  for (Located& one : located) functions.push_back(std::move(one.function));
+  return functions;
+}
+
+// Aliases once, under the best of their names.
+std::vector<Function> by_address(std::vector<Entry> entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);
+  });
+  std::vector<Function> functions;
+  for (Entry& entry : entries) {
+    if (!functions.empty() && functions.back().address == entry.function.address) continue;
+    functions.push_back(std::move(entry.function));
+  }
+  return functions;
+}
+
 }  // namespace
+
+Result<std::vector<Function>> list_functions(const std::filesystem::path& binary, bool with_sources) {
+  ROSE_TRY(const ElfFile file, ElfFile::open(binary));
+  return by_address(load(file, with_sources));
+}
+
+Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
+                                             const std::vector<std::string>& patterns,
+                                             const std::vector<std::string>& sources) {
+  return find_functions(std::vector{binary}, patterns, sources).map(without_place);
+}
+
+struct FunctionTable::Held {
+  std::vector<Binary> file;  // one
+};
+
+FunctionTable::FunctionTable(std::unique_ptr<Held> held) : held_(std::move(held)) {}
+FunctionTable::FunctionTable(FunctionTable&&) noexcept = default;
+FunctionTable& FunctionTable::operator=(FunctionTable&&) noexcept = default;
+FunctionTable::~FunctionTable() = default;
+
+FunctionTable FunctionTable::of(const ElfFile& file, const std::filesystem::path& binary) {
+  auto held = std::make_unique<Held>();
+  held->file.emplace_back(binary, load(file, false));
+  held->file.front().index();
+  return FunctionTable(std::move(held));
+}
+
+Result<std::vector<Function>> FunctionTable::find(const std::string& pattern) {
+  held_->file.front().found.clear();
+  return search_in(held_->file, std::nullopt, {pattern}, {}, nullptr).map(without_place);
+}
+
+std::vector<Function> FunctionTable::all() const { return by_address(held_->file.front().entries); }
 
 Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
                                             const std::vector<std::string>& patterns,

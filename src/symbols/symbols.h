@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "base/result.h"
 
 namespace rose::symbols {
+
+class ElfFile;
 
 struct Function {
   std::string name;          // demangled, as people write it: "Raft::append(Entry const&)"
@@ -41,6 +44,22 @@ struct Function {
 [[nodiscard]] Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
                                                            const std::vector<std::string>& patterns,
                                                            const std::vector<std::string>& sources);
+
+// The functions of one file, for who looks for one after the other.
+class FunctionTable {
+ public:
+  [[nodiscard]] static FunctionTable of(const ElfFile& file, const std::filesystem::path& binary);
+  FunctionTable(FunctionTable&&) noexcept;
+  FunctionTable& operator=(FunctionTable&&) noexcept;
+  ~FunctionTable();
+  [[nodiscard]] Result<std::vector<Function>> find(const std::string& pattern);  // as find_functions()
+  [[nodiscard]] std::vector<Function> all() const;                               // as list_functions()
+
+ private:
+  struct Held;
+  explicit FunctionTable(std::unique_ptr<Held> held);
+  std::unique_ptr<Held> held_;
+};
 
 // The same over several files: each is read once, and a pattern or source must match in one of them.
 struct Located {

@@ -37,7 +37,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   Result<Answer> answer(const Query& query) {
     if (query.kind == Query::Kind::variable) return variable(query);
     std::vector<Function> functions;
-    Result<std::vector<Function>> own = find_functions(path_, {query.function}, {});
+    Result<std::vector<Function>> own = table().find(query.function);
     std::vector<FunctionDie> copies;
     if (debug_) copies = debug_->inlined(query.function, kMostInlinedCopies);
     if (own) functions = *std::move(own);
@@ -70,7 +70,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
 
   std::vector<std::string> questions(const std::string& name) const {
     std::vector<std::string> out;
-    const Result<std::vector<Function>> own = find_functions(path_, {name}, {});
+    const Result<std::vector<Function>> own = table().find(name);
     std::vector<FunctionDie> copies;
     if (!own && debug_) copies = debug_->inlined(name, 1);
     if (own && own->size() > kMostMeant) return out;
@@ -92,11 +92,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
 
   std::string at(std::uint64_t address) const override {
     if (!file_.file_offset(address)) return {};
-    if (functions_.empty()) {
-      Result<std::vector<Function>> all = list_functions(path_);
-      if (!all) return {};
-      functions_ = *std::move(all);
-    }
+    if (functions_.empty()) functions_ = table().all();
     auto found = std::upper_bound(functions_.begin(), functions_.end(), address, [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
     if (found == functions_.begin()) return {};
     --found;
@@ -351,7 +347,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   const ElfFile file_;
   const CodeFile code_;
   const std::unique_ptr<DebugInfo> debug_;  // null: none
-  mutable std::vector<Function> functions_;  // all, once an address was looked up
+  FunctionTable& table() const {
+    if (!table_) table_ = FunctionTable::of(file_, path_);
+    return *table_;
+  }
+  mutable std::optional<FunctionTable> table_;  // once one was looked for
+  mutable std::vector<Function> functions_;     // all by address, once one was looked up
 };
 
 ValueFile::ValueFile(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
