@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestLabel = 256;
-
 observe::Target& node_named(std::vector<observe::Target>& targets, const std::string& name) {
   const auto found = std::find_if(targets.begin(), targets.end(),
                                   [&](const observe::Target& target) { return target.node == name; });
@@ -96,10 +94,10 @@ Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
   for (const std::string& label : options.labels) {
     const std::size_t equals = label.find('=');
     const auto in_key = [](char c) { return is_name_char(c) || c == '/'; };
-    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size() || label.size() > kLongestLabel ||
+    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size() || label.size() > deploy::kLongestLabel ||
         !std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(equals), in_key) || printable(label) != label)
       return fail(ErrorKind::usage, fmt::format("--label: '{}' is no label", printable(label)),
-                  fmt::format("write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most", kLongestLabel));
+                  fmt::format("write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most", deploy::kLongestLabel));
     labels.push_back(label.substr(0, equals) + ":" + label.substr(equals + 1));
   }
   return labels;

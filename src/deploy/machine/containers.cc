@@ -22,7 +22,6 @@ namespace {
 constexpr std::int64_t kAskTimeout = 10'000'000'000;
 constexpr int kMostDepth = 16;
 constexpr std::size_t kMostNamed = 8;
-constexpr std::size_t kLongestLabel = 256;
 
 bool is_hex(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {

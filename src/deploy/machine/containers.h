@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct Located {
 
 // What else it is called, as "KEY:VALUE": its id, and the names that docker, podman, nerdctl or crictl know it by: "container:1f0c...",
 // "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod", "pod-uid:6f1d..." (Kubernetes).
+// Longer names are left out.
+inline constexpr std::size_t kLongestLabel = 256;
 [[nodiscard]] std::vector<std::string> labels_of(const CgroupOwner& owner);
 
 // A systemd unit ("x", "x.service"). Without a running systemd, what the folders tell.
