@@ -697,6 +697,29 @@ TEST_CASE("a peer is missed from when the failure says so, not from when every r
   CHECK(missed[0]->until_ns - missed[0]->ts_ns == 3'000'000'000);
 }
 
+TEST_CASE("who refuses a connection and goes on to say things did not end") {
+  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const auto believed = [&](const std::string& of_n1) {
+    Templates kinds;
+    rose::test::Folder folder;
+    std::vector<Input> files = {{folder / "2.log", "n2"}};
+    std::ofstream(files[0].path) << at(2, "server version 3 starting") << at(3, "opened the store") << at(8, "cannot connect to n1: connection refused")
+                                 << at(29, "entering the next round");
+    if (!of_n1.empty()) files.push_back({folder / "1.log", "n1"});
+    if (!of_n1.empty()) std::ofstream(files[1].path) << at(0, "server version 3 starting") << at(1, "opened the store") << of_n1;
+    double most = 0;
+    for (const Hint& hint : hints_of(read_files(files, kinds), {}, kinds, {{"n1", {}}, {"n2", {}}}))
+      if (hint.kind == Hint::Kind::end && hint.node == "n1") most = std::max(most, hint.weight);
+    return most;
+  };
+  const double no_log = believed("");
+  CHECK(no_log > 0);
+  const double speaks_on = believed(at(5, "took a snapshot") + at(28, "took a snapshot"));
+  CHECK(speaks_on > 0);
+  CHECK(speaks_on < no_log / 2);
+  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // its own log says so, too
+}
+
 TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
   const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
   const auto stood = [&](const std::string& of_n1, bool both, bool stopped = false) {

@@ -26,6 +26,7 @@ constexpr double kOneOfTwoClocks = 0.6;    // or that another one's differs
 constexpr double kSpokenOf = 0.6;          // others miss it
 constexpr double kNobodyNamed = 0.4;       // times this: of two nodes one misses somebody; it may be a client
 constexpr double kRefused = 0.6;           // nobody listens there any more, and the machine answers: mostly the process is gone,
+constexpr double kSpeaksOn = 0.2;           // times this: but its own log goes on; had it begun again, that would say so
 constexpr double kRefusedByCut = 0.25;     // a rule of a firewall may say so, too
 constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
 constexpr double kNextError = 0.5;         // of what is believed of the likeliest error has the next one
@@ -47,6 +48,12 @@ void put(Said& said, const Message& message, const Meaning& meaning, double weig
   said.last = &message;
   ++said.count;
   said.weight = std::max(said.weight, weight);
+}
+
+// Both before and after that was said first.
+bool speaks_around(const NodeLog* log, const Repeated& said) {
+  if (log == nullptr || !is_timed(*log) || said.first->ts_ns == kNoTime) return false;
+  return log->messages.front().ts_ns < said.first->ts_ns && log->messages.back().ts_ns > said.first->ts_ns + kEarly;
 }
 
 // The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db", "data/db".
@@ -255,7 +262,7 @@ void Sayings::add_refused() {
   for (const auto& [other, said] : refusing_) {
     if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut);
     if (std::any_of(found_.hints.begin(), found_.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; })) continue;
-    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kRefused * said.weight);
+    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
     hint.node = other;
     hint.signal = SIGKILL;
     hint.count = said.count;
