@@ -1,6 +1,7 @@
 #include "deploy/identity.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -8,12 +9,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cancel.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace rose::deploy {
 namespace {
@@ -21,6 +26,25 @@ namespace {
 constexpr std::string_view kSuffix = ".lock";
 constexpr std::string_view kUnfinished = ".new-";
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
+
+constexpr std::int64_t kOrphans = 2 * kSecond;
+
+// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Of an owner that this
+// process cannot see, for it is in another PID namespace, nothing more is known in the end.
+bool owner_is_gone(const Registration& one) {
+  const std::vector<std::string> owner = one.all("owner");
+  pid_t pid = 0;
+  if (owner.empty()) return false;
+  std::from_chars(owner.back().data(), owner.back().data() + owner.back().size(), pid);
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+bool lock_soon(int fd) {
+  const std::int64_t until = monotonic_ns() + kOrphans;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (monotonic_ns() >= until || !cancel::sleep(20 * kMillisecond)) return false;
+  return true;
+}
 
 std::string lock_path(std::string_view id) { return fmt::format("{}/{}{}", kLockFolder, id, kSuffix); }
 
@@ -84,21 +108,22 @@ std::vector<Registration> registrations() {
     if (!unfinished && !name.ends_with(kSuffix)) continue;
     Fd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!fd) continue;
-    const bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
+    bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
     if (unfinished) {
       if (!alive) ::unlink(entry.path().c_str());
       continue;
     }
-    // Its owner may have undone everything between the open and the lock.
-    struct stat info {};
-    if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
     Registration one;
     one.id = name.substr(0, name.size() - kSuffix.size());
-    one.alive = alive;
     if (const auto content = read_file(entry.path(), kMostRecordBytes))
       for (const std::string& line : split(*content, '\n'))
         if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
           one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+    if (alive && owner_is_gone(one)) alive = !lock_soon(fd.get());
+    // Its owner may have undone everything between the open and the lock.
+    struct stat info {};
+    if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
+    one.alive = alive;
     if (!alive) one.lock = std::move(fd);
     found.push_back(std::move(one));
   }

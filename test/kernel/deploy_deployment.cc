@@ -862,6 +862,35 @@ TEST_CASE("what the end of a deployment could not undo is noted, and heal does i
   CHECK(traces_of(id).empty());
 }
 
+TEST_CASE("heal waits for who a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
+  int pipe_fds[2];
+  REQUIRE(::pipe(pipe_fds) == 0);
+  const pid_t owner = ::fork();
+  REQUIRE(owner >= 0);
+  if (owner == 0) {
+    auto identity = Identity::create();
+    if (!identity) ::_exit(1);
+    if (::fork() == 0) {
+      ::usleep(300'000);
+      ::_exit(0);
+    }
+    const std::string id = identity->id();
+    if (::write(pipe_fds[1], id.data(), id.size()) != static_cast<ssize_t>(id.size())) ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  char text[64] = {};
+  REQUIRE(::read(pipe_fds[0], text, sizeof text - 1) > 0);
+  ::close(pipe_fds[0]);
+  ::close(pipe_fds[1]);
+  REQUIRE(::waitpid(owner, nullptr, 0) == owner);
+  const std::string id = text;
+  REQUIRE(std::filesystem::exists(fmt::format("{}/{}.lock", kLockFolder, id)));
+  const auto healed = heal({id});
+  REQUIRE(healed);
+  CHECK(healed->alive.empty());
+  CHECK(traces_of(id).empty());
+}
+
 TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {
   // The fork first, while this process has one thread: the child makes threads of its own.
   const RunDir dir;
