@@ -3,12 +3,11 @@
 
 Usage: measure.py FOLDER-OF-KV-SERVER ROUNDS     (in a network of its own: see run.sh)
 """
-import math
 import os
-import statistics
 import subprocess
 import sys
-import tempfile
+
+import pairs
 
 programs, rounds = sys.argv[1], int(sys.argv[2])
 addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
@@ -45,17 +44,4 @@ def all_ended(all):
     return [one.wait() for one in all] == [0] * len(all)
 
 
-pairs = []
-for turn in range(rounds):
-    pair = {}
-    for record in (True, False) if turn % 2 else (False, True):
-        with tempfile.TemporaryDirectory(prefix="rose-bench-") as folder:
-            pair[record] = measured(folder, record)
-    pairs.append(pair)
-print("| what | measured |\n|---|---|")
-for at, what, unit in ((0, "writes a second", "a second"), (1, "processor time of a write", "us")):
-    ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]
-    mean = statistics.mean(ratios)
-    spread = 1.96 * statistics.stdev(ratios) / math.sqrt(rounds) if rounds > 1 else 0
-    print(f"| {what} of a store of three nodes, all recorded ÷ not, {rounds} rounds | {math.exp(mean):.2f} "
-          f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] ({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")
+pairs.show(pairs.measure(measured, rounds), "a store of three nodes", [("writes a second", "a second"), ("processor time of a write", "us")])

@@ -3,13 +3,12 @@
 
 Usage: raft.py RAFT-COUNTER ROUNDS [SECONDS]     (in a network of its own: see raft.sh)
 """
-import math
 import os
 import re
-import statistics
 import subprocess
 import sys
-import tempfile
+
+import pairs
 
 program, rounds, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "2"
 addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
@@ -33,17 +32,5 @@ def measured(folder, record):
     return float(a_second), float(slowest), 1e6 * used / (float(a_second) * float(seconds))
 
 
-pairs = []
-for turn in range(rounds):
-    pair = {}
-    for record in (True, False) if turn % 2 else (False, True):
-        with tempfile.TemporaryDirectory(prefix="rose-bench-") as folder:
-            pair[record] = measured(folder, record)
-    pairs.append(pair)
-print("| what | measured |\n|---|---|")
-for at, what, unit in ((0, "additions a second", "a second"), (1, "99th percentile of an addition", "ms"), (2, "processor time of an addition", "us")):
-    ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]
-    mean = statistics.mean(ratios)
-    spread = 1.96 * statistics.stdev(ratios) / math.sqrt(rounds) if rounds > 1 else 0
-    print(f"| {what} of three nodes on etcd's raft module, all recorded ÷ not, {rounds} rounds | {math.exp(mean):.2f} "
-          f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] ({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")
+pairs.show(pairs.measure(measured, rounds), "three nodes on etcd's raft module",
+           [("additions a second", "a second"), ("99th percentile of an addition", "ms"), ("processor time of an addition", "us")])

@@ -1,0 +1,27 @@
+"""Figures of a program that records itself beside those of one that does not, by turns."""
+import math
+import statistics
+import tempfile
+
+
+def measure(measured, rounds):
+    """What measured(folder, record) gives, a number for each figure, once with and once without in each round."""
+    pairs = []
+    for turn in range(rounds):
+        pair = {}
+        for record in (True, False) if turn % 2 else (False, True):
+            with tempfile.TemporaryDirectory(prefix="rose-bench-") as folder:
+                pair[record] = measured(folder, record)
+        pairs.append(pair)
+    return pairs
+
+
+def show(pairs, of, figures):
+    """A Markdown table of the ratios; `figures`: what each is, and its unit."""
+    print("| what | measured |\n|---|---|")
+    for at, (what, unit) in enumerate(figures):
+        ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]
+        mean = statistics.mean(ratios)
+        spread = 1.96 * statistics.stdev(ratios) / math.sqrt(len(pairs)) if len(pairs) > 1 else 0
+        print(f"| {what} of {of}, all recorded ÷ not, {len(pairs)} rounds | {math.exp(mean):.2f} "
+              f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] ({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")
