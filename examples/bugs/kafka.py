@@ -80,3 +80,20 @@ def leads(controller, timeout=1.0):
         return False
     at += 2 + 1 + 1 + len(topic) + 1 + 4
     return struct.unpack_from(">h", answer, at)[0] == 0
+
+
+def patiently(condition, seconds):
+    """Calls it until it neither fails nor says no; whether it came to that in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if condition() is not False:
+                return True
+        except OSError as error:
+            reason = error
+        else:
+            reason = "not yet"
+        if time.monotonic() >= deadline:
+            print("gave up after %d seconds: %s" % (seconds, reason), flush=True)
+            return False
+        time.sleep(0.2)

@@ -15,6 +15,18 @@ std::string_view package_of(std::string_view function) {
   return dot == std::string_view::npos ? std::string_view{} : head.substr(0, dot);
 }
 
+// "sort.(*list).Len.func1".
+bool is_literal(std::string_view function) {
+  const std::size_t dot = function.rfind('.');
+  return dot != std::string_view::npos && function.substr(dot + 1).starts_with("func");
+}
+
+// "/usr/local/go", "/usr/lib/go-1.19", ".../golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64".
+bool is_goroot(std::string_view folder) {
+  const std::string_view name = folder.substr(folder.rfind('/') + 1);
+  return name == "go" || name.starts_with("go-1.") || name.starts_with("go1.") || name.starts_with("toolchain@");
+}
+
 }  // namespace
 
 bool of_go_library(std::string_view function, std::string_view file) {
@@ -26,10 +38,13 @@ bool of_go_library(std::string_view function, std::string_view file) {
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
+  if (!known.contains(first_part(folder))) return false;
+  // A literal of a function that was built into its caller is named after that: "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1".
+  // Without a root the file's folder tells all: no module may be called like a package of Go's own.
+  if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
   // Some functions of one package are written in another; what is local to a file of assembler has no package in its name.
   const std::string_view package = package_of(function);
-  const bool of_known = package.empty() ? file.ends_with(".s") : known.contains(first_part(package));
-  return of_known && known.contains(first_part(folder));
+  return package.empty() ? file.ends_with(".s") : known.contains(first_part(package));
 }
 
 std::string go_module(std::string_view file) {

@@ -111,6 +111,11 @@ TEST_CASE("Go's own packages are told from modules, wherever they were built") {
   CHECK(of_go_library("vendor/golang.org/x/net/http/httpguts.ValidHostHeader", "vendor/golang.org/x/net/http/httpguts/httplex.go"));
   CHECK(of_go_library("indexbytebody", "internal/bytealg/indexbyte_amd64.s"));
   CHECK(of_go_library("gogo", "/usr/lib/go-1.19/src/runtime/asm_amd64.s"));
+  // Built into the application's function.
+  CHECK(of_go_library("go.etcd.io/etcd/raft/v3.(*DefaultLogger).Info.(*Logger).Output.func1", "log/log.go"));
+  CHECK(of_go_library("main.reports.Printf.func2", "/usr/local/go/src/log/log.go"));
+  CHECK(of_go_library("main.reports.Printf.func2", "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/log/log.go"));
+  CHECK_FALSE(of_go_library("main.reports.func2", "/home/x/src/log/log.go"));
   CHECK_FALSE(of_go_library("sumBlocks", "/home/x/go/pkg/mod/example.com/sum@v1.0.0/sum_amd64.s"));
   CHECK_FALSE(of_go_library("main.main", "/home/x/src/time/main.go"));
   CHECK_FALSE(of_go_library("kv/time.Now", "kv/time/time.go"));
