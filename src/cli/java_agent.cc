@@ -5,7 +5,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/thrown.h"
 #include "jvm/agent_file.h"
+#include "jvm/names.h"
 #include "jvm/session.h"
 #include "jvm/state_layout.h"
 
@@ -25,8 +27,13 @@ Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode
 
 }  // namespace
 
-Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile, double hot_rate, const Common& common) {
-  const std::set<std::string> rare = profile::rare_methods(profile, "");
+Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile, double hot_rate,
+                             const std::vector<std::string>& exceptions, const Common& common) {
+  for (const std::string& name : exceptions)
+    if (!jvm::looks_like_java(name) || !thrown_of(name).exception.empty())
+      return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no methods of Java", name), "names are like org.x.Store.append, org.x.*");
+  std::set<std::string> rare = profile::rare_methods(profile, "");
+  std::erase_if(rare, [](const std::string& name) { return !thrown_of(name).exception.empty(); });
   if (rare.empty())
     return fail(ErrorKind::input, "the profile calls no method of a JVM infrequent: there is nothing for the agent to watch",
                 "name methods by `functions` or `sources` in rose.toml, and profile anew");
@@ -37,7 +44,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
     return fail(ErrorKind::input, fmt::format("--java-agent: '{}' cannot be made: {}", folder.string(), error.message()));
   if (rare.size() > jvm::kStateMethods) log::warning("{} methods are more than the {} that one JVM watches", rare.size(), int{jvm::kStateMethods});
   ROSE_CHECK(put(whole / kAgent, jvm::agent_bytes(), 0755));
-  const jvm::WatchRequest watch{.count = false, .code = false, .lasting = true, .rate = hot_rate, .functions = {}, .sources = {}, .methods = {rare.begin(), rare.end()}};
+  const jvm::WatchRequest watch{.count = false, .code = false, .lasting = true, .rate = hot_rate, .functions = {}, .sources = {}, .methods = {rare.begin(), rare.end()}, .throwers = exceptions};
   ROSE_CHECK(put(whole / kInstructions, jvm::instructions({}, {}, watch), 0644));
   const std::string options = fmt::format("-agentpath:{}={}", (whole / kAgent).string(), (whole / kInstructions).string());
   if (common.json)

@@ -56,6 +56,7 @@ struct TraceOptions {
   std::vector<std::string> functions;
   std::vector<std::string> binaries;
   std::string java_agent;
+  std::vector<std::string> java_exceptions;
   bool keep = false;
 };
 
@@ -371,7 +372,7 @@ Result<int> write_agent(const TraceOptions& options, const Common& common) {
     return fail(ErrorKind::usage, "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
                 "name what to trace, or give a profile");
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
-  return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below, common);
+  return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below, options.java_exceptions, common);
 }
 
 Result<int> run_trace(const TraceOptions& options, const Common& common) {
@@ -381,6 +382,8 @@ Result<int> run_trace(const TraceOptions& options, const Common& common) {
   if (deployment && !options.java_agent.empty())
     return fail(ErrorKind::usage, "--java-agent does not go with -c rose.toml: there, nodes' JVMs have the agent from rose");
   if (chosen == 0 && !options.java_agent.empty()) return write_agent(options, common);
+  if (!options.java_exceptions.empty())
+    return fail(ErrorKind::usage, "--java-exceptions goes with --java-agent without targets, which writes the agent's instructions");
   if (chosen == 0)
     return fail(ErrorKind::usage, "nothing to trace",
                 "name it: --pid, --cgroup, --unit, --container, --node NAME=..., -c rose.toml, or -- CMD ARG...");
@@ -457,6 +460,8 @@ Command trace_command() {
                .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent there, for the methods "
                        "that --profile calls infrequent and that return no object, and say how JVMs are started with it",
                .completes = Completes::folder},
+              {.names = "--java-exceptions", .slot = &options->java_exceptions, .value = "NAME",
+               .help = "Where the agent is written: exceptions that leave these methods (names or globs) are told, too"},
               {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
                .range = {{1000, trace::kMostWindow}}},
               {.names = "--memory", .slot = &options->memory, .value = "SIZE", .help = "Memory to keep them in", .otherwise = "64MiB"},

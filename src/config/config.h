@@ -100,6 +100,7 @@ struct Node {
   std::vector<std::string> binaries;   // resolved against the file; default command[0]
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
+  bool exceptions = false;             // those that leave the JVM's methods among these are events, too
   std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
   bool record = false;                 // its program is linked with librose-rr, and records itself
   std::vector<std::string> record_libc;  // these sources of the C library are recorded, of any program: "time", "random", ...; then `record` is set

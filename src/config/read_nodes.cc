@@ -72,6 +72,12 @@ std::string name_problem(const std::string& name, bool service) {
   return {};
 }
 
+static void read_exceptions(toml::Table& table, Node& node) {
+  if (!table.boolean("exceptions", node.exceptions) || !node.exceptions) return;
+  if (node.functions.empty() && node.sources.empty())
+    table.wrong("exceptions", "'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as in functions = [\"org.x.*\"]");
+}
+
 // What Compose does not know of.
 void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& places) {
   std::string name;
@@ -84,6 +90,7 @@ void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& pl
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
+  read_exceptions(table, node);
   read_logs(table, node);
   table.finish();
 }
@@ -167,6 +174,7 @@ void ConfigReader::read_node(toml::Table& table) {
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
+  read_exceptions(table, node);
   read_logs(table, node);
   const bool says_record = table.boolean("record", node.record);
   if (says_record && !node.record && table.has("record_libc")) table.wrong("record_libc", "'record' is false: what is recorded of the C library is a recording, too");

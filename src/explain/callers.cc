@@ -66,7 +66,7 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
     if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
   std::vector<Call> calls;
   for (const schedule::Value& value : result.values)
-    if (value.question < queries.size() && value.ts_ns > from) calls.push_back(read_call(queries[value.question], value));
+    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable) calls.push_back(read_call(queries[value.question], value));
   return calls;
 }
 

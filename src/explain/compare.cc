@@ -66,7 +66,7 @@ Firsts firsts_of(const Run& run, const Kinds& kinds, std::int64_t from_ns, std::
     else if (threads.nodes.contains(kind.node)) nearness = Nearness::same_node;
     const std::int64_t after = step.ts_ns - run.cut_ns;
     note(firsts, pair_key(step.kind, kNoKind), step, after, nearness);
-    const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::call || kind.what == StepKind::failed_call;
+    const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call;
     if (!of_thread || step.tid == 0) continue;
     const auto [last, fresh] = before.emplace(step.tid, step.kind);
     if (!fresh && last->second != step.kind && pairs < kMostPairs) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/path.h"
+#include "base/thrown.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
@@ -22,6 +23,7 @@ constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a ki
 std::string_view letter(StepKind kind) {
   switch (kind) {
     case StepKind::function: return "f";
+    case StepKind::thrown: return "t";
     case StepKind::failed_call: return "e";
     case StepKind::call: return "c";
     case StepKind::message: return "m";
@@ -120,6 +122,12 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     kind.node = node_of(e);
     switch (e.type) {
       case trace::EventType::af:
+        if (const Thrown thrown = thrown_of(trace.str(e.function)); !thrown.exception.empty()) {
+          kind.what = StepKind::thrown;
+          kind.function = thrown.method;
+          kind.words = fmt::format("leaves {} by {}", thrown.method, thrown.exception);
+          break;
+        }
         kind.what = StepKind::function;
         kind.function = trace.str(e.function);
         kind.words = "enters " + kind.function;
@@ -150,7 +158,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
         break;
       }
     }
-    const bool function = kind.what == StepKind::function;
+    const bool function = kind.what == StepKind::function || kind.what == StepKind::thrown;
     const std::uint32_t id = kinds.of(std::move(kind));
     if (function && (e.flags & trace::kTruncated) != 0) {
       kinds.at(id).unsure = true;

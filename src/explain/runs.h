@@ -39,7 +39,8 @@ struct LogLine {
 };
 
 // `message` is a log's; `sent` and `taken` are of what goes between nodes.
-enum class StepKind { function, failed_call, call, message, process, silence, value, sent, taken };
+// `thrown`: an exception leaves a method of Java.
+enum class StepKind { function, thrown, failed_call, call, message, process, silence, value, sent, taken };
 
 inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
@@ -47,7 +48,7 @@ inline constexpr std::uint32_t kNoKind = 0xffffffff;
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;      // "": whichever
-  std::string function;  // function: its name; value: of the one it was seen in, or that calls, where that is known
+  std::string function;  // function: its name; thrown: of the method; value: of the one it was seen in, or that calls, where that is known
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;  // message: its template
   std::uint32_t question = 0; // value: which was asked

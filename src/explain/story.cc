@@ -117,7 +117,7 @@ class Teller {
       if (step->tid != one.taken_tid || step->pid != one.taken_pid) continue;
       const Kind& kind = input_.kinds[step->kind];
       if (kind.what == StepKind::taken) break;
-      const bool thread = kind.what == StepKind::function || kind.what == StepKind::call || kind.what == StepKind::failed_call || kind.what == StepKind::sent;
+      const bool thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call || kind.what == StepKind::sent;
       if (!thread || !seen.insert(step->kind).second) continue;
       out += (told++ == 0 ? "" : ", then ") + kind.words;
     }

@@ -280,6 +280,10 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
       if (d->clean && !d->missing && (d->only_bug || near == 0 || !bug_alone)) out[kind.function].fresh = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
+    } else if (kind.what == StepKind::thrown) {
+      const std::string_view exception = std::string_view(kind.words).substr(kind.words.rfind(' ') + 1);
+      out[kind.function].add(&Evidence::difference, weight, kind.node,
+                             fmt::format("{} by {} after the fault in {}", d->missing ? "no longer left" : "left", exception, runs));
     } else if (kind.what == StepKind::value) {
       if (!kind.function.empty())
         out[kind.function].add(&Evidence::difference, weight, kind.node, fmt::format("{}{} after the fault in {}", d->missing ? "no longer: " : "", kind.words, runs));

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/thrown.h"
+
 namespace rose::jvm {
 
 // Flags of methods, as in class files.
@@ -54,7 +56,10 @@ class NamePattern {
   bool of_jdk_ = false;                 // it begins as a package of the JDK's does
 };
 
-// Could this be the name of a Java method? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
+// Is the class of that name? The front may be left out at any '.'.
+[[nodiscard]] bool is_of_class(std::string_view class_name, std::string_view wanted);
+
+// Could this be the name of a Java method, or of an exception that leaves one (base/thrown.h)? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
 [[nodiscard]] bool looks_like_java(std::string_view pattern);
 // Learner.java, Learner.kt, ...
 [[nodiscard]] bool is_jvm_source(std::string_view file);

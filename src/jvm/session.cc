@@ -62,6 +62,8 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
   if (watch->lasting) text += "lasting\t1\n";
   for (const std::string& name : watch->functions) text += fmt::format("function\t{}\n", field(name));
   for (const std::string& name : watch->sources) text += fmt::format("source\t{}\n", field(name));
+  for (const std::string& name : watch->throwers) text += fmt::format("thrower\t{}\n", field(name));
+  for (const std::string& name : watch->thrower_sources) text += fmt::format("thrower_source\t{}\n", field(name));
   for (const std::string& name : watch->methods) text += fmt::format("method\t{}\n", field(name));
   return text;
 }

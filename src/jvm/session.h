@@ -40,6 +40,7 @@ struct WatchRequest {
   double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: only all together count
   std::vector<std::string> functions, sources;  // by name or glob, by source file
   std::vector<std::string> methods;             // by the names that a profile has
+  std::vector<std::string> throwers = {}, thrower_sources = {};  // exceptions that leave these methods are watched like entries: "org.x.A.m throws java.io.EOFException"
 };
 
 // A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, who calls it, a variable at a line.

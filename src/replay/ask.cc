@@ -238,7 +238,7 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
     one.pid = value.pid;
     one.tid = value.tid;
     if (value.unreadable) {
-      one.text = "(not readable)";
+      one.text = schedule::kNotReadable;
     } else if (value.null) {
       one.text = "null";
     } else if (value.form != 0) {

@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thrown.h"
 #include "base/units.h"
 #include "deploy/environment.h"
 #include "deploy/ready.h"
@@ -243,12 +244,14 @@ class OneRun {
       const jvm::Names names = jvm::methods_of(node);
       jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate,
                                 .functions = names.functions, .sources = names.sources, .methods = {}};
+      if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
+      if (node.exceptions && names.functions.empty() && names.sources.empty()) warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`", node.name));
       if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
         const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
-        request.methods.assign(rare.begin(), rare.end());
+        std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods), [](const std::string& name) { return thrown_of(name).exception.empty(); });
         request.functions.clear(), request.sources.clear();
       }
-      if (request.functions.empty() && request.sources.empty() && request.methods.empty()) continue;
+      if (request.functions.empty() && request.sources.empty() && request.methods.empty() && request.throwers.empty() && request.thrower_sources.empty()) continue;
       ROSE_CHECK(open_jvms());
       jvms_->watch(node.name, std::move(request));
       watched_.push_back(node.name);

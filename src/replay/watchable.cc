@@ -15,7 +15,8 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kLauncherOnly = 20;  // functions of a program that only calls what others wrote
+constexpr std::size_t kLauncherOnly = 20;     // functions of a program that only calls what others wrote
+constexpr std::size_t kEnoughOfOthers = 500;  // functions of those: the system itself, and not what it encodes its messages with
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> with) {
   return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
@@ -35,7 +36,7 @@ bool is_scaffolding(std::string_view name) {
 }
 
 // All of a file that is its own. With source files, by those; else all but what every program has. Of Go's modules the one that `main` is
-// of. A program that is little more than the call of what others wrote: theirs, too, of modules by the number of functions, the largest first.
+// of. A program that is little more than the call of what others wrote: theirs, too, of the modules that have most.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
   const bool sources = std::any_of(all.begin(), all.end(), [](const auto& function) { return !function.source.empty(); });
@@ -57,7 +58,10 @@ Result<std::vector<symbols::Function>> own_functions(const std::string& binary) 
   std::vector<std::vector<symbols::Function>*> largest;
   for (auto& [name, functions] : modules) largest.push_back(&functions);
   std::stable_sort(largest.begin(), largest.end(), [](const auto* a, const auto* b) { return a->size() > b->size(); });
-  for (auto* functions : largest) take(*functions);
+  for (auto* functions : largest) {
+    if (all.size() >= kEnoughOfOthers) break;
+    take(*functions);
+  }
   return all;
 }
 
@@ -102,6 +106,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   out.config = config;
   for (config::Node& node : out.config.nodes) {
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container) node.functions = methods_by_command(node, config.directory);
+    if (const jvm::Names methods = jvm::methods_of(node); !methods.functions.empty() || !methods.sources.empty()) node.exceptions = true;
     const jvm::Names native = jvm::native_of(node);
     std::vector<symbols::Function> functions;
     if (!native.functions.empty() || !native.sources.empty()) {

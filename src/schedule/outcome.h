@@ -79,6 +79,8 @@ struct OrderOutcome {
   std::int64_t held_ns = 0;  // an event: how long what would have made it come was held until it was its turn
 };
 
+inline constexpr const char* kNotReadable = "(not readable)";  // a value's text where it could not be read
+
 // What was asked for at a place of the code, as it was seen there.
 struct Value {
   std::int64_t ts_ns = 0;      // wall clock, by the trace's

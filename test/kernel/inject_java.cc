@@ -188,6 +188,13 @@ TEST_CASE("who entered a method last has a role", "[java]") {
               "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", node = \"n1\", count = 3 } ]\n");
 }
 
+TEST_CASE("a crash comes as an exception leaves a method for the nth time", "[java]") {
+  for (const char* name : {"Victim.passes throws NoSuchFileException", "org.rose.test.Victim.opens(int) throws java.nio.file.NoSuchFileException"}) {
+    INFO(name);
+    ends_saying("threw 99", "throws", 1000, crash(fmt::format("{{ function = \"{}\", count = 50 }}", name)), {"-XX:TieredStopAtLevel=1"});
+  }
+}
+
 TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times of 200 where it should be", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));

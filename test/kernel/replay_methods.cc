@@ -1,8 +1,10 @@
 // Methods of a real JVM as functions: counted in a profile, told in traces, let go of where they are hot.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
+#include "base/thrown.h"
 #include "replay_rig.h"
 
 using namespace rose;
@@ -109,6 +111,41 @@ TEST_CASE("with a profile, only the methods that it calls infrequent are told", 
   for (const trace::Event& event : run.result.trace.events)
     if (event.type == trace::EventType::af) names.insert(std::string(run.result.trace.str(event.function)));
   CHECK(names == std::set<std::string>{"org.rose.test.Victim.seldom"});
+}
+
+TEST_CASE("exceptions that leave methods are counted and told under names of their own, of who throws and catches it, too", "[java]") {
+  const std::string victim = "org.rose.test.Victim.", missing = " throws java.nio.file.NoSuchFileException";
+  for (const std::string& java : javas()) {
+    INFO(java);
+    auto config = deployment(java, "throws", 200);
+    config.nodes[0].exceptions = true;
+    const auto profiled = run_with(config, [](replay::RunOptions& options) { options.tracer.infrequent_below = 1e6; });
+    for (const auto& [name, count] : {std::pair{victim + "opens" + missing, std::uint64_t{100}}, {victim + "passes" + missing, 100}, {victim + "itself throws java.lang.IllegalStateException", 20}}) {
+      INFO(name);
+      const auto* rate = find(profiled, name);
+      REQUIRE(rate != nullptr);
+      CHECK(rate->count == count);
+      CHECK(rate->binary == profile::kJvm);
+    }
+    CHECK(find(profiled, victim + "catches" + missing) == nullptr);
+    const auto traced = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
+    std::map<std::string, std::size_t> told;
+    for (const trace::Event& event : traced.result.trace.events)
+      if (event.type == trace::EventType::af && traced.result.trace.str(event.function).find(kThrows) != std::string_view::npos) ++told[std::string(traced.result.trace.str(event.function))];
+    CHECK(told == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20}, {victim + "opens" + missing, 100}, {victim + "passes" + missing, 100}});
+  }
+}
+
+TEST_CASE("of exceptions that come by the thousands only some are looked at, and that is said", "[java]") {
+  auto config = deployment(javas().front(), "storm", 300'000);
+  config.nodes[0].functions = {"org.rose.test.Victim.catches"};
+  config.nodes[0].sources = {"Victim.java"};
+  config.nodes[0].exceptions = true;
+  const auto run = run_with(config, [](replay::RunOptions& options) { options.tracer.infrequent_below = 1e9; });
+  const auto* rate = find(run, "org.rose.test.Victim.itself throws java.lang.IllegalStateException");
+  REQUIRE(rate != nullptr);
+  CHECK(rate->count >= 500);
+  CHECK(rate->count < 300'000);
 }
 
 TEST_CASE("methods are chosen by source file too", "[java]") {

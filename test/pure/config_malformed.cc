@@ -226,7 +226,7 @@ command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, user, "
-     "binary, sources, functions, logs, record, record_libc"},
+     "binary, sources, functions, exceptions, logs, record, record_libc"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -530,10 +530,13 @@ command = ["./kv"]
     {kNode + "functions = [\"\"]\n",
      "4:14: node.functions: '' is empty, some text is needed",
      ""},
+    {kNode + "exceptions = true\n",
+     "4:14: node.exceptions: 'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as in functions = [\"org.x.*\"]",
+     ""},
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
      "did you mean 'functions'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, "
-     "user, binary, sources, functions, logs, record, record_libc"},
+     "user, binary, sources, functions, exceptions, logs, record, record_libc"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},

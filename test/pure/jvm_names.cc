@@ -72,11 +72,11 @@ TEST_CASE("of a method and what only calls it the method is meant") {
 }
 
 TEST_CASE("what may be the name of a Java method") {
-  for (const char* name : {"a.b.C.m", "C.m", "Foo$Bar.<init>(int)", "C.<clinit>", "org.x.*", "C.lambda$m$0", "a.B.m(long,List)"}) {
+  for (const char* name : {"a.b.C.m", "C.m", "Foo$Bar.<init>(int)", "C.<clinit>", "org.x.*", "C.lambda$m$0", "a.B.m(long,List)", "C.m throws IOException", "a.C.m(int) throws java.io.IOException"}) {
     INFO(name);
     CHECK(looks_like_java(name));
   }
-  for (const char* name : {"main", "Raft::apply", "(*raft).step", "", ".", "a..b", "a.b.", "a.b<int>", "operator()", "a.m(int"}) {
+  for (const char* name : {"main", "Raft::apply", "(*raft).step", "", ".", "a..b", "a.b.", "a.b<int>", "operator()", "a.m(int", "main throws IOException", "C.m throws ", "C.m throws a b"}) {
     INFO(name);
     CHECK_FALSE(looks_like_java(name));
   }

@@ -99,6 +99,8 @@ TEST_CASE("the agent's instructions say what is to be watched, a line each") {
                                                                     .sources = {"A.java"}, .methods = {"org.x.A.m(int)\nplace\t1"}});
   CHECK(text == "rose-jvm\t2\nstate\t/run/n1\nwatch\tcount\t2500\nfunction\torg.x.*\nsource\tA.java\nmethod\torg.x.A.m(int) place 1\n");
   CHECK(instructions("/run/n1", {}, WatchRequest{.count = false, .code = true, .rate = 0, .functions = {}, .sources = {}, .methods = {}}) == "rose-jvm\t2\nstate\t/run/n1\nwatch\ttell\t0\ncode\t1\n");
+  CHECK(instructions("/run/n1", {}, WatchRequest{.count = true, .rate = 0, .functions = {}, .sources = {}, .methods = {}, .throwers = {"org.x.*"}, .thrower_sources = {"A.java"}}) ==
+        "rose-jvm\t2\nstate\t/run/n1\nwatch\tcount\t0\nthrower\torg.x.*\nthrower_source\tA.java\n");
   CHECK(instructions("/run/n1", {}, std::nullopt) == "rose-jvm\t2\nstate\t/run/n1\n");
 }
 

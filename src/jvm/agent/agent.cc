@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "jvm/agent/stubs.h"
 #include "jvm/agent/system.h"
@@ -87,6 +88,9 @@ void breakpoint(void*, void* jni, Object thread, MethodId method, Location locat
 void method_exit(void*, void* jni, Object thread, MethodId method, std::uint8_t by_exception, Value value) {
   g_agent->on_method_exit(Jni(jni), thread, method, by_exception != 0, value);
 }
+void exception(void*, void* jni, Object, MethodId, Location, Object thrown, MethodId catcher, Location) {
+  g_agent->on_exception(Jni(jni), thrown, catcher);
+}
 void class_file(void*, void* jni, Object redefined, Object, const char*, Object, std::int32_t, const unsigned char*, std::int32_t*,
                 unsigned char**) {
   if (redefined != nullptr) g_agent->on_class_file(Jni(jni), redefined);
@@ -152,6 +156,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   callbacks.set(Event::breakpoint, breakpoint);
   callbacks.set(Event::class_file_load_hook, class_file);
   callbacks.set(Event::method_exit, method_exit);
+  callbacks.set(Event::exception, exception);
   callbacks.set(Event::thread_start, thread_start);
   callbacks.set(Event::thread_end, thread_end);
   if (jvmti_.set_callbacks(&callbacks) != kNone) return state_.note("this JVM's tool interface refuses callbacks");
@@ -202,6 +207,12 @@ bool Agent::may_set_breakpoints() {
     wanted.add(ask->where == AskWhere::returned ? kCanGenerateMethodExitEvents : kCanAccessLocalVariables);
     able = jvmti_.add_capabilities(&wanted) == kNone;
   }
+  exceptions_.begin(spec_, jvmti_);
+  if (exceptions_.on()) {
+    wanted = {};
+    wanted.add(kCanGenerateExceptionEvents);
+    if (jvmti_.add_capabilities(&wanted) != kNone) state_.note("this JVM does not tell of exceptions");
+  }
   for (const PlaceSpec* place : spec_.places) {
     if (place->thrown == nullptr || signal_ != 0) continue;
     if (!choose_signal()) state_.note("all real-time signals of this JVM are taken: no exception can be injected");
@@ -241,6 +252,7 @@ void Agent::on_start(Jni jni, Object main) {
     }
     jvmti_.deallocate(classes);
   }
+  if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
   // From now on only: at the start it would have the JVM read its own classes anew.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
@@ -323,6 +335,37 @@ void Agent::on_method_exit(Jni jni, Object thread, MethodId method, bool by_exce
     const Lock lock(mutex_);
     complain(*asking->spec, missing);
   }
+}
+
+void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
+  bool first = false;
+  if (!exceptions_.may_look(first)) {
+    if (!first) return;
+    constexpr std::int64_t kPauseNs = 10'000'000'000;
+    __atomic_store_n(&unheard_until_ns_, now_ns() + kPauseNs, __ATOMIC_RELEASE);
+    (void)jvmti_.set_event(false, Event::exception);
+    const Lock lock(mutex_);
+    if (!std::exchange(told_of_many_, true)) state_.note("more than 1000 exceptions a second: none is told for 10 s at a time while there are so many");
+    return;
+  }
+  FrameInfo frames[kMostFramesSeen];
+  std::int32_t count = 0;
+  if (jvmti_.stack_trace(nullptr, 0, kMostFramesSeen, frames, &count) != kNone) return;
+  const Object klass = jni.class_of(exception);
+  char* signature = nullptr;
+  if (jvmti_.class_signature(klass, &signature) != kNone) return;
+  const std::string class_name = class_of_signature(signature);
+  jvmti_.deallocate(signature);
+  jni.delete_local(klass);
+  std::vector<const Escape*> escapes;
+  {
+    const Lock lock(mutex_);
+    exceptions_.escapes(frames, count, catcher, class_name, watched_, state_, escapes);
+    for (const Escape* escape : escapes)
+      if (escape->watched != nullptr && watched_.is_held(*escape->watched)) watched_.entered(*escape->watched);
+  }
+  for (const Escape* escape : escapes)
+    if (!escape->visit.entries.empty()) visit(jni, escape->visit);
 }
 
 // True: an exception is on its way.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jvm/agent/code_file.h"
+#include "jvm/agent/exceptions.h"
 #include "jvm/agent/interface.h"
 #include "jvm/agent/lock.h"
 #include "jvm/agent/places.h"
@@ -32,6 +33,7 @@ class Agent {
   void on_class(Jni jni, Object klass);
   void on_class_file(Jni jni, Object redefined);
   void on_breakpoint(Jni jni, Object thread, MethodId method, Location location);
+  void on_exception(Jni jni, Object exception, MethodId catcher);
   void on_method_exit(Jni jni, Object thread, MethodId method, bool by_exception, Value value);
   void on_end();
   // The agent's own thread.
@@ -72,6 +74,9 @@ class Agent {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below but what is atomic
   Places places_;
   WatchedMethods watched_;
+  Exceptions exceptions_;
+  std::int64_t unheard_until_ns_ = 0;  // atomic: there are too many exceptions; 0: they are heard
+  bool told_of_many_ = false;
   CodeFile code_;
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;

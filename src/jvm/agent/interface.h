@@ -33,6 +33,7 @@ enum class Event : std::int32_t {
   thread_end = 53,
   class_file_load_hook = 54,
   class_prepare = 56,
+  exception = 58,
   breakpoint = 62,
   method_exit = 66,
 };
@@ -55,6 +56,7 @@ inline constexpr int kCanGetBytecodes = 3;
 inline constexpr int kCanGetSourceFileName = 11;
 inline constexpr int kCanGetLineNumbers = 12;
 inline constexpr int kCanAccessLocalVariables = 14;
+inline constexpr int kCanGenerateExceptionEvents = 17;
 inline constexpr int kCanGenerateBreakpointEvents = 19;
 inline constexpr int kCanGenerateMethodExitEvents = 25;
 inline constexpr int kCanGetConstantPool = 35;

@@ -59,13 +59,10 @@ struct Agent::Class {
     const Own& own = methods[index];
     return {name, own.name, own.descriptor, source, own.flags};
   }
-  // Parameters where another method has the same name.
   [[nodiscard]] std::string display(std::size_t index) const {
-    std::string text = name + '.' + methods[index].name;
     std::size_t same = 0;
     for (const Own& one : methods) same += one.name == methods[index].name && (one.flags & kBridge) == 0 ? 1 : 0;
-    if (same > 1) text += parameters_of(methods[index].descriptor);
-    return text;
+    return display_name(name, methods[index].name, methods[index].descriptor, same > 1);
   }
 };
 
@@ -186,8 +183,14 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
       here = !outer.name.empty() && place->pattern.matches(outer);
     }
     if (!here) continue;
-    code();
     place->method_seen = true;
+    if (!place->escaping.empty()) {
+      place->placed = true;
+      if (std::exchange(place->told, true)) continue;
+      if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = place->entry;
+      continue;
+    }
+    code();
     places_of(klass, index, *place, wanted);
   }
   if (!klass.asks.empty()) {

@@ -29,7 +29,8 @@ bool take_place(std::string_view line, Spec& spec) {
   if (!number_of(take_field(line), number)) return false;
   const std::string_view pattern = take_field(line);
   if (pattern.empty()) return false;
-  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(pattern)};
+  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(thrown_of(pattern).method)};
+  place->escaping = std::string(thrown_of(pattern).exception);
   place->number = number;
   if (where == "entry") {
     place->where = Where::entry;
@@ -104,6 +105,14 @@ bool take_line(std::string_view line, Spec& spec) {
     spec.watch.functions.push_back(new NamePattern(line));
     return !line.empty();
   }
+  if (what == "thrower") {
+    spec.watch.throwers.push_back(new NamePattern(line));
+    return !line.empty();
+  }
+  if (what == "thrower_source") {
+    spec.watch.thrower_sources.emplace_back(line);
+    return !line.empty();
+  }
   if (what == "source") {
     spec.watch.sources.emplace_back(line);
     return !line.empty();
@@ -143,7 +152,7 @@ Spec parse_spec(std::string_view text) {
     }
     if (!line.empty() && !take_line(line, spec)) spec.damaged = true;
   }
-  for (auto* list : {&spec.watch.sources, &spec.watch.methods, &spec.watch.classes}) std::sort(list->begin(), list->end());
+  for (auto* list : {&spec.watch.sources, &spec.watch.methods, &spec.watch.classes, &spec.watch.thrower_sources}) std::sort(list->begin(), list->end());
   return spec;
 }
 

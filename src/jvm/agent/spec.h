@@ -26,6 +26,7 @@ struct PlaceSpec {
   std::int64_t number = 0;  // the offset or line
   const Throw* thrown = nullptr;
   NamePattern pattern;
+  std::string escaping = {}; // not a place in the code: whenever an exception of this class leaves the method
   bool noted = false;        // where the thread is is noted ahead of the visit
   bool method_seen = false;  // a class had such a method
   bool placed = false;       // ... and the place in it
@@ -42,6 +43,9 @@ struct WatchSpec {
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;           // file names
   std::vector<std::string> methods, classes;  // exactly these, by the names that records have; the classes that they are in
+  std::vector<const NamePattern*> throwers;   // methods whose exceptions matter, too
+  std::vector<std::string> thrower_sources;   // ... by source file
+  [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
 };
 
 // A value that is asked for.

@@ -36,11 +36,11 @@ void Agent::release(Jni jni, Place& place) {
 void Agent::look_at_watched(Jni jni) {
   const WatchedMethods::Changes changes = watched_.look();
   for (Watched* one : changes.gone) {
-    release(jni, *one->place);
+    if (one->place != nullptr) release(jni, *one->place);
     if (!spec_.watch.count) rose_jvm_enter(one->name, 1);
   }
   for (Watched* one : changes.again) {
-    hold(jni, *one->place);
+    if (one->place != nullptr) hold(jni, *one->place);
     watched_.held(*one);
   }
 }
@@ -52,6 +52,10 @@ void Agent::watch(Jni jni) {
       const Lock lock(mutex_);
       if (!redefined_.empty()) follow_redefined(jni);
       if (watched_.on()) look_at_watched(jni);
+    }
+    if (const std::int64_t until = __atomic_load_n(&unheard_until_ns_, __ATOMIC_ACQUIRE); until != 0 && now_ns() >= until) {
+      __atomic_store_n(&unheard_until_ns_, 0, __ATOMIC_RELEASE);
+      (void)jvmti_.set_event(true, Event::exception);
     }
     stacks_.wait(kLookNs);
   }

@@ -76,6 +76,14 @@ Watched* WatchedMethods::of(MethodId method, std::string_view display, State& st
   const auto less = [](const auto& entry, MethodId wanted) { return entry.first < wanted; };
   const auto at = std::lower_bound(by_method_.begin(), by_method_.end(), method, less);
   if (at != by_method_.end() && at->first == method) return at->second;
+  Watched* watched = add(display, state);
+  if (watched == nullptr) return nullptr;
+  watched->method = method;
+  by_method_.insert(at, {method, watched});
+  return watched;
+}
+
+Watched* WatchedMethods::add(std::string_view display, State& state) {
   StateRecord* record = all_.size() < kStateMethods ? state.add(RecordKind::method, display) : nullptr;
   if (record == nullptr) {
     if (!full_) state.note("so many methods are asked for that only the first 4096 are watched: name fewer");
@@ -85,8 +93,7 @@ Watched* WatchedMethods::of(MethodId method, std::string_view display, State& st
   auto* name = static_cast<char*>(std::calloc(1, record->length + 1));
   if (name == nullptr) return nullptr;
   std::memcpy(name, record->text, record->length);
-  auto* watched = new Watched{.index = all_.size(), .name = name, .record = record, .method = method};
-  by_method_.insert(at, {method, watched});
+  auto* watched = new Watched{.index = all_.size(), .name = name, .record = record};
   all_.push_back(watched);
   return watched;
 }

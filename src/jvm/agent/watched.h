@@ -22,7 +22,7 @@ struct Watched {
   const char* name = nullptr;
   StateRecord* record = nullptr;
   MethodId method = nullptr;
-  Place* place = nullptr;  // its entry; under the lock
+  Place* place = nullptr;  // its entry; under the lock; of an exception: none
   bool gaps = false;       // it was let go of at least once
 };
 
@@ -38,7 +38,9 @@ class WatchedMethods {
   // `display`: its name as records have it.
   [[nodiscard]] bool wants(const Method& method, std::string_view display) const;
 
-  // The one that stands for the method, made when there is none; nullptr: there are as many as there may be.
+  // One more, of what has no place in the code; nullptr: there are as many as there may be.
+  [[nodiscard]] Watched* add(std::string_view display, State& state);
+  // The one that stands for the method, made when there is none; nullptr: so.
   [[nodiscard]] Watched* of(MethodId method, std::string_view display, State& state);
   [[nodiscard]] bool is_held(const Watched& watched) const { return rates_->is_attached(watched.index); }
   void held(Watched& watched);

@@ -117,6 +117,31 @@ public final class Victim {
     }
   }
 
+  /** Thrown in the JDK's code. */
+  static void opens(int i) throws IOException {
+    if (i % 2 == 0) Files.newInputStream(Paths.get("nowhere", "x" + i)).close();
+  }
+
+  static void passes(int i) throws IOException {
+    opens(i);
+  }
+
+  static void catches(int i) {
+    try {
+      passes(i);
+    } catch (IOException e) {
+      sum += i;
+    }
+  }
+
+  static void itself(int i) {
+    try {
+      throw new IllegalStateException("" + i);
+    } catch (IllegalStateException e) {
+      sum -= i;
+    }
+  }
+
   static void part(String name, int i) throws IOException {
     switch (name) {
       case "step":
@@ -145,6 +170,14 @@ public final class Victim {
       case "loop":
         loop(new int[] {5});
         say("loop " + i);
+        break;
+      case "throws":
+        catches(i);
+        if (i % 10 == 0) itself(i);
+        say("threw " + i);
+        break;
+      case "storm":
+        itself(i);
         break;
       case "changed":
         changed();
