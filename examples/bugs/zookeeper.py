@@ -2,6 +2,7 @@
 import os
 import socket
 import struct
+import sys
 import time
 
 SERVERS = [os.environ["ROSE_IP_" + node] for node in os.environ["ROSE_NODES"].split()]
@@ -121,3 +122,36 @@ def create_anywhere(path, data=b"", seconds=10.0, servers=None):
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.2)
+
+
+def exit_by_acknowledged(path, seconds):
+    """An oracle: does a server serve clients without what acked.txt says was acknowledged below `path`? 0 yes, 1 no, 2 can't tell."""
+    with open("acked.txt") as file:
+        acked = {line.strip() for line in file}
+
+    def missing(node):
+        """What this server does not have, or None when it does not serve."""
+        try:
+            session = Session(os.environ["ROSE_IP_" + node])
+            try:
+                return acked - set(session.children(path))
+            finally:
+                session.close()
+        except (OSError, struct.error):
+            return None
+
+    # A follower may be behind, but not for long.
+    found = {}
+
+    def all_have_all():
+        found.update((node, missing(node)) for node in os.environ["ROSE_NODES"].split())
+        return all(lacks is not None and not lacks for lacks in found.values())
+
+    wait_until(all_have_all, seconds)
+    whole = [node for node, lacks in found.items() if lacks is not None and not lacks]
+    lossy = [node for node, lacks in found.items() if lacks]
+    away = [node for node, lacks in found.items() if lacks is None]
+    for node in lossy:
+        print("%s serves, and lacks %d of %d acknowledged znodes" % (node, len(found[node]), len(acked)))
+    print("have all: %s; do not serve: %s" % (" ".join(whole) or "none", " ".join(away) or "none"))
+    sys.exit(0 if lossy else 1 if len(whole) >= 2 else 2)
