@@ -8,7 +8,7 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint32_t kMostThrown = 1000;  // at some 20 us
+constexpr std::uint32_t kMostThrown = 1000;  // at some 50 us, most of them the JVM's own
 constexpr std::size_t kMostEscapes = 8;       // of one exception
 constexpr std::size_t kMostWatched = 1024;    // kinds of exceptions, of the methods that one JVM may watch
 
