@@ -23,7 +23,10 @@ constexpr double kByChance = 0.3;                        // of where a thread on
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
+constexpr double kPassesOn = 0.8;                        // of a method that an exception only comes through, and that its caller leaves by it, too
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
+
+constexpr std::int64_t kOneException = 200'000;          // ns, from one method that it leaves to the next
 
 struct Evidence {
   double stack = 0, difference = 0, around = 0;
@@ -238,6 +241,26 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
+// Of methods of Java that one exception leaves, the outermost: what was broken off as a whole, and may be half done.
+std::set<std::uint32_t> broken_off(const Input& input) {
+  std::set<std::uint32_t> out;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::map<std::int32_t, const Step*> last;  // by thread: who was left last, where that was by an exception
+    for (const Step& step : run.steps) {
+      const Kind& kind = input.kinds[step.kind];
+      if (step.tid == 0 || step.ts_ns <= run.cut_ns || kind.what == StepKind::message) continue;
+      const Step*& before = last[step.tid];
+      const bool thrown = kind.what == StepKind::thrown;
+      if (before != nullptr && !(thrown && step.ts_ns - before->ts_ns < kOneException)) out.insert(before->kind);
+      before = thrown ? &step : nullptr;
+    }
+    for (const auto& [tid, step] : last)
+      if (step != nullptr) out.insert(step->kind);
+  }
+  return out;
+}
+
 void from_differences(const Input& input, const Comparison& comparison, Evidences& out) {
   const auto amount = [&](Group group) {
     return static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
@@ -258,6 +281,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   };
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   const double answer = fails_in_sight(input) ? kAnswer : 1;
+  const std::set<std::uint32_t> outermost = broken_off(input);
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
@@ -282,7 +306,8 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {
       const std::string_view exception = std::string_view(kind.words).substr(kind.words.rfind(' ') + 1);
-      out[kind.function].add(&Evidence::difference, weight, kind.node,
+      const bool broken = outermost.contains(d->kind) && !d->missing;
+      out[kind.function].add(&Evidence::difference, broken ? own * answer : weight * kPassesOn, kind.node,
                              fmt::format("{} by {} after the fault in {}", d->missing ? "no longer left" : "left", exception, runs));
     } else if (kind.what == StepKind::value) {
       if (!kind.function.empty())
