@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/leaving.h"
 #include "base/log.h"
-#include "base/thrown.h"
 #include "jvm/agent_file.h"
 #include "jvm/names.h"
 #include "jvm/session.h"
@@ -30,10 +30,10 @@ Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode
 Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile, double hot_rate,
                              const std::vector<std::string>& exceptions, const Common& common) {
   for (const std::string& name : exceptions)
-    if (!jvm::looks_like_java(name) || !thrown_of(name).exception.empty())
+    if (!jvm::looks_like_java(name) || !leaving_of(name).exception.empty())
       return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no methods of Java", name), "names are like org.x.Store.append, org.x.*");
   std::set<std::string> rare = profile::rare_methods(profile, "");
-  std::erase_if(rare, [](const std::string& name) { return !thrown_of(name).exception.empty(); });
+  std::erase_if(rare, [](const std::string& name) { return !leaving_of(name).exception.empty(); });
   if (rare.empty())
     return fail(ErrorKind::input, "the profile calls no method of a JVM infrequent: there is nothing for the agent to watch",
                 "name methods by `functions` or `sources` in rose.toml, and profile anew");

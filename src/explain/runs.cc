@@ -8,8 +8,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/leaving.h"
 #include "base/path.h"
-#include "base/thrown.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
@@ -122,10 +122,10 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     kind.node = node_of(e);
     switch (e.type) {
       case trace::EventType::af:
-        if (const Thrown thrown = thrown_of(trace.str(e.function)); !thrown.exception.empty()) {
+        if (const Leaving leaving = leaving_of(trace.str(e.function)); !leaving.exception.empty()) {
           kind.what = StepKind::thrown;
-          kind.function = thrown.method;
-          kind.words = fmt::format("leaves {} by {}", thrown.method, thrown.exception);
+          kind.function = leaving.method;
+          kind.words = fmt::format("leaves {} by {}", leaving.method, leaving.exception);
           break;
         }
         kind.what = StepKind::function;

@@ -1,6 +1,6 @@
 // What must be seen before a fault, or before its end.
+#include "base/leaving.h"
 #include "base/text.h"
-#include "base/thrown.h"
 #include "base/units.h"
 #include "inject/plan_maker.h"
 
@@ -76,7 +76,7 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
       condition.words =
           source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
           : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
-          : !thrown_of(source.function).exception.empty()
+          : !leaving_of(source.function).exception.empty()
               ? fmt::format("{} on {}", source.function, name)
               : fmt::format("entry of {} on {}", source.function, name);
       return functions(static_cast<std::uint32_t>(id), ProbePoint{source.function, source.offset, source.line}, nodes);

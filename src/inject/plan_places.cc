@@ -7,9 +7,9 @@
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/leaving.h"
 #include "base/read_at.h"
 #include "base/text.h"
-#include "base/thrown.h"
 #include "inject/plan_maker.h"
 #include "jvm/node.h"
 
@@ -63,7 +63,7 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
   const auto entry = ROSE_SITE_THROW | static_cast<std::uint32_t>(plan_.throws.size());
   plan_.throws.push_back({.chain = static_cast<__u32>(index), .reserved = 0, .count = chain.call_count, .times = fault.times});
   bool found = false;
-  if (!thrown_of(fault.function).exception.empty())
+  if (!leaving_of(fault.function).exception.empty())
     return refuse(fault, ErrorKind::input, fmt::format("'{}' is an exception that leaves a method, and none is thrown into that", fault.function),
                   "`function` is the method, and `throws` the exception's class");
   for (const std::size_t node : nodes_at(chain.data.node)) {
@@ -82,7 +82,7 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
   const auto& place_in = point.offset;
   if (jvm::is_method(config_.nodes[node], name)) {
     const bool inside = point.line || place_in.value_or(0) > 0;
-    if (inside && !thrown_of(name).exception.empty())
+    if (inside && !leaving_of(name).exception.empty())
       return fail(ErrorKind::input, fmt::format("'{}' is an exception that leaves a method: it has no `offset` and no `line`", name));
     method(entry, point, node);
     return {};

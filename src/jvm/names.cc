@@ -187,10 +187,10 @@ bool NamePattern::matches(const Method& method) const {
 bool is_of_class(std::string_view class_name, std::string_view wanted) { return ends_at_segment(plain(class_name), plain(wanted)); }
 
 bool looks_like_java(std::string_view pattern) {
-  if (const Thrown thrown = thrown_of(pattern); !thrown.exception.empty()) {
-    for (const char c : thrown.exception)
+  if (const Leaving leaving = leaving_of(pattern); !leaving.exception.empty()) {
+    for (const char c : leaving.exception)
       if (!is_word(c) && c != '.') return false;
-    return looks_like_java(thrown.method);
+    return looks_like_java(leaving.method);
   }
   const auto open = pattern.find('(');
   if (open != std::string_view::npos) {

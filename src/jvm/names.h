@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thrown.h"
+#include "base/leaving.h"
 
 namespace rose::jvm {
 
@@ -59,7 +59,7 @@ class NamePattern {
 // Is the class of that name? The front may be left out at any '.'.
 [[nodiscard]] bool is_of_class(std::string_view class_name, std::string_view wanted);
 
-// Could this be the name of a Java method, or of an exception that leaves one (base/thrown.h)? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
+// Could this be the name of a Java method, or of an exception that leaves one (base/leaving.h)? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
 [[nodiscard]] bool looks_like_java(std::string_view pattern);
 // Learner.java, Learner.kt, ...
 [[nodiscard]] bool is_jvm_source(std::string_view file);

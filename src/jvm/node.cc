@@ -18,7 +18,7 @@ bool names_java(std::string_view word) {
 }
 
 bool has_package(std::string_view name) {
-  name = thrown_of(name).method;
+  name = leaving_of(name).method;
   return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
 }
 

@@ -12,8 +12,8 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/leaving.h"
 #include "base/log.h"
-#include "base/thrown.h"
 #include "base/units.h"
 #include "deploy/environment.h"
 #include "deploy/ready.h"
@@ -248,7 +248,7 @@ class OneRun {
       if (node.exceptions && names.functions.empty() && names.sources.empty()) warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`", node.name));
       if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
         const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
-        std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods), [](const std::string& name) { return thrown_of(name).exception.empty(); });
+        std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods), [](const std::string& name) { return leaving_of(name).exception.empty(); });
         request.functions.clear(), request.sources.clear();
       }
       if (request.functions.empty() && request.sources.empty() && request.methods.empty() && request.throwers.empty() && request.thrower_sources.empty()) continue;

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/leaving.h"
 #include "base/text.h"
-#include "base/thrown.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 #include "schedule/kinds.h"
@@ -45,8 +45,8 @@ std::string condition_words(const Condition& condition, const std::string& own_n
         return fmt::format("{} has reached {}+{:#x}{}{}", node, condition.function, *condition.offset, times, thread);
       if (condition.line)
         return fmt::format("{} has reached line {} of {}{}{}", node, *condition.line, condition.function, times, thread);
-      if (const Thrown thrown = thrown_of(condition.function); !thrown.exception.empty())
-        return fmt::format("{} has left {} by {}{}{}", node, thrown.method, thrown.exception, times, thread);
+      if (const Leaving leaving = leaving_of(condition.function); !leaving.exception.empty())
+        return fmt::format("{} has left {} by {}{}{}", node, leaving.method, leaving.exception, times, thread);
       return fmt::format("{} has entered {}{}{}", node, condition.function, times, thread);
     case ConditionKind::syscall: {
       std::string result;

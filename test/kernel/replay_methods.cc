@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/thrown.h"
+#include "base/leaving.h"
 #include "replay_rig.h"
 
 using namespace rose;

@@ -29,8 +29,8 @@ bool take_place(std::string_view line, Spec& spec) {
   if (!number_of(take_field(line), number)) return false;
   const std::string_view pattern = take_field(line);
   if (pattern.empty()) return false;
-  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(thrown_of(pattern).method)};
-  place->escaping = std::string(thrown_of(pattern).exception);
+  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(leaving_of(pattern).method)};
+  place->escaping = std::string(leaving_of(pattern).exception);
   place->number = number;
   if (where == "entry") {
     place->where = Where::entry;

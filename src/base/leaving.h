@@ -8,12 +8,12 @@ namespace rose {
 
 inline constexpr std::string_view kThrows = " throws ";
 
-struct Thrown {
+struct Leaving {
   std::string_view method, exception;
 };
 
 // Of other names `exception` is empty.
-[[nodiscard]] inline Thrown thrown_of(std::string_view name) {
+[[nodiscard]] inline Leaving leaving_of(std::string_view name) {
   const std::size_t at = name.find(kThrows);
   if (at == std::string_view::npos) return {name, {}};
   return {name.substr(0, at), name.substr(at + kThrows.size())};
