@@ -233,10 +233,10 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       missing[i] = (doings.all(i) - shares[i]) / doings.all(i);
       least = std::min(least, missing[i]);
     }
-    Alike alike{name, -1, best, false};
+    Alike alike{name, -1, best, {}};
     for (std::size_t i = 0; i < nodes; ++i) {
       if (shares[i] / all < best - kAsAlike || missing[i] > least + kAsAlike) continue;
-      alike.any = alike.any || alike.node >= 0;
+      alike.like.push_back(static_cast<int>(i));
       if (alike.node < 0 || players[i] < players[static_cast<std::size_t>(alike.node)]) alike.node = static_cast<int>(i);
     }
     if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;

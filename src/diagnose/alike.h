@@ -13,7 +13,7 @@ struct Alike {
   std::string host;      // as the dumps name it
   int node = -1;         // index into the configuration's nodes
   double share = 0;      // of what the host was seen doing, weighed by how few nodes do it, that node does too
-  bool any = false;      // other nodes do as much of it: they are replicas, and which one is meant does not show
+  std::vector<int> like; // the nodes that do as much of it, itself among them: replicas, and which one is meant does not show
 };
 
 // Of `hosts` those that surely play a node; `taken`: nodes that other hosts have already. Replicas are given out one by

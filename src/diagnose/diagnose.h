@@ -144,6 +144,7 @@ struct Plan {
   std::uint64_t failures = 0;                   // SCF, ND and PS events considered
   double discarded_share = 0;                   // of `failures`
   std::vector<std::string> notes;               // hosts that could not be matched, lost events, ...
+  std::vector<std::vector<std::string>> replicas;  // nodes of which a host of production may be any
   std::int64_t begin_ts = 0;                    // of the merged dumps
   std::int64_t end_ts = 0;
   std::int64_t workload_ts = 0;                 // 0: unknown; the first fault is tried at several points

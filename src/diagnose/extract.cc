@@ -34,6 +34,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
 
   Discards discards = facts.discards;
   plan.notes = nodes.notes();
+  plan.replicas = nodes.replicas();
   plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
   for (const Sifted* sifted : {&processes.sifted, &network.sifted, &calls, &exceptions, &clocks}) {
     discards.add(sifted->discards);

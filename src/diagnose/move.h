@@ -116,6 +116,10 @@ struct Offspring {
 [[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
 // The same with pauses and cuts longer whose length only logs tell, or leave open.
 [[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
+// The same schedule with the nodes in turn of which a host of production may be any.
+[[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
+// And the likeliest tries so.
+[[nodiscard]] std::vector<Try> replica_tries(const World& world, const std::vector<Try>& tries);
 // Level 1: many at once, to find the one that counts by halves.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, by ranges and by single ones.

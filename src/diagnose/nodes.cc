@@ -208,7 +208,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names, co
 }
 
 // By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
-void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes) {
+void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes,
+                std::set<std::vector<int>>& replicas) {
   std::vector<std::string> left;
   for (const std::string& name : spoken.names)
     if (!by_name.contains(name)) left.push_back(name);
@@ -228,10 +229,13 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
   for (const int i : free) taken[static_cast<std::size_t>(i)] = false;
   for (const Alike& alike : find_alike(inputs, left, taken)) {
     by_name[alike.host] = alike.node;
+    const bool replica = alike.like.size() > 1;
+    if (replica) replicas.insert(alike.like);
     notes.push_back(fmt::format("'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
                                      "--map {}=NODE if that is wrong",
                                      alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
-                                     alike.any ? std::string("that node and its like") : "'" + names[static_cast<std::size_t>(alike.node)] + "'", alike.host));
+                                     replica ? std::string("that node and its like, which are tried in its place") : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
+                                     alike.host));
     std::erase(left, alike.host);
     std::erase(free, alike.node);
   }
@@ -271,7 +275,12 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   }
   ROSE_CHECK(take_said(inputs, map.names_, spoken, map.by_name_, map.by_address_));
   match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_, map.notes_);
-  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_);
+  std::set<std::vector<int>> replicas;
+  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_, replicas);
+  for (const std::vector<int>& like : replicas) {
+    std::vector<std::string>& named = map.replicas_.emplace_back();
+    for (const int node : like) named.push_back(map.name(node));
+  }
 
   // Addresses. An address that two nodes claim tells nothing about either.
   const auto claim = [&](std::string_view address, int node, bool firm) {

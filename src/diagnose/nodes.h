@@ -36,6 +36,9 @@ class NodeMap {
   // Was this node watched by a tracer? Silences towards unwatched nodes go unseen.
   [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }
 
+  // Nodes that are so alike that hosts were given to one as well as to another: which one is meant does not show.
+  [[nodiscard]] const std::vector<std::vector<std::string>>& replicas() const { return replicas_; }
+
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -51,6 +54,7 @@ class NodeMap {
   std::map<std::string, int, std::less<>> by_name_;     // of the dumps
   std::map<std::string, int, std::less<>> by_address_;
   std::vector<bool> watched_;
+  std::vector<std::vector<std::string>> replicas_;
   std::vector<std::string> notes_;
   const Inputs* inputs_ = nullptr;
 };

@@ -207,6 +207,7 @@ class Search {
     for (Try& t : rare_tries(world))
       if (t.level == 1) plain.push_back(std::move(t));
     for (Try& t : limit_tries(world)) plain.push_back(std::move(t));
+    for (Try& t : replica_tries(world, plain)) plain.push_back(std::move(t));
     if (world.level(1)) {
       moves.push_back(plain_move(world, std::move(plain)));
       if (world.uses("groups")) moves.push_back(call_group_move(world));

@@ -61,6 +61,7 @@ inline constexpr double kShareNeighbours = 0.35;    // with the one of them that
 inline constexpr double kShareMixedNth = 0.06;      // another call of the kind, after them
 inline constexpr double kShareOneCause = 0.70;      // calls that begin to fail with one resource error at one time, together
 inline constexpr double kShareTogether = 0.10;      // two calls that are needed both
+inline constexpr double kOnReplica = 0.5;           // times this, on another of the nodes that the host may be
 inline constexpr double kShareBefore = 0.03;        // a cut or pause that no log tells of, before what one tells,
 inline constexpr double kShareAfterGuess = 0.08;    // what is told, where the node then does what it never does without,
 inline constexpr double kShareTwoBefore = 0.012;    // and two such guesses at once

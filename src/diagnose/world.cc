@@ -18,6 +18,7 @@ const std::vector<Part>& parts() {
       {"surer", "going on from what was accepted although it missed at times"},
       {"window", "arming what may not come by as alternatives, once a run fired nothing"},
       {"doubt", "letting others come before what shows the bug, but nothing of what the logs say of it"},
+      {"replicas", "trying the nodes in turn of which a host of production may be any"},
       {"turns", "kinds of moves by what they promise, instead of level after level"},
   };
   return kParts;

@@ -481,13 +481,23 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   }
   if (!setup.open) setup.events = events_before(world, c.node, since, until);
   if (setup.events.empty()) return std::nullopt;
-  const config::Node* home = world.config->find(c.node);
+  const std::string& on = base.faults[setup.fault].node;
+  const config::Node* home = world.config->find(on);
   for (const config::Node& node : world.config->nodes)
-    if (!of_network(c.kind) && node.name != c.node && (!node.attach || (home != nullptr && home->attach)))
+    if (!of_network(c.kind) && node.name != on && (!node.attach || (home != nullptr && home->attach)))
       setup.others.push_back(node.name);
   setup.belief = belief;
   setup.why = std::move(why);
   return setup;
+}
+
+// After what came before it, in that schedule, and in the same on other nodes that the host may be.
+void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why, Moves& moves) {
+  const auto add = [&](const Schedule& schedule, double promise) {
+    if (std::optional<ContextMove::Setup> setup = setup_for(world, c, schedule, promise, why)) moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+  };
+  add(base, belief);
+  for (const Schedule& turned : on_replicas(world, base)) add(turned, belief * kOnReplica);
 }
 
 }  // namespace
@@ -520,11 +530,9 @@ Moves context_moves(const World& world, const Schedule* lead) {
     if (base == nullptr) continue;
     const bool with_others = base->faults.size() > 1;
     const double needed = with_others ? kContextWithOthers * others_count(world, c, *base) : 1;
-    if (auto setup = setup_for(world, c, *base, kShareContext * c.weight * needed, ""))
-      moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
-    if (!with_others || alone == nullptr) continue;
-    if (auto setup = setup_for(world, c, *alone, kShareContext * c.weight * std::max(kContextAlone, 1 - needed), "without the other faults"))
-      moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+    add_contexts(world, c, *base, kShareContext * c.weight * needed, "", moves);
+    if (with_others && alone != nullptr)
+      add_contexts(world, c, *alone, kShareContext * c.weight * std::max(kContextAlone, 1 - needed), "without the other faults", moves);
   }
   return moves;
 }

@@ -1,0 +1,65 @@
+// Nothing may tell which of several nodes a host of production was: replicas do the same. Its faults were given to one of them;
+// where the bug wants the one that leads, or serves, that may be another.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "diagnose/move.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostTurns = 4;     // of one schedule
+constexpr std::size_t kMostOnReplicas = 64;  // tries that are made so, the likeliest
+
+using Names = std::vector<std::string>;
+
+// `by` further in the list, round and round.
+void turn(const Names& replicas, std::size_t by, std::string& name) {
+  if (const auto at = std::find(replicas.begin(), replicas.end(), name); at != replicas.end())
+    name = replicas[(static_cast<std::size_t>(at - replicas.begin()) + by) % replicas.size()];
+}
+
+void turn(const Names& replicas, std::size_t by, Fault& fault) {
+  turn(replicas, by, fault.node);
+  for (Names* names : {&fault.side, &fault.peers})
+    for (std::string& name : *names) turn(replicas, by, name);
+  for (std::vector<Condition>* conditions : {&fault.when, &fault.until})
+    for (Condition& condition : *conditions) turn(replicas, by, condition.node);
+}
+
+}  // namespace
+
+std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule) {
+  std::vector<Schedule> turned;
+  if (!world.uses("replicas")) return turned;
+  std::set<std::string> known{schedule::fingerprint(schedule)};
+  for (const Names& replicas : world.plan.replicas)
+    for (std::size_t by = 1; by < replicas.size() && turned.size() < kMostTurns; ++by) {
+      Schedule other = schedule;
+      for (Fault& fault : other.faults) turn(replicas, by, fault);
+      const bool possible = std::all_of(other.faults.begin(), other.faults.end(), [&](const Fault& fault) {
+        return fault.kind != FaultKind::syscall || can_fail_calls(*world.inputs, fault.node);
+      });
+      if (possible && known.insert(schedule::fingerprint(other)).second) turned.push_back(std::move(other));
+    }
+  return turned;
+}
+
+std::vector<Try> replica_tries(const World& world, const std::vector<Try>& tries) {
+  std::vector<Try> likely(tries);
+  std::stable_sort(likely.begin(), likely.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
+  if (likely.size() > kMostOnReplicas) likely.resize(kMostOnReplicas);
+  std::vector<Try> turned;
+  for (const Try& t : likely)
+    for (Schedule& schedule : on_replicas(world, t.schedule)) {
+      Try other = t;
+      other.schedule = std::move(schedule);
+      other.yield *= kOnReplica;
+      other.why += " (on another node that the host may be)";
+      turned.push_back(std::move(other));
+    }
+  return turned;
+}
+
+}  // namespace rose::diagnose
