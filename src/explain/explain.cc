@@ -108,7 +108,24 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Who takes over may be decided by chance: where no node by itself differs, whichever node does so is looked at.
+// Of threads that are in no function of the application one is told, and only where all are.
+void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
+  const auto of_application = [](const schedule::Stack& stack) {
+    return std::any_of(stack.frames.begin(), stack.frames.end(), [](const schedule::Frame& frame) { return !frame.function.empty() && !is_library(frame); });
+  };
+  const std::size_t had = out.size();
+  for (const schedule::Stack& stack : outcome.stacks)
+    if (of_application(stack)) out.push_back({outcome.id, stack});
+  if (out.size() == had && !outcome.stacks.empty()) out.push_back({outcome.id, outcome.stacks.front()});
+  if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
+}
+
+bool of_bug_alone(const Comparison& comparison) {
+  return std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
+}
+
+// Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the bug, too, whichever
+// node does so is looked at.
 Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
   doubt_exchanges(runs, kinds);
   doubt_lookups(runs, kinds);
@@ -117,13 +134,14 @@ Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Sch
   Comparison comparison = compare(runs, kinds);
   if (merged) return comparison;
   comparison.orders = swapped(runs, kinds, schedule);
-  if (!comparison.none() || !comparison.enough) return comparison;
+  const bool harmless = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::near; });
+  if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison)))) return comparison;
   std::vector<Run> other_runs = runs;
   Kinds other_kinds = kinds;
   merge_nodes(other_runs, other_kinds, schedule, true);
   Comparison other = compare(other_runs, other_kinds);
   // It is the second try.
-  if (other.none() || other.chance > kMostChance / 2) return comparison;
+  if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other))) return comparison;
   merged = true;
   runs = std::move(other_runs);
   kinds = std::move(other_kinds);
@@ -167,7 +185,7 @@ Explanation explain(Input& input) {
   for (const schedule::FaultOutcome* outcome : faults) {
     const schedule::Fault* fault = input.schedule.find(outcome->id);
     out.faults.push_back(fmt::format("{}: {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail));
-    for (const schedule::Stack& stack : outcome->stacks) out.stacks.push_back({outcome->id, stack});
+    tell_stacks(*outcome, out.stacks);
   }
   out.symptom = input.oracle_said;
   tell_limits(input, comparison, out);

@@ -118,6 +118,7 @@ struct Explanation {
   struct StackOf {
     std::string fault;
     schedule::Stack stack;
+    std::size_t others = 0;                  // threads that it hit, too, in no function of the application: they only waited
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;             // best first

@@ -22,7 +22,7 @@ Json arrived_json(const Explanation::StackOf& one) {
   for (const schedule::Frame& frame : one.stack.frames)
     frames.push_back({{"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"module", frame.module}, {"offset", frame.offset}});
   return {{"fault", one.fault}, {"node", one.stack.node}, {"thread", one.stack.thread}, {"frames", std::move(frames)}, {"why", one.stack.why},
-          {"incomplete", one.stack.incomplete}};
+          {"incomplete", one.stack.incomplete}, {"others", one.others}};
 }
 
 std::string percent_fine(double share) { return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.1f} %", 100 * share); }
@@ -102,6 +102,10 @@ std::string value_text(const explain::ValueTable& table) {
 }
 
 }  // namespace
+
+std::string others_words(std::size_t others) {
+  return fmt::format("It hit {} more thread{}, in no function of the application.", others, others == 1 ? "" : "s");
+}
 
 std::vector<ShortLine> short_lines(const Explanation& e) {
   explain::InShort s = explain::in_short(e);
@@ -261,6 +265,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
                          one.stack.why.empty() ? "" : ": " + md(one.stack.why));
       for (std::size_t i = 0; i < one.stack.frames.size(); ++i) out += fmt::format("{}. {}\n", i + 1, md(frame_text(one.stack.frames[i])));
       out += "\n";
+      if (one.others > 0) out += others_words(one.others) + "\n\n";
     }
   }
   if (!e.suspects.empty()) {

@@ -33,6 +33,8 @@ struct ShortLine {
 [[nodiscard]] std::vector<ShortLine> short_lines(const explain::Explanation& explanation);
 // What a round asked, what it found, what it cost.
 [[nodiscard]] std::string round_words(const explain::Round& round);
+// Of a stack that is told: how many threads the fault hit besides.
+[[nodiscard]] std::string others_words(std::size_t others);
 // "n1 sends n2 (port 7000)"
 [[nodiscard]] std::string exchange_ends(const explain::ExchangeTable& table);
 

@@ -57,6 +57,7 @@ std::string stacks_section(const Explanation& e) {
       out += fmt::format("<li><code>{}</code>{}</li>\n", cell(name), at.empty() ? "" : " " + cell(at));
     }
     out += "</ol>\n";
+    if (one.others > 0) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(others_words(one.others)));
     if (!one.stack.incomplete.empty()) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(one.stack.incomplete));
   }
   return out + "</section>\n";

@@ -340,6 +340,21 @@ TEST_CASE("who takes over may be decided by chance: then whichever node does so 
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
 }
 
+TEST_CASE("what only the bug has is told although chance decides on which node, beside what the fault always brings", "[explain]") {
+  Case one;
+  for (int i = 0; i < 6; ++i) {
+    const auto node = [&](int turn) { return fmt::format("n{}", 2 + (i + turn) % 3); };
+    one.add(Group::failing, usual(3 * i).faulted(103).enters(200, "recover").enters(300, "forget", 7, node(0)));
+    one.add(Group::sound, usual(3 * i + 1));
+    if (i < 3) one.add(Group::near, usual(3 * i + 2).faulted(103).enters(200, "recover"));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.verdict == explain::Verdict::explained);
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(e.suspects[0].function == "forget");
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) { return told.only_bug && told.node.empty() && told.words.find("forget") != std::string::npos; }));
+}
+
 TEST_CASE("which of many alike files is looked for in vain is no decision of the program", "[explain]") {
   const auto runs = [](int looked_up) {
     Case one;

@@ -60,6 +60,23 @@ TEST_CASE("where nothing differs nobody is accused, though it is known where the
   CHECK(e.stacks.size() == 1);
 }
 
+TEST_CASE("of threads that a fault hits while they only wait one is told, and only where none does more", "[explain]") {
+  for (const bool works : {true, false}) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i);
+      for (int idle = 0; idle < 3; ++idle) run.stack({frame("runtime.futex", "runtime/sys_linux_amd64.s", 570, ""), frame("runtime.mcall", "runtime/asm_amd64.s", 496, "")});
+      if (works) run.stack({frame("save", "store.c", 44)});
+      one.add(Group::failing, run);
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    const explain::Explanation e = one.explain();
+    REQUIRE(e.stacks.size() == 1);
+    CHECK(e.stacks[0].stack.frames.at(0).function == (works ? "save" : "runtime.futex"));
+    CHECK(e.stacks[0].others == (works ? 3 : 2));
+  }
+}
+
 TEST_CASE("a node that stood still is overtaken: the order differs, and nothing else", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
