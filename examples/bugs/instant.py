@@ -1,0 +1,22 @@
+"""For incidents whose moment lasts some milliseconds: waits for it, and kills a node's process right then."""
+import os
+import signal
+import sys
+import time
+
+
+def until(what, seconds, every=0.0002):
+    """What it says once that is true, asked so often (in seconds); ends the incident when that takes too long."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        if time.monotonic() >= end:
+            sys.exit("incident: it did not come to that")
+        time.sleep(every)
+    return found
+
+
+def kill(node):
+    with open(os.environ["ROSE_PIDFILE_" + node]) as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+    print("incident: killed", node)
