@@ -90,6 +90,7 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run) {
 
 struct Groups {
   std::vector<const Firsts*> failing, sound, near, shorter;
+  std::vector<const Firsts*> later_sound, later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
   std::vector<const Firsts*> ahead;        // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
@@ -153,13 +154,16 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // What comes after a failing run is over is not missing in it.
+  // What comes after a failing run is over is not missing in it. Nor is what came shortly before its cut, but for what sound runs do again later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i) have += groups.failing[i]->contains(key) || groups.ahead[i]->contains(key) ? 1 : 0;
-    d.failing = std::max(d.failing, static_cast<double>(have) / static_cast<double>(groups.failing.size()));
+    const double again = share(groups.later_sound, key, groups.shortest_failing), lack = d.failing;
+    d.failing = static_cast<double>(have) / static_cast<double>(groups.failing.size());
     d.sound = share(groups.sound, key, groups.shortest_failing);
-    d.near = share(groups.near, key, groups.shortest_failing);
+    const bool later = again - lack > d.sound - d.failing;
+    if (later) d.failing = lack, d.sound = again;
+    d.near = share(later ? groups.later_near : groups.near, key, groups.shortest_failing);
   }
   const auto amount = [](const auto& runs) { return static_cast<double>(runs.size()); };
   const double told = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
@@ -206,10 +210,12 @@ double weight_of(Nearness nearness) {
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   Comparison out;
   std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
-  std::vector<Firsts> firsts, ahead;
-  firsts.reserve(runs.size());
-  ahead.reserve(runs.size());
+  std::vector<Firsts> firsts, ahead, later;
+  for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
   Groups groups;
+  std::int64_t known_before = 0;  // the cut of failing runs, at most
+  for (const Run& run : runs)
+    if (run.group == Group::failing && !fired(run).empty()) known_before = std::max(known_before, run.cut_ns - run.known_ns);
   for (const Run& run : runs) {
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
@@ -223,9 +229,15 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
         break;
       case Group::sound:
         groups.sound.push_back(&firsts.back());
+        later.push_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
+        groups.later_sound.push_back(&later.back());
         before.push_back(kinds_before(run));
         break;
-      case Group::near: groups.near.push_back(&firsts.back()); break;
+      case Group::near:
+        groups.near.push_back(&firsts.back());
+        later.push_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
+        groups.later_near.push_back(&later.back());
+        break;
       case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
     }
   }

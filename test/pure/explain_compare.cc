@@ -327,6 +327,23 @@ TEST_CASE("what comes between the last common step and the fault is not missing 
   CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
 }
 
+TEST_CASE("what is done over and over is missing once failing runs no longer do it, though they did shortly before the fault", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    // How often it was done before the fault is another number in each run: they are compared from about the same time on.
+    script::Run failing(2 * i), sound(2 * i + 1);
+    for (int ms = 1000 + 500 * i; ms < 8000; ms += 4) {
+      if (ms < 4000) failing.does(ms, "fdatasync", "/data/journal");
+      sound.does(ms, "fdatasync", "/data/journal");
+    }
+    one.add(Group::failing, failing.faulted(4010).ends(9000));
+    one.add(Group::sound, sound.ends(9000));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(e.verdict == explain::Verdict::explained);
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
+}
+
 TEST_CASE("who takes over may be decided by chance: then whichever node does so differs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
