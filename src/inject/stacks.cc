@@ -28,7 +28,8 @@ constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostThreads = 4;    // of a process that is hit as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
-constexpr std::int64_t kStillNs = 5'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
+constexpr std::size_t kMostLookedAt = 256;  // to see which of them run
+constexpr std::int64_t kStillNs = 20'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
 constexpr std::size_t kStackPointer = 7;
 constexpr long kOverlayMagic = 0x794c7630;
 
@@ -69,6 +70,31 @@ bool stands_still(pid_t pid, pid_t tid) {
     if (!where.starts_with("running")) return true;
   }
   return false;
+}
+
+struct OneThread {
+  pid_t tid = 0;
+  bool running = false;
+};
+
+// The likely one first, then those that run, as they do what the process does, then the main one and the oldest others.
+std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
+  const std::string folder = fmt::format("/proc/{}/task", pid);
+  std::vector<pid_t> tids;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    pid_t tid = 0;
+    std::string_view left = name;
+    if (tids.size() < kMostLookedAt && take_number(left, tid, 10)) tids.push_back(tid);
+  }
+  std::vector<OneThread> threads;
+  for (const pid_t tid : tids)
+    if (const auto where = read_file(fmt::format("{}/{}/syscall", folder, tid)).value_or(""); !where.empty()) threads.push_back({tid, where.starts_with("running")});
+  const auto rank = [&](const OneThread& thread) { return thread.tid == likely ? 0 : thread.running ? 1 : thread.tid == pid ? 2 : 3; };
+  std::stable_sort(threads.begin(), threads.end(), [&](const OneThread& a, const OneThread& b) { return std::pair(rank(a), a.tid) < std::pair(rank(b), b.tid); });
+  if (threads.size() > kMostThreads) threads.resize(kMostThreads);
+  return threads;
 }
 
 // Is this the file that was mapped? Layered file systems number their files anew.
@@ -206,26 +232,10 @@ void Stacks::ask_java(pid_t tid, std::string_view maps, TakenStack& taken) {
 
 void Stacks::take_process(std::size_t chain, const Process& process, const std::string& why) {
   const pid_t pid = process.pid;
-  const std::string folder = fmt::format("/proc/{}/task", pid);
-  std::vector<pid_t> threads;
-  std::error_code ignored;
-  if (process.likely != 0 && process.likely != pid && std::filesystem::exists(fmt::format("{}/{}", folder, process.likely), ignored)) threads.push_back(process.likely);
-  threads.push_back(pid);
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const auto name = entry.path().filename().string();
-    pid_t tid = 0;
-    std::string_view left = name;
-    if (threads.size() < kMostThreads && take_number(left, tid, 10) && std::find(threads.begin(), threads.end(), tid) == threads.end()) threads.push_back(tid);
-  }
   Process now = process;
-  for (const auto tid : threads) {
-    const auto where = read_file(fmt::format("{}/{}/syscall", folder, tid)).value_or("");
-    if (where.empty()) continue;
-    if (where.starts_with("running")) {
-      take_running(chain, now, tid, why);
-      continue;
-    }
-    take(chain, pid, tid, why, now.stopped);
+  for (const OneThread& thread : threads_of(pid, process.likely)) {
+    if (thread.running) take_running(chain, now, thread.tid, why);
+    else take(chain, pid, thread.tid, why, now.stopped);
   }
 }
 

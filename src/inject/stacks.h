@@ -49,9 +49,9 @@ class Stacks {
 
   // The thread stands in the kernel: held in a call, or stopped. From any thread.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // A few threads of a process, the one that is `likely` to have to do with the fault first: ahead of a signal, or when they have
-  // been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of the process, so where one of them runs it may
-  // be stopped before, for 5 ms at most, to see where.
+  // A few threads of a process, the one that is `likely` to have to do with the fault first, then those that run: ahead of a signal, or
+  // when they have been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of the process, so where one of them
+  // runs it may be stopped before, for 20 ms at most (a busy machine lets it run only then), to see where.
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: nobody knows

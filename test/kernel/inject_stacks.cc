@@ -226,7 +226,7 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
   }
 }
 
-// It is waited for 5 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some time it does.
+// It is waited for 20 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some time it does.
 TEST_CASE("stack of a crash at its time, while the thread runs") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {
