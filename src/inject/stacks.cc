@@ -28,7 +28,7 @@ constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostThreads = 4;    // of a process that is hit as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
-constexpr std::size_t kMostThreadsSeen = 256;  // to see which of them run
+constexpr std::size_t kMostThreadsSeen = 128;  // to see which of them run
 constexpr std::int64_t kStillNs = 20'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
 constexpr std::size_t kStackPointer = 7;
 constexpr long kOverlayMagic = 0x794c7630;
@@ -86,7 +86,8 @@ std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
     const auto name = entry.path().filename().string();
     pid_t tid = 0;
     std::string_view left = name;
-    if (tids.size() < kMostThreadsSeen && take_number(left, tid, 10)) tids.push_back(tid);
+    if (take_number(left, tid, 10)) tids.push_back(tid);
+    if (tids.size() == kMostThreadsSeen) break;
   }
   std::vector<OneThread> threads;
   for (const pid_t tid : tids)
