@@ -111,6 +111,10 @@ def explain(command, case):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
         return "", err, f"longer than {LIMIT} s"
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
     return out, err, f"exit {process.returncode}"
 
 
@@ -208,6 +212,7 @@ def main():
     parser.add_argument("--runs", type=int)
     parser.add_argument("--keep", metavar="DIR", help="keep what explain prints and writes in this folder")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rose = str(Path(os.environ.get("ROSE", HERE / "../../build/release/rose")).resolve())
     known = {c.name: c for folder in (HERE, BUGS) for c in known_in(folder)}
     for name in arguments.cases:
