@@ -161,9 +161,9 @@ Difference measure(const Groups& groups, Key key) {
     const double again = share(groups.later_sound, key, groups.shortest_failing), lack = d.failing;
     d.failing = static_cast<double>(have) / static_cast<double>(groups.failing.size());
     d.sound = share(groups.sound, key, groups.shortest_failing);
-    const bool later = again - lack > d.sound - d.failing;
-    if (later) d.failing = lack, d.sound = again;
-    d.near = share(later ? groups.later_near : groups.near, key, groups.shortest_failing);
+    d.again = d.next == kNoKind && again - lack > d.sound - d.failing;
+    if (d.again) d.failing = lack, d.sound = again;
+    d.near = share(d.again ? groups.later_near : groups.near, key, groups.shortest_failing);
   }
   const auto amount = [](const auto& runs) { return static_cast<double>(runs.size()); };
   const double told = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
@@ -184,7 +184,7 @@ Difference measure(const Groups& groups, Key key) {
 // When, how near and in what it is first seen: in the middle run of those that have it.
 void place(Difference& d, const Groups& groups, Key key) {
   std::vector<const First*> seen;
-  for (const Firsts* run : d.missing ? groups.sound : groups.failing)
+  for (const Firsts* run : d.again ? groups.later_sound : d.missing ? groups.sound : groups.failing)
     if (const auto first = run->find(key); first != run->end()) seen.push_back(&first->second);
   if (seen.empty()) return;
   std::sort(seen.begin(), seen.end(), [](const First* a, const First* b) { return a->after_ns < b->after_ns; });

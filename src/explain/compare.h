@@ -20,6 +20,7 @@ struct Difference {
   std::uint32_t kind = 0;
   std::uint32_t next = kNoKind;   // a succession: `kind`, then `next` on the same thread
   bool missing = false;           // failing runs lack it
+  bool again = false;             // ... though they did it shortly before the fault: sound runs do it again and again
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have it
   double needless = 0;            // share of the runs in which less of the fault brought the bug that are in this like sound ones
   double ochiai = 0;

@@ -317,8 +317,9 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
                fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
       continue;
     }
-    before += 1;
-    before_of_bug += d->only_bug ? 1 : 0;
+    // When that ended which is done again and again does not show.
+    before += d->again ? 0 : 1;
+    before_of_bug += d->only_bug && !d->again ? 1 : 0;
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
