@@ -1,11 +1,13 @@
 #include "replay/launched.h"
 
 #include <algorithm>
-#include <mutex>
 
+#include "base/cancel.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
 #include "replay/repeat.h"
@@ -15,6 +17,8 @@ namespace rose::replay {
 namespace {
 
 constexpr std::size_t kMostPrograms = 4;  // of one node
+// A node that says nothing of when it is ready may still be at its script: no longer than this, where that launches nothing to be seen.
+constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {
   std::string file;
@@ -90,11 +94,15 @@ Result<config::Config> follow_launchers(const config::Config& config, RunStore& 
   options.number = 0;
   ROSE_TRY(options.run_dir, store.next(options.number));
   options.nodes_ready = [&](const deploy::Deployment& deployment) {
-    for (const deploy::NodeInfo& info : deployment.nodes()) {
-      if (std::find(wanted.begin(), wanted.end(), info.index) == wanted.end()) continue;
-      std::vector<Program> programs;
-      for (const pid_t pid : deployment.processes(info.index)) programs.push_back(program_of(pid));
-      take(out.nodes[info.index], programs, options.run_dir);
+    for (const std::int64_t began = monotonic_ns();; cancel::sleep(kSecond / 10)) {
+      for (const deploy::NodeInfo& info : deployment.nodes()) {
+        if (!shows_no_function(out.nodes[info.index]) || std::find(wanted.begin(), wanted.end(), info.index) == wanted.end()) continue;
+        std::vector<Program> programs;
+        for (const pid_t pid : deployment.processes(info.index)) programs.push_back(program_of(pid));
+        take(out.nodes[info.index], programs, options.run_dir);
+      }
+      const bool more = std::any_of(wanted.begin(), wanted.end(), [&](std::size_t i) { return !out.nodes[i].ready && shows_no_function(out.nodes[i]); });
+      if (!more || monotonic_ns() - began >= kLaunchedNs || cancel::requested()) return;
     }
   };
   const Result<Run> run = run_once(started, {}, options);

@@ -49,6 +49,13 @@ says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
+# A script may take its time, where nothing says when the node is ready.
+printf '#!/bin/sh\nsleep 1.5\nexec ./launch "$@"\n' > slowly
+chmod +x slowly
+sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml
+"$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
+says err "store: it runs .*/build/store"
+
 # Without symbols it tells what needs none, and what to keep or install for more.
 strip --strip-all build/store
 "$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a program without symbols is not explained"
