@@ -50,7 +50,7 @@ expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
 # A script may take its time, where nothing says when the node is ready.
-printf '#!/bin/sh\nsleep 1.5\nexec ./launch "$@"\n' > slowly
+printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml
 "$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
