@@ -90,7 +90,7 @@ TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) == explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
   // A word that is cut would be another one each time.
   CHECK(explain::spoken_words("set key 5 abcdef", 900) == explain::spoken_words("set key 7 abcxyzuv", 800));
-  CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more....", 16), 16) == "at most 16 bytes, the first behind their length 07");
+  CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) == "at most 16 bytes, the first behind their length 07");
   CHECK(explain::spoken_words(std::string("\x16\x03\x01 and so on", 12), 500) == "at most 512 bytes, the first 16");
   CHECK(explain::spoken_words(std::string("\x01\x02", 2), 2) == "2 bytes");
   CHECK(explain::spoken_words("", 5000) == "at most 8192 bytes");
