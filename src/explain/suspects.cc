@@ -9,7 +9,6 @@
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
-#include "explain/habits.h"
 #include "symbols/go_library.h"
 #include "symbols/interpreters.h"
 
@@ -338,11 +337,6 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
       const Kind& in = input.kinds[d->in];
       around(in.function, weight * kInside, in.node, fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
     }
-  }
-  for (const Habit& habit : broken_habits(input.runs, input.kinds, comparison)) {
-    const Kind& kind = input.kinds[habit.function];
-    around(kind.function, habit.weight * (killed ? kDead : 1), kind.node,
-           fmt::format("always followed by '{}' in sound runs ({} times), and no more, though it is entered as ever", input.kinds[habit.lacks].words, habit.times));
   }
   for (const Swapped& swap : comparison.orders) {
     const auto accuse = [&](std::uint32_t id, double share) {

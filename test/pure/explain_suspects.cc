@@ -60,30 +60,6 @@ TEST_CASE("where nothing differs nobody is accused, though it is known where the
   CHECK(e.stacks.size() == 1);
 }
 
-TEST_CASE("a function that is entered as ever, and of which no longer comes what always did, is a suspect; who only calls it at times is none", "[explain]") {
-  Case one;
-  for (int i = 0; i < 5; ++i) {
-    script::Run broken(2 * i), sound(2 * i + 1);
-    for (int turn = 0; turn < 60; ++turn) {
-      const int ms = 1000 + 100 * turn;
-      for (script::Run* run : {&broken, &sound}) {
-        run->enters(ms, "handle").enters(ms + 1, turn % 2 == 0 ? "change" : "ask");
-        if (turn % 2 == 0) run->enters(ms + 2, "sync");
-        if (turn % 2 == 0 && (run == &sound || turn < 30)) run->does(ms + 3, "fdatasync", "/data/journal");
-      }
-    }
-    one.add(Group::failing, broken.faulted(3950, 2).ends(8000));
-    one.add(Group::sound, sound.ends(8000));
-  }
-  const explain::Explanation e = one.explain();
-  REQUIRE(e.verdict == explain::Verdict::explained);
-  REQUIRE_FALSE(e.suspects.empty());
-  CHECK(e.suspects[0].function == "sync");
-  CHECK(e.suspects[0].why.find("always followed by 'fdatasync") != std::string::npos);
-  const auto handle = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& suspect) { return suspect.function == "handle"; });
-  CHECK((handle == e.suspects.end() || handle->why.find("always followed") == std::string::npos));
-}
-
 TEST_CASE("a crash at some time broke off all that was under way: the whole operation counts beside the innermost function, compilers' own do not", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one;
