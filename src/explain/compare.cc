@@ -216,6 +216,11 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   std::int64_t known_before = 0;  // the cut of failing runs, at most
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty()) known_before = std::max(known_before, run.cut_ns - run.known_ns);
+  // The same as all that comes behind the cut, unless that may be early.
+  const auto later_of = [&](const Run& run) -> const Firsts* {
+    if (known_before == 0) return &firsts.back();
+    return &later.emplace_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
+  };
   for (const Run& run : runs) {
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
@@ -229,14 +234,12 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
         break;
       case Group::sound:
         groups.sound.push_back(&firsts.back());
-        later.push_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
-        groups.later_sound.push_back(&later.back());
+        groups.later_sound.push_back(later_of(run));
         before.push_back(kinds_before(run));
         break;
       case Group::near:
         groups.near.push_back(&firsts.back());
-        later.push_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
-        groups.later_near.push_back(&later.back());
+        groups.later_near.push_back(later_of(run));
         break;
       case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
     }

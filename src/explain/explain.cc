@@ -110,18 +110,37 @@ namespace {
 
 // Of threads that are in no function of the application one is told, and only where all are.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
-  const auto of_application = [](const schedule::Stack& stack) {
-    return std::any_of(stack.frames.begin(), stack.frames.end(), [](const schedule::Frame& frame) { return !frame.function.empty() && !is_library(frame); });
-  };
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
-    if (of_application(stack)) out.push_back({outcome.id, stack});
+    if (in_application(stack)) out.push_back({outcome.id, stack});
   if (out.size() == had && !outcome.stacks.empty()) out.push_back({outcome.id, outcome.stacks.front()});
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
 bool of_bug_alone(const Comparison& comparison) {
   return std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
+}
+
+// Of what kinds the steps of a run are.
+struct StepKinds {
+  std::uint32_t kind, in;
+};
+
+std::vector<std::vector<StepKinds>> kinds_of(const std::vector<Run>& runs) {
+  std::vector<std::vector<StepKinds>> out;
+  for (const Run& run : runs) {
+    out.emplace_back().reserve(run.steps.size());
+    for (const Step& step : run.steps) out.back().push_back({step.kind, step.in});
+  }
+  return out;
+}
+
+void set_kinds(std::vector<Run>& runs, const std::vector<std::vector<StepKinds>>& kinds) {
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    for (std::size_t i = 0; i < kinds[run].size(); ++i) {
+      runs[run].steps[i].kind = kinds[run][i].kind;
+      runs[run].steps[i].in = kinds[run][i].in;
+    }
 }
 
 // Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the bug, too, whichever
@@ -136,15 +155,15 @@ Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Sch
   comparison.orders = swapped(runs, kinds, schedule);
   const bool harmless = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::near; });
   if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison)))) return comparison;
-  std::vector<Run> other_runs = runs;
-  Kinds other_kinds = kinds;
-  merge_nodes(other_runs, other_kinds, schedule, true);
-  Comparison other = compare(other_runs, other_kinds);
+  const std::vector<std::vector<StepKinds>> by_node = kinds_of(runs);
+  merge_nodes(runs, kinds, schedule, true);
+  Comparison other = compare(runs, kinds);
   // It is the second try.
-  if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other))) return comparison;
-  merged = true;
-  runs = std::move(other_runs);
-  kinds = std::move(other_kinds);
+  merged = !other.none() && other.chance <= kMostChance / 2 && (comparison.none() || of_bug_alone(other));
+  if (!merged) {
+    set_kinds(runs, by_node);
+    return comparison;
+  }
   return other;
 }
 

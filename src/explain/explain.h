@@ -185,4 +185,7 @@ struct InShort {
 // Code that only carries the application's calls: the C library, the runtime of a language.
 [[nodiscard]] bool is_library(const schedule::Frame& frame);
 
+// Whether its thread is in a function of the application that has a name.
+[[nodiscard]] bool in_application(const schedule::Stack& stack);
+
 }  // namespace rose::explain

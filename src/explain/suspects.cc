@@ -106,7 +106,7 @@ bool fails_in_sight(const Input& input) {
     if (run.group != Group::failing || faults.empty()) return false;
     const schedule::Fault* first = input.schedule.find(faults.front()->id);
     if (first == nullptr || (first->kind != schedule::FaultKind::syscall && first->kind != schedule::FaultKind::exception)) return false;
-    return std::any_of(faults.front()->stacks.begin(), faults.front()->stacks.end(), [](const auto& stack) { return !application(stack).empty(); });
+    return std::any_of(faults.front()->stacks.begin(), faults.front()->stacks.end(), in_application);
   });
 }
 
@@ -204,7 +204,7 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
     if (run.group != Group::failing) continue;
     std::set<std::string> here;
     for (const schedule::FaultOutcome* fault : fired(run)) {
-      if (std::any_of(fault->stacks.begin(), fault->stacks.end(), [](const auto& stack) { return !application(stack).empty(); })) continue;
+      if (std::any_of(fault->stacks.begin(), fault->stacks.end(), in_application)) continue;
       const std::int32_t tid = thread_of(*fault);
       const Step* killed = killed_by(input, run, *fault);
       const std::int64_t at = killed != nullptr ? killed->ts_ns : run.zero_ns + fault->fired_ns;
@@ -369,18 +369,10 @@ bool is_library(const schedule::Frame& frame) {
   if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
     return true;
   if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "_start", "__clone"})) return true;
-  for (const std::string_view whole : {"clone", "clone3", "start_thread"})
-    if (frame.function == whole) return true;
-  // Go's packages, unless the source is of another language: Java's packages may begin with "io.", too.
-  const bool may_be_go = frame.file.empty() || frame.file.ends_with(".go") || frame.file.ends_with(".s");
-  if (may_be_go && begins(frame.function, {"runtime.", "runtime/", "syscall.", "internal/", "os.", "sync.", "net.", "net/http", "bufio.", "io.", "fmt."})) return true;
-  if (!frame.file.empty()) return false;
-  if (begins(frame.function, {"compress/", "container/", "crypto/", "database/", "encoding/", "hash/", "io/", "os/", "path/", "sync/", "text/"})) return true;
-  // A function of C may be called so, too, and be there in another form.
-  const std::string_view rest = std::string_view(frame.function).substr(std::min(frame.function.size(), frame.function.find('.')));
-  return begins(frame.function, {"bytes.", "context.", "errors.", "log.", "maps.", "reflect.", "regexp.", "slices.", "sort.", "strconv.", "strings.", "time."}) &&
-         !begins(rest, {".cold", ".constprop", ".isra", ".llvm", ".lto_priv", ".part"});
+  return frame.function == "clone" || frame.function == "clone3" || frame.function == "start_thread";
 }
+
+bool in_application(const schedule::Stack& stack) { return !application(stack, 1).empty(); }
 
 std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison) {
   const auto failing = static_cast<std::size_t>(

@@ -1,5 +1,7 @@
 #include "symbols/go_library.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 namespace rose::symbols {
@@ -15,10 +17,30 @@ std::string_view package_of(std::string_view function) {
   return dot == std::string_view::npos ? std::string_view{} : head.substr(0, dot);
 }
 
+// The first part of the paths of Go's own packages.
+const std::set<std::string_view>& packages() {
+  static const std::set<std::string_view> known = {
+      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
+      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
+      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak"};
+  return known;
+}
+
+bool is_known(std::string_view package) { return packages().contains(first_part(package)); }
+
 // "sort.(*list).Len.func1".
 bool is_literal(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot != std::string_view::npos && function.substr(dot + 1).starts_with("func");
+}
+
+// "log.part.0": a function of C, "log", in another form.
+bool is_clone(std::string_view function) {
+  const std::size_t dot = function.find('.');
+  if (dot == std::string_view::npos) return false;
+  static constexpr std::array<std::string_view, 7> kForms = {"cold", "constprop", "isra", "llvm", "localalias", "lto_priv", "part"};
+  const std::string_view rest = function.substr(dot + 1);
+  return std::find(kForms.begin(), kForms.end(), rest.substr(0, rest.find('.'))) != kForms.end();
 }
 
 // "/usr/local/go", "/usr/lib/go-1.19", ".../golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64".
@@ -30,21 +52,18 @@ bool is_goroot(std::string_view folder) {
 }  // namespace
 
 bool of_go_library(std::string_view function, std::string_view file) {
-  static const std::set<std::string_view> known = {
-      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
-      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
-      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak"};
+  const std::string_view package = package_of(function);
+  if (file.empty()) return !package.empty() && is_known(package) && !is_clone(function);
   if (!file.ends_with(".go") && !file.ends_with(".s")) return false;
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
-  if (!known.contains(first_part(folder))) return false;
+  if (!is_known(folder)) return false;
   // A literal of a function that was built into its caller is named after that: "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1".
   // Without a root the file's folder tells all: no module may be called like a package of Go's own.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
   // Some functions of one package are written in another; what is local to a file of assembler has no package in its name.
-  const std::string_view package = package_of(function);
-  return package.empty() ? file.ends_with(".s") : known.contains(first_part(package));
+  return package.empty() ? file.ends_with(".s") : is_known(package);
 }
 
 std::string go_module(std::string_view file) {

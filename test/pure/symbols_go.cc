@@ -115,6 +115,16 @@ TEST_CASE("Go's own packages are told from modules, wherever they were built") {
   CHECK(of_go_library("go.etcd.io/etcd/raft/v3.(*DefaultLogger).Info.(*Logger).Output.func1", "log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2", "/usr/local/go/src/log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2", "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/log/log.go"));
+  // By name alone.
+  CHECK(of_go_library("sort.insertionSort_func", ""));
+  CHECK(of_go_library("slices.pdqsortCmpFunc[go.shape.struct { main.x string }]", ""));
+  CHECK(of_go_library("net/http.(*conn).serve", ""));
+  CHECK(of_go_library("html/template.(*Template).Execute", ""));
+  CHECK_FALSE(of_go_library("sort.constprop.0", ""));
+  CHECK_FALSE(of_go_library("log.part.0.cold", ""));
+  CHECK_FALSE(of_go_library("main.sort.func1", ""));
+  CHECK_FALSE(of_go_library("sort", ""));
+  CHECK_FALSE(of_go_library("log::Sink::write(log.x)", ""));
   CHECK_FALSE(of_go_library("main.reports.func2", "/home/x/src/log/log.go"));
   CHECK_FALSE(of_go_library("sumBlocks", "/home/x/go/pkg/mod/example.com/sum@v1.0.0/sum_amd64.s"));
   CHECK_FALSE(of_go_library("main.main", "/home/x/src/time/main.go"));
