@@ -380,6 +380,32 @@ TEST_CASE("level 2: seen on no node, the amplification is reverted and the event
   CHECK(tried_at(d, 2) == 3);  // on n1, on any, the event before on n1
 }
 
+TEST_CASE("level 2: of a host that may be any of several nodes, what is widened to all of them is one schedule") {
+  const auto config = two_levels();
+  const std::vector<std::string> files{"wal", "snapshot", "manifest", "lock", "index"};
+  Dump normal, dump;
+  for (const std::string& file : files)
+    for (int i = 1; i <= 3; ++i) {
+      normal.sys(1, fmt::format("n{}", i), "rename", fmt::format("/run/n{}/{}", i, file));
+      dump.sys(1, fmt::format("store{}", 6 + i), "rename", fmt::format("/srv/kv/{}/{}", 6 + i, file));
+    }
+  record(dump, {enters(5, "store8", "neverInTest")}, 5.5);
+  dump.crashed(5.5, "store8");
+  dump.ends(30);
+  Play play({enters(4, "n1", "store")}, [](const std::vector<Hit>&, int) { return false; });
+  const Diagnosis d = diagnosis_of(config, dump, play, profile_of(normal, 2));
+  std::size_t widened = 0, turned = 0;
+  for (const Tried& tried : d.tried) {
+    if (tried.schedule.faults.empty()) continue;
+    const Fault& fault = tried.schedule.faults[0];
+    if (functions_of(fault) != std::vector<std::string>{"neverInTest"}) continue;
+    widened += fault.group.empty() ? 0 : 1;
+    turned += fault.group.empty() && fault.node != "n1" ? 1 : 0;
+  }
+  CHECK(turned >= 1);
+  CHECK(widened == 1);
+}
+
 TEST_CASE("level 2: a function that the test build lacks ends the branch, not the diagnosis") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "inlined")};

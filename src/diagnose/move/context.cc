@@ -366,6 +366,7 @@ class ContextMove final : public Move {
       }
       fault.group = group_of(fault.id);
       const Fault original = fault;
+      const std::size_t first = all.size();
       all.push_back(std::move(fault));
       for (const std::string& other : others_) {
         Fault copy = original;
@@ -376,6 +377,8 @@ class ContextMove final : public Move {
           copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
         all.push_back(std::move(copy));
       }
+      // From whichever node it is widened, it is one schedule.
+      std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), [](const Fault& a, const Fault& b) { return a.node < b.node; });
     }
     schedule.faults = std::move(all);
     return schedule;
