@@ -9,6 +9,7 @@
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
+#include "explain/symptom.h"
 #include "symbols/go_library.h"
 #include "symbols/interpreters.h"
 
@@ -24,6 +25,7 @@ constexpr double kCutOff = 0.6;                          // of where a thread wa
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
 constexpr double kPassesOn = 0.8;                        // of a method that an exception only comes through, and that its caller leaves by it, too
+constexpr double kNamed = 0.25;                          // of a function of which the symptom speaks
 constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
 
 constexpr std::int64_t kOneException = 200'000;          // ns, from one method that it leaves to the next
@@ -34,7 +36,7 @@ struct Evidence {
   std::set<std::string> nodes;
   std::string name, file;
   int line = 0;
-  bool fresh = false;
+  bool fresh = false, lost = false;
 
   void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
     if (weight <= 0) return;
@@ -322,7 +324,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
-      if (d->clean && !d->missing && (d->only_bug || near == 0 || !bug_alone)) out[kind.function].fresh = true;
+      if (d->clean && (d->only_bug || near == 0 || !bug_alone)) (d->missing ? out[kind.function].lost : out[kind.function].fresh) = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {
@@ -383,13 +385,20 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
   from_entries(input, failing, evidences);
   from_differences(input, comparison, evidences);
   std::vector<Suspect> out;
+  std::vector<std::string> names;
+  for (const auto& [key, evidence] : evidences.all()) names.push_back(evidence.name);
+  const std::map<std::string, std::string> named = named_by(input.oracle_said, names);
   for (const auto& [key, evidence] : evidences.all()) {
     Suspect suspect;
     suspect.function = evidence.name;
     suspect.score = 1 - (1 - evidence.stack) * (1 - evidence.difference) * (1 - evidence.around);
     if (suspect.score <= 0) continue;
+    const auto word = named.find(evidence.name);
+    suspect.named = word != named.end();
+    if (suspect.named) suspect.score = 1 - (1 - suspect.score) * (1 - kNamed);
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.fresh = evidence.fresh;
+    suspect.lost = evidence.lost;
     suspect.arrived = evidence.stack;
     suspect.file = evidence.file;
     suspect.line = evidence.line;
@@ -407,6 +416,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
       if (++reasons > 3) break;
       suspect.why += (suspect.why.empty() ? "" : "; ") + reason;
     }
+    if (suspect.named) suspect.why += fmt::format("; the symptom speaks of '{}'", word->second);
     out.push_back(std::move(suspect));
   }
   std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });

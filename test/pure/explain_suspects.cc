@@ -1,6 +1,7 @@
 // Which functions are suspects, and the story that is told.
 #include <catch2/catch.hpp>
 
+#include "explain/symptom.h"
 #include "explain_runs.h"
 #include "logs/reader.h"
 
@@ -533,4 +534,91 @@ TEST_CASE("what comes of an error counts less than the way it is returned", "[ex
     REQUIRE(e.suspects.size() >= 3);
     CHECK(e.suspects[kind == schedule::FaultKind::syscall ? 1 : 2].function == "save");
   }
+}
+
+TEST_CASE("of what only comes with the bug, that of which the symptom speaks comes before the rest", "[explain]") {
+  const std::vector<std::string> brought{"serveSnapshot", "addRemote", "readHeader", "openFile", "syncFile", "renameFile", "applySnapshot",
+                                         "restoreTree", "restoreLeases", "(*watchableStore).Restore", "restoreUsers", "purgeFiles"};
+  const auto rank = [&](const std::string& symptom) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i);
+      for (std::size_t at = 0; at < brought.size(); ++at) run.enters(110 + 2 * static_cast<int>(at), "etcd." + brought[at], 7 + static_cast<int>(at));
+      one.add(Group::failing, run);
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    one.input.oracle_said = symptom;
+    const explain::Explanation e = one.explain();
+    const auto at = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "etcd.(*watchableStore).Restore"; });
+    REQUIRE(at != e.suspects.end());
+    CHECK((at->why.find("; the symptom speaks of 'watch'") != std::string::npos) == at->named);
+    return at - e.suspects.begin();
+  };
+  const auto unspoken = rank("a key showed revision 3 after 2930");
+  CHECK(rank("the watch showed revision 3 after 2930") + 3 < unspoken);
+  CHECK(rank("a snapshot was restored after that") == unspoken);  // of many functions
+}
+
+TEST_CASE("words of a symptom are told in names of any spelling, when they are rare", "[explain]") {
+  const std::vector<std::string> functions{"kv::Node::hand_out(int)", "kv::Node::put", "kv::Node::get", "(anonymous namespace)::seatsLeft", "HTTPWatcher", "server.run",
+                                           "server.stop", "server.accept", "afterFork"};
+  const std::map<std::string, std::string> named = explain::named_by("one number was HANDED out twice; seats: 3, after the server's watch", functions);
+  CHECK(named == std::map<std::string, std::string>{{"kv::Node::hand_out(int)", "handed"}, {"(anonymous namespace)::seatsLeft", "seats"}, {"HTTPWatcher", "watch"}});
+  CHECK(explain::named_by("", functions).empty());
+}
+
+TEST_CASE("what a process no longer does is not made good by the one that is started in its place", "[explain]") {
+  const auto run = [](int number, bool lost, int ends) {
+    script::Run out = lost ? failing(number) : sound(number);
+    for (int ms = 110; ms < ends; ms += 20) {
+      out.enters(ms, "logSync", 3);
+      if (!lost) out.enters(ms + 1, "flush", 3).does(ms + 2, "fdatasync", "/data/log", 3);
+    }
+    // Restarted by the workload, in all runs.
+    for (int ms = 420; ms < 480; ms += 20)
+      out.enters(ms, "logSync", 21).of_process(20).enters(ms + 1, "flush", 21).of_process(20).does(ms + 2, "fdatasync", "/data/log", 21).of_process(20);
+    return out;
+  };
+  for (const bool lives : {true, false}) {
+    CAPTURE(lives);
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, run(2 * i, true, lives ? 400 : 130));
+      one.add(Group::sound, run(2 * i + 1, false, 400));
+    }
+    explain::Explanation e = one.explain();
+    const bool flush = std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.missing && d.words == "enters flush"; });
+    CHECK(flush == lives);  // one that dies of the fault does nothing more, whatever it would have done
+    if (!lives) continue;
+    const std::vector<std::string> lost = lost_functions(e, one.input.schedule, 10);
+    CHECK(lost == std::vector<std::string>{"flush"});
+    const auto call = [](const std::string& function, const std::string& caller) {
+      explain::Call out;
+      out.function = function;
+      out.caller = caller;
+      out.node = "n1";
+      return out;
+    };
+    // close() calls it in sound runs, too, and is not entered in failing ones.
+    add_lost_callers(e, {call("flush", "logSync"), call("flush", "logSync"), call("flush", "close"), call("request", "main")});
+    const auto sync = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "logSync"; });
+    REQUIRE(sync != e.suspects.end());
+    CHECK(sync->score > 0.3);
+    CHECK(sync->why.find("entered after the fault in failing runs as ever, but it no longer calls flush") != std::string::npos);
+    CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "close" || s.function == "main"; }));
+    one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
+    CHECK(lost_functions(e, one.input.schedule, 10).empty());
+  }
+}
+
+TEST_CASE("what a runtime does on any way is no step", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).fails(103, "openat", ENOENT, "/usr/share/locale/C.UTF-8/LC_MESSAGES/libc.mo").fails(104, "epoll_ctl", EPERM, "/data/log")
+                                .fails(105, "openat", ENOENT, "/data/other"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(e.differences.size() >= 1);
+  for (const explain::Told& d : e.differences) CHECK(d.words.find("/data/other") != std::string::npos);
 }

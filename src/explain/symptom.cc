@@ -1,0 +1,63 @@
+#include "explain/symptom.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/ascii.h"
+#include "explain/function_names.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kLeastLetters = 4;   // of a word that is looked at; of the symptom's one more
+constexpr std::size_t kFew = 2;            // functions that may share a word, however few there are
+constexpr std::size_t kRarerThan = 10;     // ... or one in so many
+
+// "applyAll" and "apply_all" are "apply" and "all"; "HTTPServer" is "http" and "server".
+std::set<std::string> words_of(std::string_view text, std::size_t least) {
+  std::set<std::string> words;
+  std::string word;
+  const auto end_word = [&] {
+    if (word.size() >= least) words.insert(word);
+    word.clear();
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool after_lower = i > 0 && is_lower(text[i - 1]);
+    const bool before_lower = i + 1 < text.size() && is_lower(text[i + 1]);
+    if (!is_alpha(text[i]) || (is_upper(text[i]) && (after_lower || before_lower))) end_word();
+    if (is_alpha(text[i])) word += lower_case(text[i]);
+  }
+  end_word();
+  return words;
+}
+
+// Words that any sentence may have.
+bool says_nothing(const std::string& word) {
+  static const std::set<std::string> known = {"about", "after", "again", "before", "never", "other", "since", "still", "their", "there",
+                                              "these", "those", "until", "where",  "which", "while", "without"};
+  return known.contains(word);
+}
+
+// "watch" and "watchable", "seats" and "seat".
+bool alike(std::string_view one, std::string_view other) { return one.starts_with(other) || other.starts_with(one); }
+
+}  // namespace
+
+std::map<std::string, std::string> named_by(std::string_view symptom, const std::vector<std::string>& functions) {
+  std::map<std::string, std::set<std::string>> having;  // by the symptom's word
+  std::set<std::string> said = words_of(symptom, kLeastLetters + 1);
+  std::erase_if(said, says_nothing);
+  for (const std::string& function : functions) {
+    const std::set<std::string> own = words_of(key_of(function), kLeastLetters);
+    for (const std::string& word : said)
+      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return alike(one, word); })) having[word].insert(function);
+  }
+  std::map<std::string, std::string> named;
+  for (const auto& [word, of] : having) {
+    if (of.size() > std::max(kFew, functions.size() / kRarerThan)) continue;
+    for (const std::string& function : of) named.emplace(function, word);
+  }
+  return named;
+}
+
+}  // namespace rose::explain
