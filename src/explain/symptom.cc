@@ -39,7 +39,7 @@ bool says_nothing(const std::string& word) {
 }
 
 // "watch" and "watchable", "seats" and "seat".
-bool alike(std::string_view one, std::string_view other) { return one.starts_with(other) || other.starts_with(one); }
+bool share_stem(std::string_view one, std::string_view other) { return one.starts_with(other) || other.starts_with(one); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::map<std::string, std::string> named_by(std::string_view symptom, const std:
   for (const std::string& function : functions) {
     const std::set<std::string> own = words_of(key_of(function), kLeastLetters);
     for (const std::string& word : said)
-      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return alike(one, word); })) having[word].insert(function);
+      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return share_stem(one, word); })) having[word].insert(function);
   }
   std::map<std::string, std::string> named;
   for (const auto& [word, of] : having) {
