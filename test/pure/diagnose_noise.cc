@@ -294,3 +294,26 @@ TEST_CASE("noise: of a window that began late the next of a kind may be meant, t
   INFO(late);
   CHECK(late <= 9);
 }
+
+TEST_CASE("noise: what failed at other times, too, is tried with what stood next to it the last time, once and as often as it was seen") {
+  const auto config = deployment();
+  const auto planned = [&](bool early) {
+    Dump dump;
+    for (int i = 0; early && i < 2; ++i) dump.scf(5 * kHour * (i + 1), "n1", "openat", EACCES, "/data/n1/checkpoint.tmp");
+    dump.paused(4 * kHour, 4 * kHour + 5, "n2");
+    dump.crashed(24 * kHour - 54, "n1");
+    dump.started(24 * kHour - 53, "n1");
+    dump.scf(24 * kHour - 52, "n1", "openat", EACCES, "/data/n1/checkpoint.tmp");
+    dump.exited(24 * kHour - 51.8, "n1", 1);
+    dump.cut(24 * kHour - 25, 24 * kHour - 15, 3, {1, 2});  // further from it than the crash is
+    dump.ends(24 * kHour);
+    std::vector<std::int64_t> times;  // of the schedules that kill n1, and fail the open that comes then
+    for (const Schedule& schedule : plan_of(config, dump).schedules)
+      if (schedule.faults.size() == 2 && schedule.faults[0].kind == FaultKind::crash && schedule.faults[0].node == "n1" &&
+          schedule.faults[1].kind == FaultKind::syscall && schedule.faults[1].after == std::vector<std::string>{schedule.faults[0].id})
+        times.push_back(schedule.faults[1].times);
+    return times;
+  };
+  CHECK(planned(false) == std::vector<std::int64_t>{1});
+  CHECK(planned(true) == std::vector<std::int64_t>{3, 1});
+}

@@ -86,9 +86,10 @@ class Builder {
       if (nearest.empty() || mixed_calls >= kMostMixed) break;
       if (c->symptom) continue;
       ++mixed_calls;
-      mixed(*c, nearest, kShareMixed * c->weight);
-      if (const Candidate* neighbour = neighbour_of(*c, timed))
-        mixed(*c, {neighbour}, kShareNeighbours * std::min(c->weight, kFarLess * neighbour->weight));
+      // What failed long before, too, may be meant where it failed last.
+      mixed(*c, c->first_ts + limit_ < nearest.front()->first_ts ? c->last_ts : c->first_ts, nearest, kShareMixed * c->weight);
+      for (const std::int64_t at : {c->first_ts, c->last_ts})
+        if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
     }
     together(calls);
     std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
@@ -445,35 +446,45 @@ class Builder {
       if (list.size() > 1) at_points(list, kSharePlain * weight_of(list), fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
-  // The one process or network fault of the call's node that came right before or after it, and far from all others.
-  static const Candidate* neighbour_of(const Candidate& c, const List& timed) {
-    const auto apart = [](const Candidate& a, const Candidate& b) { return std::abs(a.first_ts - b.first_ts); };
+  // The one process or network fault of the call's node that came right before or after it (it failed at `at`), and far from all others.
+  static const Candidate* neighbour_of(const Candidate& c, std::int64_t at, const List& timed) {
+    const auto apart = [&](const Candidate* t) { return std::abs(t->first_ts - at); };
     const auto concerns = [&](const Candidate& t) {
       const std::vector<std::string>& peers = t.fault.peers;
       return t.node == c.node || (t.kind == FaultKind::partition && (peers.empty() || std::find(peers.begin(), peers.end(), c.node) != peers.end()));
     };
     const Candidate* nearest = nullptr;
     for (const Candidate* t : timed)
-      if (concerns(*t) && (nearest == nullptr || apart(*t, c) < apart(*nearest, c))) nearest = t;
-    if (nearest == nullptr || apart(*nearest, c) > kOneRootCause) return nullptr;
-    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) { return t == nearest || apart(*t, c) > kFarApart * apart(*nearest, c); });
+      if (concerns(*t) && (nearest == nullptr || apart(t) < apart(nearest))) nearest = t;
+    if (nearest == nullptr || apart(nearest) > kOneRootCause) return nullptr;
+    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) { return t == nearest || apart(t) > kFarApart * apart(nearest); });
     return lonely ? nearest : nullptr;
   }
 
+  // With what it stands next to. What failed at other times, too, may have failed once at this one.
+  void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
+    const double yield = kShareNeighbours * std::min(c.weight, kFarLess * neighbour.weight);
+    mixed(c, at, {&neighbour}, yield);
+    if (c.fault.times == 1 || c.last_ts - c.first_ts <= limit_) return;
+    Candidate once = c;
+    once.fault.times = 1;
+    mixed(once, at, {&neighbour}, kNextStep * yield);
+  }
+
   // A failed call among the process and network faults, in the order of the dump.
-  void mixed(const Candidate& c, const List& timed, double yield) {
+  void mixed(const Candidate& c, std::int64_t at, const List& timed, double yield) {
     std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
     Fault fault = c.fault;
     fault.when.clear();
     fault.after.clear();
     std::size_t before = 0;  // process and network faults that came earlier
-    while (before < timed.size() && timed[before]->first_ts <= c.first_ts) ++before;
+    while (before < timed.size() && timed[before]->first_ts <= at) ++before;
     if (before > 0) {
       fault.after = {faults[before - 1].id};
     } else {
       fault.when = c.fault.when;
       faults.front().after = {fault.id};
-      faults.front().when = after_ns(std::min(timed.front()->first_ts - c.first_ts, first_limit_ / 4));
+      faults.front().when = after_ns(std::min(timed.front()->first_ts - at, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
     // A call that is not made without them may be made because of them; not where the message may stand for one that is made.
