@@ -151,35 +151,24 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   return {};
 }
 
-// Who calls these, in one run more: of the schedule, or without faults.
-Result<std::vector<explain::Call>> ask_callers(const config::Config& config, ComparedRuns& runs, replay::ContrastRun what, const std::vector<std::string>& functions,
-                                               explain::Explanation& explanation) {
+// One run more, which tells who calls what only failing runs enter.
+Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, explain::Explanation& explanation) {
   std::vector<std::string> questions;
   replay::Askable askable(config);
-  for (const std::string& function : functions) {
+  for (const std::string& function : explain::fresh_functions(explanation, kMostCallersAsked)) {
     const std::string question = function + ":callers";
     const std::vector<std::string> about = askable.about(function);
     if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
   }
-  if (questions.empty()) return std::vector<explain::Call>{};
+  if (questions.empty()) return {};
   const Result<replay::Asked> asked = replay::ask(config, questions);
   if (!asked) {
     explanation.limits.push_back(asked.error().message);
-    return std::vector<explain::Call>{};
+    return {};
   }
-  ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked, what));
-  if (calls.empty() && what == replay::ContrastRun::schedule)
-    explanation.limits.push_back("who calls the suspects is not known: no run in which that was asked showed the bug and a call");
-  return calls;
-}
-
-Result<void> add_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule, explain::Explanation& explanation) {
-  ROSE_TRY(std::vector<explain::Call> calls,
-           ask_callers(config, runs, replay::ContrastRun::schedule, explain::fresh_functions(explanation, kMostCallersAsked), explanation));
-  ROSE_TRY(std::vector<explain::Call> sound,
-           ask_callers(config, runs, replay::ContrastRun::sound, explain::lost_functions(explanation, schedule, kMostCallersAsked), explanation));
+  ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
+  if (calls.empty()) explanation.limits.push_back("who calls the suspects is not known: no run in which that was asked showed the bug and a call");
   explain::add_callers(explanation, std::move(calls));
-  explain::add_lost_callers(explanation, std::move(sound));
   return {};
 }
 
@@ -224,7 +213,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
-    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(add_callers(config, runs, report.schedule, report.explanation));
+    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_callers(config, runs, report.explanation));
     explain::keep_best(report.explanation.suspects);
   } else {
     report.explanation = unexplained(made);

@@ -279,24 +279,18 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   return out;
 }
 
-Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked, replay::ContrastRun what) {
+Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked) {
   std::vector<explain::Call> calls;
   replay::RunOptions options = options_.run;
   options.asked = &asked;
-  const bool sound = what == replay::ContrastRun::sound;
-  schedule::Schedule without;
-  without.name = schedule_.name;
-  const schedule::Schedule& schedule = sound ? without : schedule_;
   for (int tried = 0; tried < kMostCallerRuns; ++tried) {
     options.number = made_ + 1;
-    ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule, options));
+    ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule_, options));
     ++made_;
     (void)logs_->take(run.result.number);
-    const bool wanted = sound ? run.result.oracle == schedule::OracleAnswer::miss : run.result.verdict == schedule::Verdict::reproduced;
-    log::progress(fmt::format("explain: run {} (who calls the suspects{}): {}", run.result.number, sound ? " without faults" : "",
-                              wanted && sound ? "sound" : schedule::verdict_name(run.result.verdict)));
+    log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number, schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
-    if (!wanted) continue;
+    if (run.result.verdict != schedule::Verdict::reproduced) continue;
     std::vector<std::string> queries;
     for (const replay::Asked::Question& question : asked.questions) queries.push_back(question.text);
     calls = explain::calls_of(run.result, queries);

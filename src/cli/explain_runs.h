@@ -32,9 +32,8 @@ class ComparedRuns {
 
   // Makes runs in which `asked` is read; its input lives no longer than this. Where what differs may be noise, a few more of each side.
   [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
-  // A run in which `asked` is about callers, of the schedule or without faults: who called what, in the first of a few that reproduces, or is
-  // sound. None: none did.
-  [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::Asked& asked, replay::ContrastRun what);
+  // A run of the schedule in which `asked` is about callers: who called what, in the first of a few that reproduces. None: none did.
+  [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::Asked& asked);
   // Whether more runs than wanted may be made where noise needs them: not where the user said how many.
   void may_add(bool may) { may_add_ = may; }
   [[nodiscard]] int made() const { return made_; }  // in all

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
@@ -16,7 +15,6 @@ namespace {
 constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
-constexpr double kNoLongerCalls = 0.7;                   // of what failing runs no longer enter: who called it, and is entered as ever
 constexpr std::size_t kMostCallers = 3;                  // of one function
 constexpr std::size_t kMostDecisions = 3;                // later ones come of them
 
@@ -44,14 +42,6 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   return call;
 }
 
-std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function) {
-  return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
-}
-
-void sort_by_score(std::vector<Suspect>& suspects) {
-  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
-}
-
 // Of the function's name, where the call is made.
 schedule::Frame frame_at(const Call& call, const std::string& function) {
   schedule::Frame frame;
@@ -63,28 +53,15 @@ schedule::Frame frame_at(const Call& call, const std::string& function) {
 
 }  // namespace
 
-namespace {
-
-std::vector<std::string> functions_that(const Explanation& explanation, bool Suspect::*are, std::size_t most) {
+std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
   std::vector<std::string> out;
   for (const Suspect& suspect : explanation.suspects)
-    if (suspect.*are && out.size() < most) out.push_back(suspect.function);
+    if (suspect.fresh && out.size() < most) out.push_back(suspect.function);
   return out;
 }
 
-}  // namespace
-
-std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) { return functions_that(explanation, &Suspect::fresh, most); }
-
-std::vector<std::string> lost_functions(const Explanation& explanation, const schedule::Schedule& schedule, std::size_t most) {
-  const bool error = std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const schedule::Fault& fault) {
-    return fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::exception;
-  });
-  return error ? functions_that(explanation, &Suspect::lost, most) : std::vector<std::string>{};
-}
-
 std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries) {
-  std::int64_t from = result.faults.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
+  std::int64_t from = std::numeric_limits<std::int64_t>::max();
   for (const schedule::FaultOutcome& fault : result.faults)
     if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
   std::vector<Call> calls;
@@ -96,7 +73,9 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
 void add_callers(Explanation& explanation, std::vector<Call> calls) {
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
-  const auto find = [&](const std::string& function) { return find_suspect(suspects, function); };
+  const auto find = [&](const std::string& function) {
+    return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+  };
   struct Callers {
     std::vector<const Call*> told;
     bool outside = false;  // somebody who does not only come with the bug
@@ -136,44 +115,7 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
   }
   for (Suspect& one : added)
     if (find(one.function) == suspects.end()) suspects.push_back(std::move(one));
-  sort_by_score(suspects);
-}
-
-void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
-  std::vector<Suspect>& suspects = explanation.suspects;
-  std::set<std::string> entered;  // by failing runs, after the fault
-  for (const std::string& function : explanation.path) entered.insert(key_of(function));
-  struct Omits {
-    const Call* call = nullptr;
-    double unlike = 1;
-    std::set<std::string> callees;
-  };
-  std::map<std::string, Omits> callers;  // by key
-  for (Call& call : calls) {
-    call.caller = whole_name(explanation, call.caller);
-    const std::string caller = key_of(call.caller), callee = key_of(call.function);
-    const auto lost = find_suspect(suspects, call.function);
-    const auto known = find_suspect(suspects, call.caller);
-    if (lost == suspects.end() || !lost->lost || (known != suspects.end() && known->lost)) continue;
-    if (!entered.contains(caller) || is_library(frame_at(call, call.caller))) continue;
-    Omits& omits = callers[caller];
-    if (!omits.callees.insert(callee).second) continue;
-    if (omits.call == nullptr) omits.call = &call;
-    omits.unlike *= 1 - kNoLongerCalls * lost->score;
-  }
-  for (const auto& [key, omits] : callers) {
-    const Call& call = *omits.call;
-    const double score = (1 - omits.unlike) * (is_base(call.caller) ? kBase : 1);
-    const std::string others = omits.callees.size() > 1 ? fmt::format(", and {} more", omits.callees.size() - 1) : "";
-    const std::string why = fmt::format("entered after the fault in failing runs as ever, but it no longer calls {}{}", at_place(frame_at(call, call.function)), others);
-    if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
-      known->why += "; " + why;
-      known->score = std::max(known->score, score);
-    } else {
-      suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
-    }
-  }
-  sort_by_score(suspects);
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
 }
 
 void keep_best(std::vector<Suspect>& suspects) {

@@ -150,7 +150,6 @@ Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Sch
   doubt_lookups(runs, kinds);
   merged = merge_nodes(runs, kinds, schedule);
   align(runs, kinds);
-  part_lives(runs, kinds);
   Comparison comparison = compare(runs, kinds);
   if (merged) return comparison;
   comparison.orders = swapped(runs, kinds, schedule);

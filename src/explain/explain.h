@@ -34,7 +34,6 @@ struct Suspect {
   bool fresh = false;  // all failing runs enter it after the fault, and no others
   double arrived = 0;  // the part of the score that where the fault arrived makes
   bool named = false;  // the symptom has a word of its name
-  bool lost = false;   // all sound runs enter it after the moment of the fault, and no failing ones
 };
 
 // That a function was called, in a failing run.
@@ -161,16 +160,10 @@ inline constexpr std::size_t kMostStoryLines = 16;
 
 // Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do otherwise.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// Suspects that all sound runs enter and failing ones no longer, where an error came back from a call or method, best first, at most
-// `most`: who called them may have made something else of it.
-[[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, const schedule::Schedule& schedule, std::size_t most);
-// Who called what from the first fault on (without a fault: ever), of a run that was asked about callers. `queries`: "store:callers", by question.
+// Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
 // Makes suspects of those who call fresh ones: there it was decided. What only fresh ones call is what they do.
 void add_callers(Explanation& explanation, std::vector<Call> calls);
-// Makes suspects of those who call lost ones in a sound run, and are entered by failing runs as ever. The more of them one no longer
-// calls, the more likely it is to be the one that decides.
-void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
 // Those that are told.
 void keep_best(std::vector<Suspect>& suspects);
 

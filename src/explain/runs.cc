@@ -95,7 +95,7 @@ bool of_runtime(const trace::Trace& trace, const trace::Event& e) {
 }  // namespace
 
 std::uint32_t Kinds::of(Kind kind) {
-  std::string key = fmt::format("{}|{}|{}|{}", letter(kind.what), kind.restarted ? "again" : "", kind.node, kind.what == StepKind::function ? kind.function : kind.words);
+  std::string key = fmt::format("{}|{}|{}", letter(kind.what), kind.node, kind.what == StepKind::function ? kind.function : kind.words);
   const auto [place, fresh] = ids_.emplace(std::move(key), static_cast<std::uint32_t>(kinds_.size()));
   if (fresh) kinds_.push_back(std::move(kind));
   return place->second;
@@ -342,75 +342,6 @@ void align(std::vector<Run>& runs, const Kinds& kinds) {
     // Before the workload begins a time means nothing.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }
-}
-
-namespace {
-
-constexpr double kLivesOn = 0.5;  // of the time for which the process of a sound run does
-
-// Of one run and node: how long the processes that are there at the cut go on, and those that come when they are gone.
-struct Lives {
-  std::int64_t last_ns = 0;  // after the cut
-  std::set<std::int32_t> later;
-};
-
-std::map<std::string, Lives> lives_of(const Run& run, const Kinds& kinds) {
-  std::map<std::string, Lives> out;
-  std::set<std::int32_t> there;
-  for (const Step& step : run.steps) {
-    const Kind& kind = kinds[step.kind];
-    if (kind.what != StepKind::function || step.pid == 0 || kind.node.empty()) continue;
-    Lives& lives = out[kind.node];
-    if (step.ts_ns <= run.cut_ns) there.insert(step.pid);
-    if (!there.contains(step.pid)) {
-      lives.later.insert(step.pid);
-      continue;
-    }
-    lives.last_ns = step.ts_ns - run.cut_ns;
-    lives.later.clear();  // beside it, not in its place
-  }
-  std::erase_if(out, [](const auto& node) { return node.second.last_ns <= 0 || node.second.later.empty(); });
-  return out;
-}
-
-}  // namespace
-
-void part_lives(std::vector<Run>& runs, Kinds& kinds) {
-  std::vector<std::map<std::string, Lives>> lives;
-  std::set<std::string> nodes;
-  for (std::uint32_t id = 0; id < kinds.size(); ++id) nodes.insert(kinds[id].node);
-  std::map<std::string, std::int64_t> longest;  // of sound runs
-  for (const Run& run : runs) {
-    lives.push_back(lives_of(run, kinds));
-    if (run.group != Group::failing && run.group != Group::sound) continue;
-    std::erase_if(nodes, [&](const std::string& node) { return !lives.back().contains(node); });
-    if (run.group == Group::sound)
-      for (const auto& [node, of] : lives.back()) longest[node] = std::max(longest[node], of.last_ns);
-  }
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    if (runs[i].group == Group::failing)
-      std::erase_if(nodes, [&](const std::string& node) { return static_cast<double>(lives[i][node].last_ns) < kLivesOn * static_cast<double>(longest[node]); });
-  if (nodes.empty()) return;
-  std::map<std::uint32_t, std::uint32_t> restarted;
-  const auto once_restarted = [&](std::uint32_t id) {
-    const auto [at, fresh] = restarted.emplace(id, id);
-    if (!fresh) return at->second;
-    Kind kind = kinds[id];
-    if (kind.what != StepKind::function && kind.what != StepKind::call && kind.what != StepKind::failed_call && kind.what != StepKind::thrown) return id;
-    const bool unsure = kind.unsure;
-    kind.restarted = true;
-    if (kind.what != StepKind::thrown) kind.words += " (after its restart)";
-    at->second = kinds.of(std::move(kind));
-    if (unsure) kinds.at(at->second).unsure = true;
-    return at->second;
-  };
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    for (Step& step : runs[i].steps) {
-      const std::string& node = kinds[step.kind].node;
-      if (!nodes.contains(node) || step.pid == 0 || !lives[i][node].later.contains(step.pid)) continue;
-      step.kind = once_restarted(step.kind);
-      if (step.in != kNoKind) step.in = once_restarted(step.in);
-    }
 }
 
 }  // namespace rose::explain

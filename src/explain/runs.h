@@ -58,7 +58,6 @@ struct Kind {
   bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
   std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
-  bool restarted = false;         // by a process that took the place of one that lived on after the fault: see part_lives()
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
@@ -122,9 +121,5 @@ bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule&
 // (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have
 // come: `known_ns` of runs with a fault is the same step, or about as long before.
 void align(std::vector<Run>& runs, const Kinds& kinds);
-
-// Where every run starts a node anew long after the fault, what its second process does is no longer what the first one did: that one may
-// have ceased to do what the other does again. After align().
-void part_lives(std::vector<Run>& runs, Kinds& kinds);
 
 }  // namespace rose::explain

@@ -36,7 +36,7 @@ struct Evidence {
   std::set<std::string> nodes;
   std::string name, file;
   int line = 0;
-  bool fresh = false, lost = false;
+  bool fresh = false;
 
   void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
     if (weight <= 0) return;
@@ -324,7 +324,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
-      if (d->clean && (d->only_bug || near == 0 || !bug_alone)) (d->missing ? out[kind.function].lost : out[kind.function].fresh) = true;
+      if (d->clean && !d->missing && (d->only_bug || near == 0 || !bug_alone)) out[kind.function].fresh = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {
@@ -398,7 +398,6 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     if (suspect.named) suspect.score = 1 - (1 - suspect.score) * (1 - kNamed);
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.fresh = evidence.fresh;
-    suspect.lost = evidence.lost;
     suspect.arrived = evidence.stack;
     suspect.file = evidence.file;
     suspect.line = evidence.line;

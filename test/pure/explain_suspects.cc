@@ -567,50 +567,6 @@ TEST_CASE("words of a symptom are told in names of any spelling, when they are r
   CHECK(explain::named_by("", functions).empty());
 }
 
-TEST_CASE("what a process no longer does is not made good by the one that is started in its place", "[explain]") {
-  const auto run = [](int number, bool lost, int ends) {
-    script::Run out = lost ? failing(number) : sound(number);
-    for (int ms = 110; ms < ends; ms += 20) {
-      out.enters(ms, "logSync", 3);
-      if (!lost) out.enters(ms + 1, "flush", 3).does(ms + 2, "fdatasync", "/data/log", 3);
-    }
-    // Restarted by the workload, in all runs.
-    for (int ms = 420; ms < 480; ms += 20)
-      out.enters(ms, "logSync", 21).of_process(20).enters(ms + 1, "flush", 21).of_process(20).does(ms + 2, "fdatasync", "/data/log", 21).of_process(20);
-    return out;
-  };
-  for (const bool lives : {true, false}) {
-    CAPTURE(lives);
-    Case one;
-    for (int i = 0; i < 5; ++i) {
-      one.add(Group::failing, run(2 * i, true, lives ? 400 : 130));
-      one.add(Group::sound, run(2 * i + 1, false, 400));
-    }
-    explain::Explanation e = one.explain();
-    const bool flush = std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.missing && d.words == "enters flush"; });
-    CHECK(flush == lives);  // one that dies of the fault does nothing more, whatever it would have done
-    if (!lives) continue;
-    const std::vector<std::string> lost = lost_functions(e, one.input.schedule, 10);
-    CHECK(lost == std::vector<std::string>{"flush"});
-    const auto call = [](const std::string& function, const std::string& caller) {
-      explain::Call out;
-      out.function = function;
-      out.caller = caller;
-      out.node = "n1";
-      return out;
-    };
-    // close() calls it in sound runs, too, and is not entered in failing ones.
-    add_lost_callers(e, {call("flush", "logSync"), call("flush", "logSync"), call("flush", "close"), call("request", "main")});
-    const auto sync = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "logSync"; });
-    REQUIRE(sync != e.suspects.end());
-    CHECK(sync->score > 0.3);
-    CHECK(sync->why.find("entered after the fault in failing runs as ever, but it no longer calls flush") != std::string::npos);
-    CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "close" || s.function == "main"; }));
-    one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
-    CHECK(lost_functions(e, one.input.schedule, 10).empty());
-  }
-}
-
 TEST_CASE("what a runtime does on any way is no step", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
