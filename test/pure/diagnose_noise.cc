@@ -53,6 +53,21 @@ TEST_CASE("noise: what is usual is believed as ever when it came right at the wi
   CHECK(share(2 * kHour) < 1);
 }
 
+TEST_CASE("noise: a call that fails all the time is not usual where its node ends right after it") {
+  const auto config = deployment();
+  const auto share = [&](bool ends) {
+    Dump dump;
+    for (int i = 0; i < 5; ++i) dump.scf(4 * kHour * i, "n1", "openat", ELOOP, "/data/n1/checkpoint");
+    dump.scf(24 * kHour - 2000, "n1", "openat", ELOOP, "/data/n1/checkpoint");
+    if (ends) dump.exited(24 * kHour - 1999.8, "n1", 1);
+    dump.scf(24 * kHour - 1000, "n2", "openat", ELOOP, "/data/n2/table");
+    dump.ends(24 * kHour);
+    const Plan plan = plan_of(config, dump);
+    return weight_of(plan, FaultKind::syscall, "n1") / weight_of(plan, FaultKind::syscall, "n2");
+  };
+  CHECK(share(true) > 3 * share(false));
+}
+
 TEST_CASE("noise: the last of many incidents is nearer than those before it, and one incident is all near") {
   const auto config = deployment();
   const auto of_last = [&](double apart) {
