@@ -109,8 +109,13 @@ class Doings {
   std::vector<double> all_;
 };
 
-// What hosts of the dump do to each other, by host.
-std::map<std::string, std::set<std::string>, std::less<>> doings_among(const Inputs& inputs) {
+// What hosts of the dump do to each other, by host, and who does so to whom.
+struct Among {
+  std::map<std::string, std::set<std::string>, std::less<>> doings;
+  std::map<std::string, std::set<std::string>, std::less<>> mates;
+};
+
+Among doings_among(const Inputs& inputs) {
   std::map<std::string, int, std::less<>> numbers;
   std::vector<std::string_view> names;
   const auto number_of = [&](std::string_view name) {
@@ -123,7 +128,7 @@ std::map<std::string, std::set<std::string>, std::less<>> doings_among(const Inp
     for (const std::string& entry : trace.meta.addresses)
       if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
         addresses.add(plain_address(std::string_view(entry).substr(equals + 1)), number_of(std::string_view(entry).substr(0, equals)));
-  std::map<std::string, std::set<std::string>, std::less<>> found;
+  Among found;
   for (const trace::Trace& trace : inputs.traces) {
     std::set<std::pair<std::uint64_t, trace::StringId>> seen;  // each call of a host to a peer once
     for (const trace::Event& event : trace.events) {
@@ -133,8 +138,11 @@ std::map<std::string, std::set<std::string>, std::less<>> doings_among(const Inp
       const int other = addresses.owner(peer.address);
       if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
       const std::string syscall = kernel::syscall_name(event.syscall);
-      found[std::string(trace.str(event.node))].insert(doing_to(syscall, peer.port));
-      found[std::string(names[static_cast<std::size_t>(other)])].insert(doing_by(syscall, peer.port));
+      const std::string host(trace.str(event.node)), mate(names[static_cast<std::size_t>(other)]);
+      found.doings[host].insert(doing_to(syscall, peer.port));
+      found.doings[mate].insert(doing_by(syscall, peer.port));
+      found.mates[host].insert(mate);
+      found.mates[mate].insert(host);
     }
   }
   return found;
@@ -148,7 +156,7 @@ struct Host {
 };
 
 std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names, Doings& doings,
-                                                         const std::map<std::string, std::set<std::string>, std::less<>>& among) {
+                                                         const Among& among) {
   std::map<std::string, Host, std::less<>> hosts;
   const auto does = [](Host& host, std::uint32_t doing) {
     if (doing >= host.has.size()) host.has.resize(doing + 1);
@@ -158,7 +166,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   };
   for (const std::string& name : names) {
     Host& host = hosts.try_emplace(name).first->second;
-    if (const auto to_others = among.find(name); to_others != among.end())
+    if (const auto to_others = among.doings.find(name); to_others != among.doings.end())
       for (const std::string& doing : to_others->second) does(host, doings.of(doing));
   }
   for (const trace::Trace& trace : inputs.traces) {
@@ -197,8 +205,8 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
 std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<bool>& taken) {
   std::vector<Alike> found;
   if (!inputs.profile || names.empty()) return found;
-  const auto among = doings_among(inputs);
-  Doings doings(inputs, !among.empty());
+  const Among among = doings_among(inputs);
+  Doings doings(inputs, !among.doings.empty());
   const std::size_t nodes = inputs.config->nodes.size();
   const auto hosts = doings_of_hosts(inputs, names, doings, among);
   std::vector<std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>> order;
@@ -223,22 +231,34 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
     if (told < least_told || all <= 0) return false;
-    const double best = *std::max_element(shares.begin(), shares.end()) / all;
+    const auto share = [&](std::size_t i) { return shares[i] / all; };
+    const auto lacks = [&](std::size_t i) { return (doings.all(i) - shares[i]) / doings.all(i); };
+    double best = 0;
+    for (std::size_t i = 0; i < nodes; ++i) best = std::max(best, share(i));
     if (best < kAlikeEnough) return false;
     // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
-    std::vector<double> missing(nodes);
     double least = std::numeric_limits<double>::max();
-    for (std::size_t i = 0; i < nodes; ++i) {
-      if (shares[i] / all < best - kAsAlike) continue;
-      missing[i] = (doings.all(i) - shares[i]) / doings.all(i);
-      least = std::min(least, missing[i]);
+    for (std::size_t i = 0; i < nodes; ++i)
+      if (share(i) >= best - kAsAlike) least = std::min(least, lacks(i));
+    std::vector<std::size_t> like;
+    for (std::size_t i = 0; i < nodes; ++i)
+      if (share(i) >= best - kAsAlike && lacks(i) <= least + kAsAlike) like.push_back(i);
+    // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a place of its own: then
+    // it is the node that is nearest to what it does, all in all (by the harmonic mean).
+    std::vector<bool> of_mate(nodes);
+    if (const auto mates = among.mates.find(name); mates != among.mates.end())
+      for (const Alike& other : found)
+        if (mates->second.contains(other.host)) of_mate[static_cast<std::size_t>(other.node)] = true;
+    if (std::all_of(like.begin(), like.end(), [&](std::size_t i) { return of_mate[i]; })) {
+      const auto both = [&](std::size_t i) { return 2 * share(i) * (1 - lacks(i)) / (share(i) + 1 - lacks(i)); };
+      std::vector<std::size_t> apart;
+      for (std::size_t i = 0; i < nodes; ++i)
+        if (!of_mate[i] && share(i) >= kAlikeEnough) apart.push_back(i);
+      if (!apart.empty()) like = {*std::max_element(apart.begin(), apart.end(), [&](std::size_t x, std::size_t y) { return both(x) < both(y); })};
     }
-    Alike alike{name, -1, best, {}};
-    for (std::size_t i = 0; i < nodes; ++i) {
-      if (shares[i] / all < best - kAsAlike || missing[i] > least + kAsAlike) continue;
-      alike.like.push_back(static_cast<int>(i));
-      if (alike.node < 0 || players[i] < players[static_cast<std::size_t>(alike.node)]) alike.node = static_cast<int>(i);
-    }
+    Alike alike{name, -1, 0, {like.begin(), like.end()}};
+    alike.node = *std::min_element(alike.like.begin(), alike.like.end(), [&](int x, int y) { return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)]; });
+    alike.share = share(static_cast<std::size_t>(alike.node));
     if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;
     ++players[static_cast<std::size_t>(alike.node)];
     found.push_back(std::move(alike));

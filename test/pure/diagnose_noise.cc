@@ -153,6 +153,44 @@ TEST_CASE("noise: who leads is known by who comes to whom") {
   CHECK(crashed[SIGTERM] == "n2");
 }
 
+TEST_CASE("noise: who took over does what the leader did, and is no second one where they connect to each other") {
+  const auto config = deployment();
+  const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
+    trace::Event& e = dump.sys(t, host, syscall, "");
+    e.peer = dump.intern(peer);
+  };
+  const auto keeps = [](Dump& dump, const std::string& host, std::initializer_list<const char*> files) {
+    for (const char* file : files) dump.sys(1, host, "rename", fmt::format("/srv/kv/{}", file));
+  };
+  Dump normal;
+  for (const char* node : {"n1", "n2", "n3"}) keeps(normal, node, {"log", "epoch", "vote", "data", "lock", "index"});
+  keeps(normal, "n1", {"leases", "sessions"});
+  for (const char* node : {"n2", "n3"}) keeps(normal, node, {"received", "applied", "acknowledged"});
+  const auto profile = profile_of(normal, 2);
+  const auto taken = [&](bool mates) {
+    Dump dump;
+    for (const char* host : {"alpha", "beta", "gamma"}) keeps(dump, host, {"log", "epoch", "vote", "data", "lock", "index"});
+    for (const char* host : {"alpha", "beta"}) keeps(dump, host, {"leases", "sessions"});
+    for (const char* host : {"beta", "gamma"}) keeps(dump, host, {"received", "applied", "acknowledged"});
+    dump.meta().addresses = {"alpha=10.9.9.1", "beta=10.9.9.2", "gamma=10.9.9.3"};
+    if (mates)
+      for (const char* host : {"beta", "gamma"}) call(dump, 1, host, "connect", "10.9.9.1:7000");
+    if (mates) call(dump, 10, "gamma", "connect", "10.9.9.2:7000");
+    dump.paused(22, 26, "alpha");
+    dump.ends(30);
+    std::map<std::string, std::string> node_of;  // by host
+    for (const std::string& note : plan_of(config, dump, profile).notes)
+      for (const char* host : {"alpha", "beta", "gamma"})
+        for (const char* node : {"n1", "n2", "n3"})
+          if (note.starts_with(fmt::format("'{}' of the dump was taken for node '{}'", host, node))) node_of[host] = node;
+    return node_of;
+  };
+  CHECK(taken(true)["alpha"] == "n1");
+  CHECK(taken(true)["beta"] != "n1");
+  CHECK(taken(true)["gamma"] != taken(true)["beta"]);
+  CHECK(taken(false)["beta"] == "n1");  // of another cluster, it may be
+}
+
 TEST_CASE("noise: many at once that leave nothing to judge are not run again, but by halves") {
   const auto config = deployment();
   Dump dump;
