@@ -200,6 +200,33 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   return hosts;
 }
 
+// Of what a host does, what a node does too; and of what that does, what the host does.
+struct Likeness {
+  double share = 0, covered = 0;
+  [[nodiscard]] double both() const { return share + covered > 0 ? 2 * share * covered / (share + covered) : 0; }  // harmonic mean
+};
+
+// The nodes that a host may be. None: it does too much that no node does.
+std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vector<bool>& of_mate) {
+  double best = 0;
+  for (const Likeness& node : nodes) best = std::max(best, node.share);
+  if (best < kAlikeEnough) return {};
+  // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
+  double most = 0;
+  for (const Likeness& node : nodes)
+    if (node.share >= best - kAsAlike) most = std::max(most, node.covered);
+  std::vector<int> like, apart;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].share >= best - kAsAlike && nodes[i].covered >= most - kAsAlike) like.push_back(static_cast<int>(i));
+    if (nodes[i].share >= kAlikeEnough && !of_mate[i]) apart.push_back(static_cast<int>(i));
+  }
+  // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a place of its own: then
+  // it is the one that is nearest to what it does, all in all.
+  const auto at = [](int node) { return static_cast<std::size_t>(node); };
+  if (apart.empty() || std::any_of(like.begin(), like.end(), [&](int node) { return !of_mate[at(node)]; })) return like;
+  return {*std::max_element(apart.begin(), apart.end(), [&](int x, int y) { return nodes[at(x)].both() < nodes[at(y)].both(); })};
+}
+
 }  // namespace
 
 std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<bool>& taken) {
@@ -231,34 +258,17 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
     if (told < least_told || all <= 0) return false;
-    const auto share = [&](std::size_t i) { return shares[i] / all; };
-    const auto lacks = [&](std::size_t i) { return (doings.all(i) - shares[i]) / doings.all(i); };
-    double best = 0;
-    for (std::size_t i = 0; i < nodes; ++i) best = std::max(best, share(i));
-    if (best < kAlikeEnough) return false;
-    // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
-    double least = std::numeric_limits<double>::max();
-    for (std::size_t i = 0; i < nodes; ++i)
-      if (share(i) >= best - kAsAlike) least = std::min(least, lacks(i));
-    std::vector<std::size_t> like;
-    for (std::size_t i = 0; i < nodes; ++i)
-      if (share(i) >= best - kAsAlike && lacks(i) <= least + kAsAlike) like.push_back(i);
-    // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a place of its own: then
-    // it is the node that is nearest to what it does, all in all (by the harmonic mean).
+    std::vector<Likeness> likeness(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) likeness[i] = {shares[i] / all, doings.all(i) > 0 ? shares[i] / doings.all(i) : 0};
     std::vector<bool> of_mate(nodes);
     if (const auto mates = among.mates.find(name); mates != among.mates.end())
       for (const Alike& other : found)
         if (mates->second.contains(other.host)) of_mate[static_cast<std::size_t>(other.node)] = true;
-    if (std::all_of(like.begin(), like.end(), [&](std::size_t i) { return of_mate[i]; })) {
-      const auto both = [&](std::size_t i) { return 2 * share(i) * (1 - lacks(i)) / (share(i) + 1 - lacks(i)); };
-      std::vector<std::size_t> apart;
-      for (std::size_t i = 0; i < nodes; ++i)
-        if (!of_mate[i] && share(i) >= kAlikeEnough) apart.push_back(i);
-      if (!apart.empty()) like = {*std::max_element(apart.begin(), apart.end(), [&](std::size_t x, std::size_t y) { return both(x) < both(y); })};
-    }
-    Alike alike{name, -1, 0, {like.begin(), like.end()}};
-    alike.node = *std::min_element(alike.like.begin(), alike.like.end(), [&](int x, int y) { return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)]; });
-    alike.share = share(static_cast<std::size_t>(alike.node));
+    Alike alike{name, -1, 0, nodes_like(likeness, of_mate)};
+    if (alike.like.empty()) return false;
+    const auto fewer = [&](int x, int y) { return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)]; };
+    alike.node = *std::min_element(alike.like.begin(), alike.like.end(), fewer);
+    alike.share = likeness[static_cast<std::size_t>(alike.node)].share;
     if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;
     ++players[static_cast<std::size_t>(alike.node)];
     found.push_back(std::move(alike));
