@@ -244,7 +244,10 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
       case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
     }
   }
-  for (std::uint32_t id = 0; id < kinds.size(); ++id) out.unsure += kinds[id].unsure && kinds[id].what == StepKind::function ? 1 : 0;
+  std::set<std::string> unsure;  // on whichever nodes
+  for (std::uint32_t id = 0; id < kinds.size(); ++id)
+    if (kinds[id].unsure && kinds[id].what == StepKind::function) unsure.insert(kinds[id].function);
+  out.unsure = unsure.size();
   out.enough = groups.failing.size() >= 2 && groups.sound.size() >= 2;
   if (!out.enough) return out;
   std::unordered_set<Key> keys;
