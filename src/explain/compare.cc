@@ -308,11 +308,16 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   for (const Difference& d : out.differences)
     if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);
+  const auto of_bug = [&](bool succession) {
+    return std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) { return d.only_bug && (d.next != kNoKind) == succession; });
+  };
+  const bool unbelieved_of_bug = !believed_successions && of_bug(true);
   std::erase_if(out.differences, [&](const Difference& d) {
     if (d.next != kNoKind) return !believed_successions || !d.clean;
     if (is_exchanged(d)) return !believed_exchanges || (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
     return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
+  out.unproven = unbelieved_of_bug && !of_bug(false);
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
     if (a.weight != b.weight) return a.weight > b.weight;
     return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);

@@ -52,6 +52,7 @@ struct Comparison {
   bool enough = true;                   // there were runs on both sides
   double chance = 1;                    // that noise alone makes one that is clean
   bool hidden = false;                  // something has all runs but one on their sides, and these are too few to believe it
+  bool unproven = false;                // nothing comes with the bug alone, but what threads do next, and so few runs do not prove that
   std::size_t noisy = 0;                // kinds that equal runs disagree on
   std::size_t unsure = 0;               // functions that were entered too often to be watched
   double exchange_chance = 1;           // as `chance`, of what nodes exchange

@@ -175,7 +175,8 @@ bool needs_more_runs(const Input& input) {
   if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
   bool merged = false;
   const Comparison comparison = compare_all(runs, kinds, input.schedule, merged);
-  return comparison.enough && comparison.differences.empty() && (comparison.hidden || comparison.chance > kMostChance / 2);
+  if (!comparison.enough || comparison.unproven) return comparison.enough;
+  return comparison.differences.empty() && (comparison.hidden || comparison.chance > kMostChance / 2);
 }
 
 Explanation explain(Input& input) {

@@ -305,6 +305,27 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }
 
+TEST_CASE("where only what threads do next comes with the bug alone, and as much varies, a few runs more are wanted", "[explain]") {
+  const auto with = [](int runs, bool alone) {
+    Case one;
+    for (int i = 0; i < runs; ++i) {
+      // The fault brings retry(), with and without the bug; with it datagram() is followed by request().
+      const auto others = [&](script::Run run) {
+        for (int k = 0; k < 6; ++k)
+          for (int at = 0; at < 2; ++at) run.enters(200 + 10 * k + at, fmt::format("turn{}", (i + k) % (k + 2) == 0 ? 1 - at : at), 20 + k);
+        return run;
+      };
+      one.add(Group::failing, others(usual(3 * i).faulted(103).enters(104, "retry").enters(110, "datagram", 9).enters(alone ? 111 : 109, "request", 9).enters(120, "answer", 9)));
+      one.add(Group::sound, others(usual(3 * i + 1).enters(109, "request", 9).enters(110, "datagram", 9).enters(120, "answer", 9)));
+      one.add(Group::near, others(usual(3 * i + 2).faulted(103).enters(104, "retry").enters(109, "request", 9).enters(110, "datagram", 9).enters(120, "answer", 9)));
+    }
+    return one;
+  };
+  CHECK(explain::needs_more_runs(with(4, true).input));
+  CHECK_FALSE(explain::needs_more_runs(with(9, true).input));
+  CHECK_FALSE(explain::needs_more_runs(with(9, false).input));
+}
+
 TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
