@@ -93,6 +93,7 @@ bool file_path(std::string_view path) {
 }
 
 bool usual_noise(int err, std::string_view syscall, std::string_view path) {
+  if (kernel::runtime_asks(err, syscall, path)) return true;
   switch (err) {
     case EAGAIN:
     case EINPROGRESS:
@@ -112,9 +113,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ETIMEDOUT: return !connection_error(err, syscall, false);  // futex and its like: a timed wait
     case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: any second start does it
     case EBADF: return syscall == "close" || syscall == "fcntl";
-    case EPERM:
-      if (syscall == "epoll_ctl") return true;  // a file that cannot be waited for: runtimes ask for every file they open
-      return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
+    case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:
     case ENOTDIR:
     case EACCES:

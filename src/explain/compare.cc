@@ -46,44 +46,45 @@ Threads faulted(const Run& run) {
   return threads;
 }
 
-void note(Firsts& firsts, Key key, const Step& step, std::int64_t after, Nearness nearness) {
+void note(Firsts& firsts, Key key, std::uint32_t in, std::int64_t after, Nearness nearness) {
   First& first = firsts[key];
-  if (after < first.after_ns) first = {after, nearness, step.in};
+  if (after < first.after_ns) first = {after, nearness, in};
 }
 
 // What a run does from its cut on, each thing once: loops and counts are collapsed.
-Firsts firsts_of(const Run& run, const Kinds& kinds, std::int64_t from_ns, std::int64_t to_ns) {
+Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
   std::unordered_map<std::int32_t, std::uint32_t> before;  // by thread
   std::size_t pairs = 0;
   for (const Step& step : run.steps) {
     if (step.ts_ns <= from_ns || step.ts_ns > to_ns) continue;
-    const Kind& kind = kinds[step.kind];
+    const std::uint32_t id = merged[step.kind], in = merged[step.in];
+    const Kind& kind = kinds[id];
     if (kind.unsure) continue;
     Nearness nearness = Nearness::elsewhere;
     if (step.tid != 0 && threads.tids.contains(step.tid)) nearness = Nearness::same_thread;
     else if (threads.nodes.contains(kind.node)) nearness = Nearness::same_node;
     const std::int64_t after = step.ts_ns - run.cut_ns;
-    note(firsts, pair_key(step.kind, kNoKind), step, after, nearness);
+    note(firsts, pair_key(id, kNoKind), in, after, nearness);
     const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call;
     if (!of_thread || step.tid == 0) continue;
-    const auto [last, fresh] = before.emplace(step.tid, step.kind);
-    if (!fresh && last->second != step.kind && pairs < kMostPairs) {
+    const auto [last, fresh] = before.emplace(step.tid, id);
+    if (!fresh && last->second != id && pairs < kMostPairs) {
       const bool function = kind.what == StepKind::function || kinds[last->second].what == StepKind::function;
-      if (function) note(firsts, pair_key(last->second, step.kind), step, after, nearness), ++pairs;
+      if (function) note(firsts, pair_key(last->second, id), in, after, nearness), ++pairs;
     }
-    last->second = step.kind;
+    last->second = id;
   }
   return firsts;
 }
 
 // What a run does up to its cut.
-std::unordered_set<std::uint32_t> kinds_before(const Run& run) {
+std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& merged) {
   std::unordered_set<std::uint32_t> out;
   for (const Step& step : run.steps) {
     if (step.ts_ns > run.cut_ns) break;
-    out.insert(step.kind);
+    out.insert(merged[step.kind]);
   }
   return out;
 }
@@ -207,7 +208,11 @@ double weight_of(Nearness nearness) {
 
 }  // namespace
 
-Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
+bool of_bug_alone(const std::vector<Difference>& differences) {
+  return std::any_of(differences.begin(), differences.end(), [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
+}
+
+Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
   std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
   std::vector<Firsts> firsts, ahead, later;
@@ -219,23 +224,23 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   // The same as all that comes behind the cut, unless that may be early.
   const auto later_of = [&](const Run& run) -> const Firsts* {
     if (known_before == 0) return &firsts.back();
-    return &later.emplace_back(firsts_of(run, kinds, run.cut_ns + known_before, run.end_ns));
+    return &later.emplace_back(firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns));
   };
   for (const Run& run : runs) {
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
-    firsts.push_back(firsts_of(run, kinds, run.cut_ns, run.end_ns));
+    firsts.push_back(firsts_of(run, kinds, merged, run.cut_ns, run.end_ns));
     switch (run.group) {
       case Group::failing:
         groups.failing.push_back(&firsts.back());
-        ahead.push_back(firsts_of(run, kinds, run.known_ns, run.cut_ns));
+        ahead.push_back(firsts_of(run, kinds, merged, run.known_ns, run.cut_ns));
         groups.ahead.push_back(&ahead.back());
         groups.shortest_failing = std::min(groups.shortest_failing, run.end_ns - run.cut_ns);
         break;
       case Group::sound:
         groups.sound.push_back(&firsts.back());
         groups.later_sound.push_back(later_of(run));
-        before.push_back(kinds_before(run));
+        before.push_back(kinds_before(run, merged));
         break;
       case Group::near:
         groups.near.push_back(&firsts.back());
@@ -308,16 +313,13 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds) {
   for (const Difference& d : out.differences)
     if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);
-  const auto of_bug = [&](bool succession) {
-    return std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) { return d.only_bug && (d.next != kNoKind) == succession; });
-  };
-  const bool unbelieved_of_bug = !believed_successions && of_bug(true);
+  const bool unbelieved_of_bug = !believed_successions && std::any_of(out.differences.begin(), out.differences.end(), [](const Difference& d) { return d.only_bug && d.next != kNoKind; });
   std::erase_if(out.differences, [&](const Difference& d) {
     if (d.next != kNoKind) return !believed_successions || !d.clean;
     if (is_exchanged(d)) return !believed_exchanges || (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
     return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
-  out.unproven = unbelieved_of_bug && !of_bug(false);
+  out.unproven = unbelieved_of_bug && !of_bug_alone(out.differences);
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
     if (a.weight != b.weight) return a.weight > b.weight;
     return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);

@@ -59,7 +59,10 @@ struct Comparison {
   [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };
 
+// There is something that comes with the bug alone, beside what threads do next.
+[[nodiscard]] bool of_bug_alone(const std::vector<Difference>& differences);
+
 // After align(). Runs without a fault that fired are never failing here.
-[[nodiscard]] Comparison compare(const std::vector<Run>& runs, const Kinds& kinds);
+[[nodiscard]] Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged = {});
 
 }  // namespace rose::explain

@@ -117,64 +117,33 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-bool of_bug_alone(const Comparison& comparison) {
-  return std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
-}
-
-// Of what kinds the steps of a run are.
-struct StepKinds {
-  std::uint32_t kind, in;
-};
-
-std::vector<std::vector<StepKinds>> kinds_of(const std::vector<Run>& runs) {
-  std::vector<std::vector<StepKinds>> out;
-  for (const Run& run : runs) {
-    out.emplace_back().reserve(run.steps.size());
-    for (const Step& step : run.steps) out.back().push_back({step.kind, step.in});
-  }
-  return out;
-}
-
-void set_kinds(std::vector<Run>& runs, const std::vector<std::vector<StepKinds>>& kinds) {
-  for (std::size_t run = 0; run < runs.size(); ++run)
-    for (std::size_t i = 0; i < kinds[run].size(); ++i) {
-      runs[run].steps[i].kind = kinds[run][i].kind;
-      runs[run].steps[i].in = kinds[run][i].in;
-    }
-}
-
 // Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the bug, too, whichever
 // node does so is looked at.
-Comparison compare_all(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool& merged) {
-  doubt_exchanges(runs, kinds);
-  doubt_lookups(runs, kinds);
-  merged = merge_nodes(runs, kinds, schedule);
-  align(runs, kinds);
-  Comparison comparison = compare(runs, kinds);
-  if (merged) return comparison;
-  comparison.orders = swapped(runs, kinds, schedule);
+Comparison compare_all(Input& input, Merged& merged) {
+  std::vector<Run>& runs = input.runs;
+  doubt_exchanges(runs, input.kinds);
+  doubt_lookups(runs, input.kinds);
+  merged = merge_nodes(runs, input.kinds, input.schedule);
+  align(runs, input.kinds, merged);
+  Comparison comparison = compare(runs, input.kinds, merged);
+  if (!merged.none()) return comparison;
+  comparison.orders = swapped(runs, input.kinds, input.schedule);
   const bool harmless = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::near; });
-  if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison)))) return comparison;
-  const std::vector<std::vector<StepKinds>> by_node = kinds_of(runs);
-  merge_nodes(runs, kinds, schedule, true);
-  Comparison other = compare(runs, kinds);
+  if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison.differences)))) return comparison;
+  Merged whichever = merge_nodes(runs, input.kinds, input.schedule, true);
+  Comparison other = compare(runs, input.kinds, whichever);
   // It is the second try.
-  merged = !other.none() && other.chance <= kMostChance / 2 && (comparison.none() || of_bug_alone(other));
-  if (!merged) {
-    set_kinds(runs, by_node);
-    return comparison;
-  }
+  if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other.differences))) return comparison;
+  merged = std::move(whichever);
   return other;
 }
 
 }  // namespace
 
-bool needs_more_runs(const Input& input) {
-  std::vector<Run> runs = input.runs;
-  Kinds kinds = input.kinds;
-  if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
-  bool merged = false;
-  const Comparison comparison = compare_all(runs, kinds, input.schedule, merged);
+bool needs_more_runs(Input& input) {
+  if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
+  Merged merged;
+  const Comparison comparison = compare_all(input, merged);
   if (!comparison.enough || comparison.unproven) return comparison.enough;
   return comparison.differences.empty() && (comparison.hidden || comparison.chance > kMostChance / 2);
 }
@@ -191,14 +160,15 @@ Explanation explain(Input& input) {
   }
   const ValueSorts sorts(input.runs, input.questions.size());
   add_values(input.runs, input.questions, sorts, input.kinds);
-  bool merged = false;
-  const Comparison comparison = compare_all(input.runs, input.kinds, input.schedule, merged);
+  Merged merged;
+  const Comparison comparison = compare_all(input, merged);
+  merged.apply(input.runs);
   out.chance = comparison.chance;
   out.differences = told(input, comparison);
   out.suspects = suspects_of(input, comparison);
   out.path = path_of(input);
   const Run& story = input.runs[input.story_run];
-  out.values = value_tables(input.runs, input.questions, sorts, input.kinds, comparison, story, merged);
+  out.values = value_tables(input.runs, input.questions, sorts, input.kinds, comparison, story, !merged.none());
   out.exchanges = exchange_tables(input.runs);
   const auto faults = fired(story);
   if (!faults.empty()) out.fault = faults.front()->id;
@@ -210,7 +180,7 @@ Explanation explain(Input& input) {
   out.symptom = input.oracle_said;
   tell_limits(input, comparison, out);
   out.recorded = recorded_divergences(input, out.limits);
-  if (merged) out.limits.emplace_back("the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes them");
+  if (!merged.none()) out.limits.emplace_back("the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes them");
   if (faults.empty()) {
     // Without a fault there is nothing that a difference could come from.
     out.suspects.clear();

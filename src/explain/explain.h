@@ -144,8 +144,9 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Of at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
-// Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run.
-[[nodiscard]] bool needs_more_runs(const Input& input);
+// Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run. Aligns the runs, and
+// doubts kinds of steps.
+[[nodiscard]] bool needs_more_runs(Input& input);
 
 // The parts, in the order in which explain() uses them.
 [[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);

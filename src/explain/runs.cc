@@ -86,12 +86,6 @@ std::string without_peer(const Kind& kind) {
 
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
-// What a runtime does on any way: the C library looks for a catalogue when it puts an error into words, Go asks whether a file can be waited for.
-bool of_runtime(const trace::Trace& trace, const trace::Event& e) {
-  if (e.err == ENOENT) return e.path != 0 && trace.str(e.path).find("/LC_MESSAGES/") != std::string_view::npos;
-  return e.err == EPERM && kernel::syscall_name(e.syscall) == "epoll_ctl";
-}
-
 }  // namespace
 
 std::uint32_t Kinds::of(Kind kind) {
@@ -139,7 +133,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
         kind.words = "enters " + kind.function;
         break;
       case trace::EventType::scf:
-        if (of_runtime(trace, e)) continue;
+        if (kernel::runtime_asks(e.err, kernel::syscall_name(e.syscall), e.path != 0 ? trace.str(e.path) : std::string_view())) continue;
         kind.what = StepKind::failed_call;
         kind.words = call_words(trace, e, nodes);
         if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : ""; e.err == ENOENT && !extension.empty())
@@ -237,7 +231,16 @@ void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds) {
   }
 }
 
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always) {
+void Merged::apply(std::vector<Run>& runs) const {
+  if (none()) return;
+  for (Run& run : runs)
+    for (Step& step : run.steps) {
+      step.kind = (*this)[step.kind];
+      step.in = (*this)[step.in];
+    }
+}
+
+Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always) {
   std::map<std::string, std::set<std::string>> nodes;  // by fault, or by the group that it is an alternative of
   const auto name_of = [&](const std::string& id) {
     const schedule::Fault* fault = schedule.find(id);
@@ -246,7 +249,7 @@ bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule&
   for (const Run& run : runs)
     if (run.group == Group::failing)
       for (const schedule::FaultOutcome* fault : fired(run)) nodes[name_of(fault->id)].insert(fault->node);
-  if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return false;
+  if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return {};
   std::vector<std::uint32_t> now(kinds.size());
   for (std::uint32_t id = 0; id < now.size(); ++id) {
     Kind kind = kinds[id];
@@ -259,12 +262,7 @@ bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule&
     now[id] = kinds.of(std::move(kind));
     if (unsure) kinds.at(now[id]).unsure = true;
   }
-  for (Run& run : runs)
-    for (Step& step : run.steps) {
-      step.kind = now[step.kind];
-      if (step.in != kNoKind) step.in = now[step.in];
-    }
-  return true;
+  return Merged(std::move(now));
 }
 
 namespace {
@@ -276,16 +274,17 @@ struct Anchor {
   std::size_t before = 0;  // steps between it and the fault
 };
 
-std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const std::string& node) {
+std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Merged& merged, const std::string& node) {
   std::vector<Anchor> out;
   std::unordered_map<std::uint32_t, std::size_t> counts;
   for (const Step& step : run.steps) {
     if (step.ts_ns > run.cut_ns) break;
-    const Kind& kind = kinds[step.kind];
-    const std::size_t nth = ++counts[step.kind];
+    const std::uint32_t id = merged[step.kind];
+    const Kind& kind = kinds[id];
+    const std::size_t nth = ++counts[id];
     if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || is_exchange(kind.what) || kind.unsure) continue;
     if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
-    out.push_back({step.kind, nth, 0});
+    out.push_back({id, nth, 0});
   }
   if (out.size() > kLookBack) out.erase(out.begin(), out.end() - static_cast<std::ptrdiff_t>(kLookBack));
   std::reverse(out.begin(), out.end());
@@ -297,16 +296,16 @@ bool has(const std::vector<Anchor>& anchors, const Anchor& wanted) {
   return std::any_of(anchors.begin(), anchors.end(), [&](const Anchor& a) { return a.kind == wanted.kind && a.nth == wanted.nth; });
 }
 
-const Step* find_anchor(const Run& run, const Anchor& anchor) {
+const Step* find_anchor(const Run& run, const Merged& merged, const Anchor& anchor) {
   std::size_t seen = 0;
   for (const Step& step : run.steps)
-    if (step.kind == anchor.kind && ++seen == anchor.nth) return &step;
+    if (merged[step.kind] == anchor.kind && ++seen == anchor.nth) return &step;
   return nullptr;
 }
 
 }  // namespace
 
-void align(std::vector<Run>& runs, const Kinds& kinds) {
+void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   std::vector<std::int64_t> after;             // of failing runs: the fault, since the workload began
   std::vector<std::vector<Anchor>> anchors;    // of failing runs, nearest first
   for (Run& run : runs) {
@@ -315,7 +314,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds) {
     run.cut_ns = run.zero_ns + faults.front()->fired_ns;
     if (run.group != Group::failing) continue;
     after.push_back(faults.front()->fired_ns);
-    anchors.push_back(anchors_before(run, kinds, faults.front()->node));
+    anchors.push_back(anchors_before(run, kinds, merged, faults.front()->node));
   }
   std::sort(after.begin(), after.end());
   const std::int64_t usual = after.empty() ? 0 : after[after.size() / 2];
@@ -329,7 +328,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds) {
     if (!fired(run).empty()) continue;
     const Step* found = nullptr;
     std::size_t i = 0;
-    while (i < common.size() && (found = find_anchor(run, common[i])) == nullptr) ++i;
+    while (i < common.size() && (found = find_anchor(run, merged, common[i])) == nullptr) ++i;
     run.found_cut = found != nullptr;
     run.cut_ns = found != nullptr ? found->ts_ns : run.zero_ns + usual;
     if (found != nullptr) earliest = std::max(earliest, i);
@@ -338,7 +337,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds) {
   for (Run& run : runs) {
     if (fired(run).empty()) continue;
     run.known_ns = run.cut_ns;
-    if (const Step* step = common.empty() ? nullptr : find_anchor(run, common[earliest]); step != nullptr) run.known_ns = std::min(run.known_ns, step->ts_ns);
+    if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr) run.known_ns = std::min(run.known_ns, step->ts_ns);
     // Before the workload begins a time means nothing.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "explain/messages.h"
@@ -112,14 +113,26 @@ void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 // says when something is loaded, and nothing of what the program decides.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
-// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind.
-// True: they were made so, in all runs. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes
-// faults hit.
-bool merge_nodes(std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always = false);
+// Which kind the steps of each are taken for.
+class Merged {
+ public:
+  Merged() = default;  // for their own
+  explicit Merged(std::vector<std::uint32_t> now) : now_(std::move(now)) {}
+  [[nodiscard]] bool none() const { return now_.empty(); }
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t kind) const { return now_.empty() || kind == kNoKind ? kind : now_[kind]; }
+  void apply(std::vector<Run>& runs) const;
+
+ private:
+  std::vector<std::uint32_t> now_;  // by number
+};
+
+// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind; else none are.
+// Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes faults hit.
+[[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always = false);
 
 // Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
 // (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have
 // come: `known_ns` of runs with a fault is the same step, or about as long before.
-void align(std::vector<Run>& runs, const Kinds& kinds);
+void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged);
 
 }  // namespace rose::explain

@@ -640,6 +640,11 @@ bool resource_error(int err) {
   }
 }
 
+bool runtime_asks(int err, std::string_view syscall, std::string_view path) {
+  if (err == ENOENT) return path.find("/LC_MESSAGES/") != std::string_view::npos;
+  return err == EPERM && syscall == "epoll_ctl";
+}
+
 std::string signal_name(int signal) {
   if (signal >= 1 && static_cast<std::size_t>(signal) <= kSignals.size())
     return std::string(kSignals[static_cast<std::size_t>(signal) - 1].name);

@@ -46,6 +46,9 @@ struct SyscallInfo {
 [[nodiscard]] std::vector<std::string> errno_names();
 // A disk or another resource that fails (EIO, ENOSPC, EMFILE, ...): healthy programs hardly ever see these.
 [[nodiscard]] bool resource_error(int err);
+// What runtimes ask for on any way, and do without: the C library a catalogue of messages when it puts an error into words, Go whether a
+// file can be waited for. `path`: "" unknown.
+[[nodiscard]] bool runtime_asks(int err, std::string_view syscall, std::string_view path);
 
 // "SIGKILL" <-> 9; real-time signals as "SIG34".
 [[nodiscard]] std::string signal_name(int signal);

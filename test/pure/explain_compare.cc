@@ -321,9 +321,10 @@ TEST_CASE("where only what threads do next comes with the bug alone, and as much
     }
     return one;
   };
-  CHECK(explain::needs_more_runs(with(4, true).input));
-  CHECK_FALSE(explain::needs_more_runs(with(9, true).input));
-  CHECK_FALSE(explain::needs_more_runs(with(9, false).input));
+  Case few = with(4, true), enough = with(9, true), both = with(9, false);
+  CHECK(explain::needs_more_runs(few.input));
+  CHECK_FALSE(explain::needs_more_runs(enough.input));
+  CHECK_FALSE(explain::needs_more_runs(both.input));
 }
 
 TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
