@@ -151,8 +151,8 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       own.why += "; nothing in the dump explains it";
     if (failure != nullptr && !own.partly && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
       failure->fatal = true;
+      failure->why += fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
       failure->usual = 1;  // whatever it did at other times
-      failure->why += fmt::format("; {} ended itself right after it", own.node);
     }
   }
   return processes;

@@ -31,11 +31,16 @@ void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& al
 
 }  // namespace
 
-bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns) {
+std::vector<std::int64_t> incidents_of(std::vector<std::int64_t> times, std::int64_t longest_ns) {
   std::sort(times.begin(), times.end());
-  std::size_t apart = times.empty() ? 0 : 1;
-  for (std::size_t i = 1; i < times.size(); ++i) apart += times[i] - times[i - 1] > longest_ns ? 1 : 0;
-  return apart >= kUsualFailures;
+  std::vector<std::int64_t> first;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (i == 0 || times[i] - times[i - 1] > longest_ns) first.push_back(times[i]);
+  return first;
+}
+
+bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns) {
+  return incidents_of(std::move(times), longest_ns).size() >= kUsualFailures;
 }
 
 std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike, std::string_view did,

@@ -11,7 +11,9 @@
 
 namespace rose::diagnose {
 
-// At several times, each longer after the one before than a workload lasts.
+// The first of each incident: of what comes longer after the one before than a workload lasts. By time.
+[[nodiscard]] std::vector<std::int64_t> incidents_of(std::vector<std::int64_t> times, std::int64_t longest_ns);
+// In several incidents.
 [[nodiscard]] bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns);
 
 // What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came nearest

@@ -86,9 +86,10 @@ class Builder {
       if (nearest.empty() || mixed_calls >= kMostMixed) break;
       if (c->symptom) continue;
       ++mixed_calls;
-      // What failed long before, too, may be meant where it failed last.
-      mixed(*c, c->first_ts + limit_ < nearest.front()->first_ts ? c->last_ts : c->first_ts, nearest, kShareMixed * c->weight);
-      for (const std::int64_t at : {c->first_ts, c->last_ts})
+      // What failed long before, too, may be meant where it failed then.
+      const auto near = std::find_if(c->seen.begin(), c->seen.end(), [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
+      mixed(*c, c->fault, near != c->seen.end() ? *near : c->seen.back(), nearest, kShareMixed * c->weight);
+      for (const std::int64_t at : c->seen)
         if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
     }
     together(calls);
@@ -464,17 +465,16 @@ class Builder {
   // With what it stands next to. What failed at other times, too, may have failed once at this one.
   void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
     const double yield = kShareNeighbours * std::min(c.weight, kFarLess * neighbour.weight);
-    mixed(c, at, {&neighbour}, yield);
+    mixed(c, c.fault, at, {&neighbour}, yield);
     if (c.fault.times == 1 || c.last_ts - c.first_ts <= limit_) return;
-    Candidate once = c;
-    once.fault.times = 1;
-    mixed(once, at, {&neighbour}, kNextStep * yield);
+    Fault once = c.fault;
+    once.times = 1;
+    mixed(c, std::move(once), at, {&neighbour}, kNextStep * yield);
   }
 
-  // A failed call among the process and network faults, in the order of the dump.
-  void mixed(const Candidate& c, std::int64_t at, const List& timed, double yield) {
+  // A failed call, as `fault`, among the process and network faults, in the order of the dump.
+  void mixed(const Candidate& c, Fault fault, std::int64_t at, const List& timed, double yield) {
     std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
-    Fault fault = c.fault;
     fault.when.clear();
     fault.after.clear();
     std::size_t before = 0;  // process and network faults that came earlier
