@@ -151,24 +151,34 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   return {};
 }
 
-// One run more, which tells who calls what only failing runs enter.
-Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, explain::Explanation& explanation) {
+// Who calls these, from the fault on, in one run more. Of those that can't be asked about, nothing.
+Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config, ComparedRuns& runs,
+                                              explain::Explanation& explanation) {
   std::vector<std::string> questions;
   replay::Askable askable(config);
-  for (const std::string& function : explain::fresh_functions(explanation, kMostCallersAsked)) {
+  for (const std::string& function : functions) {
     const std::string question = function + ":callers";
     const std::vector<std::string> about = askable.about(function);
     if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
   }
-  if (questions.empty()) return {};
+  if (questions.empty()) return std::vector<explain::Call>();
   const Result<replay::Asked> asked = replay::ask(config, questions);
   if (!asked) {
     explanation.limits.push_back(asked.error().message);
-    return {};
+    return std::vector<explain::Call>();
   }
   ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
   if (calls.empty()) explanation.limits.push_back("who calls the suspects is not known: no run in which that was asked showed the bug and a call");
-  explain::add_callers(explanation, std::move(calls));
+  return calls;
+}
+
+// One run more, which tells who calls what only failing runs enter; and one that tells who calls where a wrong clock was decided with.
+Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule, explain::Explanation& explanation) {
+  ROSE_TRY(std::vector<explain::Call> calls, callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, runs, explanation));
+  const std::vector<std::string> outer = explain::decided_by_clock(schedule, explain::add_callers(explanation, std::move(calls)));
+  if (outer.empty()) return {};
+  ROSE_TRY(calls, callers_of(outer, config, runs, explanation));
+  explain::add_outer_callers(explanation, outer, std::move(calls));
   return {};
 }
 
@@ -213,7 +223,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
-    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_callers(config, runs, report.explanation));
+    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation));
     explain::keep_best(report.explanation.suspects);
   } else {
     report.explanation = unexplained(made);
@@ -270,7 +280,7 @@ Command explain_command() {
               {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the explanation is written", .completes = Completes::file},
               {.names = "--runs", .slot = &options->runs, .value = "N",
                .help = "How many runs that reproduce, and as many without faults; of the schedule at most twice as many and two are made. Where nothing is said, two more, and two "
-                       "more, are made while noise leaves it open what differs. One run more tells who calls the suspects",
+                       "more, are made while noise leaves it open what differs. One run more tells who calls the suspects, with a wrong clock one more",
                .otherwise = std::to_string(kWantedRuns), .range = {{2, 100}}},
               {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side", .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
+constexpr double kOuterCaller = 0.82;                    // of where it was decided: who calls that, as of a stack's frames
 constexpr std::size_t kMostCallers = 3;                  // of one function
 constexpr std::size_t kMostDecisions = 3;                // later ones come of them
 
@@ -51,6 +53,14 @@ schedule::Frame frame_at(const Call& call, const std::string& function) {
   return frame;
 }
 
+std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function) {
+  return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+}
+
+void sort_best_first(std::vector<Suspect>& suspects) {
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
+}
+
 }  // namespace
 
 std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
@@ -70,12 +80,10 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
   return calls;
 }
 
-void add_callers(Explanation& explanation, std::vector<Call> calls) {
+std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
-  const auto find = [&](const std::string& function) {
-    return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
-  };
+  const auto find = [&](const std::string& function) { return find_suspect(suspects, function); };
   struct Callers {
     std::vector<const Call*> told;
     bool outside = false;  // somebody who does not only come with the bug
@@ -91,11 +99,14 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
     if (!call.caller.empty() && !is_library(frame) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
   std::size_t decided = 0;
+  std::vector<Call> first;
   std::vector<Suspect> added;
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
     decided += of->second.outside ? 1 : 0;
+    if (of->second.outside && decided == 1)
+      for (const Call* call : of->second.told) first.push_back(*call);
     for (const Call* call : of->second.told) {
       const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
@@ -115,7 +126,42 @@ void add_callers(Explanation& explanation, std::vector<Call> calls) {
   }
   for (Suspect& one : added)
     if (find(one.function) == suspects.end()) suspects.push_back(std::move(one));
-  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
+  sort_best_first(suspects);
+  return first;
+}
+
+std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {
+  std::vector<std::string> out;
+  for (const Call& call : decided) {
+    const bool wrong = std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                                   [&](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::clock && (fault.node.empty() || fault.node == call.node); });
+    if (wrong && std::find(out.begin(), out.end(), call.caller) == out.end()) out.push_back(call.caller);
+  }
+  return out;
+}
+
+void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls) {
+  std::vector<Suspect>& suspects = explanation.suspects;
+  for (const std::string& function : functions) {
+    const auto callee = find_suspect(suspects, function);
+    if (callee == suspects.end()) continue;
+    const double score = callee->score * kOuterCaller;
+    std::set<std::string> told;
+    for (Call& call : calls) {
+      if (key_of(call.function) != key_of(function)) continue;
+      call.caller = whole_name(explanation, call.caller);
+      const schedule::Frame frame = frame_at(call, call.caller);
+      if (call.caller.empty() || is_library(frame) || key_of(call.caller) == key_of(function) || told.size() >= kMostCallers || !told.insert(call.caller).second) continue;
+      const std::string why = fmt::format("calls {}, in which the wrong clock first makes a difference", at_place(frame_at(call, function)));
+      if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
+        known->why += "; " + why;
+        if (!known->fresh) known->score = std::max(known->score, score);
+      } else {
+        suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score * (is_base(call.caller) ? kBase : 1), .why = why});
+      }
+    }
+  }
+  sort_best_first(suspects);
 }
 
 void keep_best(std::vector<Suspect>& suspects) {

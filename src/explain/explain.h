@@ -164,7 +164,13 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
 // Makes suspects of those who call fresh ones: there it was decided. What only fresh ones call is what they do.
-void add_callers(Explanation& explanation, std::vector<Call> calls);
+// Gives the calls that come of the first decision.
+std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
+// A wrong clock arrives at no step: it may be read further out than where it was decided with. Whose callers to ask for, then: of `decided`
+// those on nodes whose clock the schedule sets.
+[[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided);
+// Makes suspects of those who call them.
+void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // Those that are told.
 void keep_best(std::vector<Suspect>& suspects);
 

@@ -484,7 +484,8 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(run.file == "server.cc");
   CHECK(run.line == 71);
   CHECK(call("expire", "run (+0x4f)").file.empty());
-  add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"), call("retry", "loop (server.cc:12)")});
+  const std::vector<explain::Call> decided =
+      add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"), call("retry", "loop (server.cc:12)")});
   const auto at = [&](const std::string& function) {
     return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; }) - e.suspects.begin();
   };
@@ -498,6 +499,28 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong && line.text.starts_with("enters expire, called by Server::run(int) (server.cc:71): "); }));
   CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function.starts_with("std::"); }));
   CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(), [](const auto& a, const auto& b) { return a.score > b.score; }));
+  // Where the clock of its node is wrong, it may have been read further out.
+  REQUIRE(decided.size() == 1);
+  CHECK(decided[0].caller == "Server::run(int)");
+  const auto by_clock = [&](schedule::FaultKind kind, const std::string& node) {
+    schedule::Schedule schedule;
+    schedule.faults.push_back({});
+    schedule.faults[0].kind = kind;
+    schedule.faults[0].node = node;
+    return decided_by_clock(schedule, decided);
+  };
+  CHECK(by_clock(schedule::FaultKind::clock, "n1") == std::vector<std::string>{"Server::run(int)"});
+  CHECK(by_clock(schedule::FaultKind::clock, "n2").empty());
+  CHECK(by_clock(schedule::FaultKind::crash, "n1").empty());
+  explain::Explanation outer = e;
+  add_outer_callers(outer, {"Server::run(int)"}, {call("Server::run(int)", "beat (server.cc:33)"), call("Server::run(int)", "std::__invoke (invoke.h:3)"), call("revoke", "other (a.cc:1)")});
+  REQUIRE(outer.suspects.size() == e.suspects.size() + 1);
+  const auto beat = std::find_if(outer.suspects.begin(), outer.suspects.end(), [](const auto& s) { return s.function == "beat"; });
+  REQUIRE(beat != outer.suspects.end());
+  CHECK(beat->line == 33);
+  CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
+  CHECK(beat->score < e.suspects[1].score);
+  CHECK(beat->score > 0.8 * e.suspects[1].score);
   // Of a long name of Java's the last 64 bytes are told.
   const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
   e.path.push_back(longest);
