@@ -11,6 +11,8 @@ constexpr int kPauseGrowth = 4;
 constexpr double kLongestDebt = 5;
 // A function attached again may run at full speed until the next look.
 constexpr double kSampleSeconds = 0.02;
+// Which are the hottest is told by entries of about so long.
+constexpr double kRecentSeconds = 1;
 
 double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / 1e9); }
 std::int64_t to_ns(double value) { return static_cast<std::int64_t>(value * 1e9); }
@@ -43,6 +45,7 @@ void FunctionRates::attached(std::size_t index, std::int64_t now_ns, std::span<c
   function.since_ns = now_ns;
   function.window_ns = now_ns;
   function.begin = function.last = function.window = total(index, counts);
+  function.recent_rate = 0;
   for (std::size_t node = 0; node < nodes_; ++node)
     per_node_[index * nodes_ + node].begin = counts[index * nodes_ + node];
 }
@@ -93,11 +96,13 @@ std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<
   const double passed = looked_ns_ == 0 ? 0 : seconds(now_ns - looked_ns_);
   looked_ns_ = now_ns;
   struct Recent {
-    std::uint64_t calls;
+    double rate;
     std::uint32_t function;
   };
   std::vector<Recent> kept;
-  std::uint64_t all = 0, staying = 0;
+  const double fading = std::exp(-passed / kRecentSeconds);
+  std::uint64_t all = 0;
+  double staying = 0;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     auto& function = functions_[i];
     // One let go of a moment ago may still have been entered until its probe was out.
@@ -105,7 +110,11 @@ std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<
     const std::uint64_t recent = count - function.last;
     function.last = count;
     all += recent;
-    if (!function.attached || recent == 0) continue;
+    if (!function.attached) continue;
+    function.recent_rate = function.recent_rate * fading + static_cast<double>(recent) / kRecentSeconds;
+    staying += function.recent_rate;
+    kept.push_back({function.recent_rate, i});
+    if (recent == 0) continue;
     if (limits_.window_seconds > 0 && seconds(now_ns - function.window_ns) > limits_.window_seconds) {
       function.window_ns = now_ns;
       function.window = count - recent;
@@ -115,20 +124,19 @@ std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<
         static_cast<double>(calls) / seconds(now_ns - function.window_ns) >= limits_.hot_rate) {
       end_stint(i, now_ns, counts);
       gone.push_back(i);
-      continue;
+      staying -= function.recent_rate;
+      kept.pop_back();
     }
-    staying += recent;
-    kept.push_back({recent, i});
   }
   tokens_ = std::min(limits_.share * limits_.burst_seconds, tokens_ + passed * limits_.share) -
             static_cast<double>(all) * limits_.entry_seconds;
   if (tokens_ >= 0) return gone;
   // Too dear: the hottest go, until what is left fits.
-  const double fits = std::max(passed, 1e-3) * limits_.share / limits_.entry_seconds;
-  std::sort(kept.begin(), kept.end(), [](const Recent& a, const Recent& b) { return a.calls > b.calls; });
-  for (const auto& [calls, index] : kept) {
-    if (static_cast<double>(staying) <= fits || calls < 2) break;
-    staying -= calls;
+  const double fits = limits_.share / limits_.entry_seconds;
+  std::sort(kept.begin(), kept.end(), [](const Recent& a, const Recent& b) { return a.rate > b.rate; });
+  for (const auto& [rate, index] : kept) {
+    if (staying <= fits || rate * kRecentSeconds < 2) break;
+    staying -= rate;
     end_stint(index, now_ns, counts);
     gone.push_back(index);
   }

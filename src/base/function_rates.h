@@ -4,7 +4,8 @@
 //
 // A function is let go of as soon as it is hot beyond doubt, and sampled again after growing pauses: what was busy only
 // at the start shows itself as rare. All entries together may take a share of one CPU (a token bucket);
-// beyond it the hottest go first, whatever is known of them.
+// beyond it the hottest of the last second or so go first, whatever is known of them, until what stays fits: a moment
+// in which much happens once drives out nothing that is rare.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +68,7 @@ class FunctionRates {
     std::int64_t window_ns = 0;  // when the time over which it may prove hot began
     std::uint64_t window = 0;    // entries then
     double last_rate = 0;        // of the last stint that ended
+    double recent_rate = 0;      // of this one, what is longer ago counting less and less
   };
   struct PerNode {
     std::uint64_t begin = 0;   // entries when the stint began

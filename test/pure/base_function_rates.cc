@@ -1,6 +1,7 @@
 // Which functions are let go of and sampled again, and what is made of it: a scripted workload and clock.
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -217,4 +218,22 @@ TEST_CASE("a function that could not be attached again is not known, tried again
   estimate = rates.estimate(1, 0, at(210), counts, 2);
   CHECK(estimate.known);
   CHECK_FALSE(estimate.watched);
+}
+
+TEST_CASE("a moment in which much happens once drives out nothing that is rare") {
+  RateLimits limits;
+  limits.share = 0.05;
+  limits.burst_seconds = 5;
+  limits.entry_seconds = 7e-6;
+  limits.hot_rate = 0;  // only the share counts
+  limits.pause_seconds = 10;
+  // One is hot from the fifth second on. The others are all entered twice in the same hundredth of a second, four times a second.
+  World world(301, limits, [](std::size_t i, double t) { return i == 0 ? (t > 5 ? 30'000.0 : 0.0) : std::lround(t * 100) % 25 == 0 ? 200.0 : 0.0; });
+  world.run(12);
+  CHECK_FALSE(world.rates.is_attached(0));
+  for (std::size_t i = 1; i <= 300; ++i) {
+    CAPTURE(i);
+    REQUIRE(world.rates.is_attached(i));
+  }
+  CHECK(world.let_go <= 2);
 }
