@@ -40,7 +40,7 @@ std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At
 
 std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch,
                          bool stacks, const std::vector<AskRequest>& asks) {
-  std::string text = fmt::format("rose-jvm\t2\nstate\t{}\n", state.string());
+  std::string text = fmt::format("rose-jvm\t3\nstate\t{}\n", state.string());
   for (const PlaceRequest& place : places) {
     text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
     if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
@@ -57,7 +57,8 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
     text += '\n';
   }
   if (!watch) return text;
-  text += fmt::format("watch\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000));
+  text += fmt::format("watch\t{}\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000),
+                      std::llround(std::clamp(watch->share, 0.001, 1.0) * 1000));
   if (watch->code) text += "code\t1\n";
   if (watch->lasting) text += "lasting\t1\n";
   for (const std::string& name : watch->functions) text += fmt::format("function\t{}\n", field(name));

@@ -38,6 +38,7 @@ struct WatchRequest {
   bool code = false;   // where they call is told too (jvm/code_book.h)
   bool lasting = false;  // in JVMs that run for long: without those that return an object, which slow their callers down
   double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: only all together count
+  double share = 0.01;   // telling: of one CPU, that all of a JVM's methods together may cost
   std::vector<std::string> functions, sources;  // by name or glob, by source file
   std::vector<std::string> methods;             // by the names that a profile has
   std::vector<std::string> throwers = {}, thrower_sources = {};  // exceptions that leave these methods are watched like entries: "org.x.A.m throws java.io.EOFException"

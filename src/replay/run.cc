@@ -242,7 +242,7 @@ class OneRun {
     const bool count = tracer.infrequent_below > 0;
     for (const config::Node& node : config_.nodes) {
       const jvm::Names names = jvm::methods_of(node);
-      jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate,
+      jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate, .share = tracer.function_share,
                                 .functions = names.functions, .sources = names.sources, .methods = {}};
       if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
       if (node.exceptions && names.functions.empty() && names.sources.empty()) warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`", node.name));

@@ -97,11 +97,11 @@ TEST_CASE("why methods are not watched is said") {
 TEST_CASE("the agent's instructions say what is to be watched, a line each") {
   const std::string text = instructions("/run/n1", {}, WatchRequest{.count = true, .code = false, .rate = 2.5, .functions = {"org.x.*"},
                                                                     .sources = {"A.java"}, .methods = {"org.x.A.m(int)\nplace\t1"}});
-  CHECK(text == "rose-jvm\t2\nstate\t/run/n1\nwatch\tcount\t2500\nfunction\torg.x.*\nsource\tA.java\nmethod\torg.x.A.m(int) place 1\n");
-  CHECK(instructions("/run/n1", {}, WatchRequest{.count = false, .code = true, .rate = 0, .functions = {}, .sources = {}, .methods = {}}) == "rose-jvm\t2\nstate\t/run/n1\nwatch\ttell\t0\ncode\t1\n");
+  CHECK(text == "rose-jvm\t3\nstate\t/run/n1\nwatch\tcount\t2500\t10\nfunction\torg.x.*\nsource\tA.java\nmethod\torg.x.A.m(int) place 1\n");
+  CHECK(instructions("/run/n1", {}, WatchRequest{.count = false, .code = true, .rate = 0, .share = 0.05, .functions = {}, .sources = {}, .methods = {}}) == "rose-jvm\t3\nstate\t/run/n1\nwatch\ttell\t0\t50\ncode\t1\n");
   CHECK(instructions("/run/n1", {}, WatchRequest{.count = true, .rate = 0, .functions = {}, .sources = {}, .methods = {}, .throwers = {"org.x.*"}, .thrower_sources = {"A.java"}}) ==
-        "rose-jvm\t2\nstate\t/run/n1\nwatch\tcount\t0\nthrower\torg.x.*\nthrower_source\tA.java\n");
-  CHECK(instructions("/run/n1", {}, std::nullopt) == "rose-jvm\t2\nstate\t/run/n1\n");
+        "rose-jvm\t3\nstate\t/run/n1\nwatch\tcount\t0\t10\nthrower\torg.x.*\nthrower_source\tA.java\n");
+  CHECK(instructions("/run/n1", {}, std::nullopt) == "rose-jvm\t3\nstate\t/run/n1\n");
 }
 
 TEST_CASE("which functions and sources of a node are its JVM's") {

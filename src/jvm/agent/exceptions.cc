@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::uint32_t kMostThrown = 1000;  // at some 50 us, most of them the JVM's own
 constexpr std::size_t kMostEscapes = 8;       // of one exception
-constexpr std::size_t kMostWatched = 1024;    // kinds of exceptions, of the methods that one JVM may watch
 
 // Has the class several methods of this name?
 bool overloaded(const Jvmti& jvmti, Object klass, std::string_view wanted) {
@@ -88,7 +87,7 @@ void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId c
       auto at = std::lower_bound(escapes_.begin(), escapes_.end(), key, less);
       if (at == escapes_.end() || at->first != key) {
         auto* made = new Escape;
-        if (from.wanted && watched_ < kMostWatched) {
+        if (from.wanted && watched_ < kStateEscapes) {
           made->watched = watched.add(from.name + std::string(kThrows) + std::string(class_name), state);
           if (made->watched != nullptr) ++watched_, watched.held(*made->watched);
         } else if (from.wanted && !full_) {

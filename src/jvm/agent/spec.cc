@@ -54,11 +54,12 @@ bool take_place(std::string_view line, Spec& spec) {
 
 bool take_watch(std::string_view line, WatchSpec& watch) {
   const std::string_view how = take_field(line);
-  std::int64_t thousandths = 0;
-  if ((how != "count" && how != "tell") || !number_of(line, thousandths)) return false;
+  std::int64_t thousandths = 0, share = 0;
+  if ((how != "count" && how != "tell") || !number_of(take_field(line), thousandths) || !number_of(line, share) || share <= 0) return false;
   watch.on = true;
   watch.count = how == "count";
   watch.rate = static_cast<double>(thousandths) / 1000;
+  watch.share = static_cast<double>(share) / 1000;
   return true;
 }
 
@@ -146,7 +147,7 @@ Spec parse_spec(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (first) {
       first = false;
-      if (line == "rose-jvm\t2") continue;
+      if (line == "rose-jvm\t3") continue;
       spec.damaged = true;
       return spec;
     }

@@ -40,6 +40,7 @@ struct WatchSpec {
   bool code = false;   // where they call is told too
   bool lasting = false;  // the JVM is to run for long
   double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: nothing
+  double share = 0;    // telling: of one CPU, that all together may cost
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;           // file names
   std::vector<std::string> methods, classes;  // exactly these, by the names that records have; the classes that they are in

@@ -28,7 +28,7 @@ RateLimits limits_of(const WatchSpec& spec) {
     limits.pause_seconds = 1;
     return limits;
   }
-  limits.share = 0.01;
+  limits.share = spec.share;
   limits.attach_seconds = kAgainSeconds;
   limits.burst_seconds = 5;
   limits.hot_rate = spec.rate;
@@ -43,8 +43,8 @@ RateLimits limits_of(const WatchSpec& spec) {
 
 void WatchedMethods::begin(const WatchSpec& spec) {
   spec_ = &spec;
-  rates_ = new FunctionRates(kStateMethods, 1, limits_of(spec));
-  counts_.resize(kStateMethods);
+  rates_ = new FunctionRates(kStateMethods + kStateEscapes, 1, limits_of(spec));
+  counts_.resize(kStateMethods + kStateEscapes);
 }
 
 bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view source) const {
@@ -76,20 +76,21 @@ Watched* WatchedMethods::of(MethodId method, std::string_view display, State& st
   const auto less = [](const auto& entry, MethodId wanted) { return entry.first < wanted; };
   const auto at = std::lower_bound(by_method_.begin(), by_method_.end(), method, less);
   if (at != by_method_.end() && at->first == method) return at->second;
-  Watched* watched = add(display, state);
-  if (watched == nullptr) return nullptr;
+  // All of them must not take the room of exceptions.
+  Watched* watched = by_method_.size() < kStateMethods ? add(display, state) : nullptr;
+  if (watched == nullptr) {
+    if (!full_) state.note("so many methods are asked for that only the first 4096 are watched: name fewer");
+    full_ = true;
+    return nullptr;
+  }
   watched->method = method;
   by_method_.insert(at, {method, watched});
   return watched;
 }
 
 Watched* WatchedMethods::add(std::string_view display, State& state) {
-  StateRecord* record = all_.size() < kStateMethods ? state.add(RecordKind::method, display) : nullptr;
-  if (record == nullptr) {
-    if (!full_) state.note("so many methods are asked for that only the first 4096 are watched: name fewer");
-    full_ = true;
-    return nullptr;
-  }
+  StateRecord* record = all_.size() < kStateMethods + kStateEscapes ? state.add(RecordKind::method, display) : nullptr;
+  if (record == nullptr) return nullptr;
   auto* name = static_cast<char*>(std::calloc(1, record->length + 1));
   if (name == nullptr) return nullptr;
   std::memcpy(name, record->text, record->length);
