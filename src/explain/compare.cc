@@ -68,7 +68,7 @@ Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::
     const std::int64_t after = step.ts_ns - run.cut_ns;
     note(firsts, pair_key(id, kNoKind), in, after, nearness);
     const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call;
-    if (!of_thread || step.tid == 0) continue;
+    if (!of_thread || kind.sampled || step.tid == 0) continue;
     const auto [last, fresh] = before.emplace(step.tid, id);
     if (!fresh && last->second != id && pairs < kMostPairs) {
       const bool function = kind.what == StepKind::function || kinds[last->second].what == StepKind::function;
@@ -217,6 +217,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
   std::vector<Firsts> firsts, ahead, later;
   for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
+  std::unordered_set<std::uint32_t> unknown;  // functions that a run was not seen to enter, but may have
   Groups groups;
   std::int64_t known_before = 0;  // the cut of failing runs, at most
   for (const Run& run : runs)
@@ -230,6 +231,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
     firsts.push_back(firsts_of(run, kinds, merged, run.cut_ns, run.end_ns));
+    for (const std::uint32_t kind : run.let_go)
+      if (!firsts.back().contains(pair_key(merged[kind], kNoKind))) unknown.insert(merged[kind]);
     switch (run.group) {
       case Group::failing:
         groups.failing.push_back(&firsts.back());
@@ -249,16 +252,18 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
       case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
     }
   }
-  std::set<std::string> unsure;  // on whichever nodes
-  for (std::uint32_t id = 0; id < kinds.size(); ++id)
-    if (kinds[id].unsure && kinds[id].what == StepKind::function) unsure.insert(kinds[id].function);
-  out.unsure = unsure.size();
   out.enough = groups.failing.size() >= 2 && groups.sound.size() >= 2;
   if (!out.enough) return out;
   std::unordered_set<Key> keys;
   for (const auto* side : {&groups.failing, &groups.sound})
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
+  std::set<std::string> unsure;  // on whichever nodes
+  for (const std::uint32_t kind : unknown) {
+    keys.erase(pair_key(kind, kNoKind));
+    if (kinds[kind].what == StepKind::function) unsure.insert(kinds[kind].function);
+  }
+  out.unsure = unsure.size();
 
   // Values apart, each question's by itself: those that vary must not make what the program does, or another answer, look like chance.
   // So is what nodes exchange, in which beats and retries vary.

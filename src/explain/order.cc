@@ -31,7 +31,7 @@ Order order_in(const Run& run, const Kinds& kinds) {
   for (const Step& step : run.steps) {
     if (step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
     const Kind& kind = kinds[step.kind];
-    if (kind.unsure || kind.node.empty() || kind.what == StepKind::value || kind.what == StepKind::silence || is_exchange(kind.what)) continue;
+    if (kind.unsure || kind.sampled || kind.node.empty() || kind.what == StepKind::value || kind.what == StepKind::silence || is_exchange(kind.what)) continue;
     order.try_emplace(step.kind, Seen{step.ts_ns - run.cut_ns, step.tid, step.in});
   }
   return order;

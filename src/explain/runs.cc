@@ -162,7 +162,8 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     const bool function = kind.what == StepKind::function || kind.what == StepKind::thrown;
     const std::uint32_t id = kinds.of(std::move(kind));
     if (function && (e.flags & trace::kTruncated) != 0) {
-      kinds.at(id).unsure = true;
+      kinds.at(id).sampled = true;
+      run.let_go.insert(id);
       continue;
     }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
@@ -253,7 +254,7 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
   std::vector<std::uint32_t> now(kinds.size());
   for (std::uint32_t id = 0; id < now.size(); ++id) {
     Kind kind = kinds[id];
-    const bool unsure = kind.unsure;
+    const bool unsure = kind.unsure, sampled = kind.sampled;
     if (kind.what == StepKind::silence) kind.words = "hears nothing from another node";
     if (is_exchange(kind.what)) kind.words = without_peer(kind);
     if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];  // it came before
@@ -261,6 +262,7 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
     kind.peer.clear();
     now[id] = kinds.of(std::move(kind));
     if (unsure) kinds.at(now[id]).unsure = true;
+    if (sampled) kinds.at(now[id]).sampled = true;
   }
   return Merged(std::move(now));
 }
@@ -282,7 +284,7 @@ std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Mer
     const std::uint32_t id = merged[step.kind];
     const Kind& kind = kinds[id];
     const std::size_t nth = ++counts[id];
-    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || is_exchange(kind.what) || kind.unsure) continue;
+    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || is_exchange(kind.what) || kind.unsure || kind.sampled) continue;
     if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
     out.push_back({id, nth, 0});
   }

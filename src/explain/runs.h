@@ -56,7 +56,8 @@ struct Kind {
   std::string callee = {};    // value of a question about calls: who is called
   std::string lookup = {};     // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
-  bool unsure = false;   // the tracer let go of it in some run: that it is missing says nothing
+  bool unsure = false;   // not all of it is known: that it is missing, or there, says nothing
+  bool sampled = false;  // function: the tracer let go of it in some run (Run::let_go); where it comes among others says nothing
   std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
 };
@@ -92,6 +93,7 @@ struct Run {
   bool found_cut = true;        // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
   std::vector<Step> steps;      // by time
+  std::set<std::uint32_t> let_go;  // functions that were entered too often to be watched to the end: where one is missing, it may have been entered
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
   bool cut_short = false;       // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, of each in its order

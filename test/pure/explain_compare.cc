@@ -177,6 +177,25 @@ TEST_CASE("functions that were let go of are not said to be missing", "[explain]
   CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
 }
 
+TEST_CASE("what only failing runs do, and so often that it is let go of, is told all the same", "[explain]") {
+  const auto with = [](int unseen) {  // sound runs in which it is let go of before the fault, and not seen behind it
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").enters(105, "spin").enters(106, "spin").let_go("spin"));
+      one.add(Group::sound, i < unseen ? usual(2 * i + 1).enters(20, "spin").let_go("spin") : usual(2 * i + 1));
+    }
+    return one;
+  };
+  Case known = with(0), one_unknown = with(1);
+  const explain::Explanation e = known.explain();
+  CHECK(tells(e, "enters spin"));
+  CHECK(std::none_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
+  const explain::Explanation other = one_unknown.explain();
+  CHECK_FALSE(tells(other, "enters spin"));
+  CHECK(tells(other, "enters give_up"));
+  CHECK(std::any_of(other.limits.begin(), other.limits.end(), [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
+}
+
 TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[explain]") {
   // Twenty pairs of sets of equal runs; some with things that come and go by chance, alone or together.
   std::mt19937 chance(7);
