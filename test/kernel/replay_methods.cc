@@ -148,6 +148,15 @@ TEST_CASE("of exceptions that come by the thousands only some are looked at, and
   CHECK(rate->count < 300'000);
 }
 
+TEST_CASE("however many methods there are, exceptions are told", "[java]") {
+  auto config = deployment(javas().front(), "crowd", 201);
+  config.nodes[0].exceptions = true;
+  const auto run = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
+  CHECK(std::any_of(run.result.trace.events.begin(), run.result.trace.events.end(), [&](const trace::Event& event) {
+    return event.type == trace::EventType::af && run.result.trace.str(event.function) == "org.rose.test.Victim.itself throws java.lang.IllegalStateException";
+  }));
+}
+
 TEST_CASE("methods are chosen by source file too", "[java]") {
   auto config = deployment(javas().front(), "names", 3);
   config.nodes[0].functions.clear();

@@ -142,6 +142,18 @@ public final class Victim {
     }
   }
 
+  // This class once more, of a loader of its own: its methods are others.
+  static final class Another extends ClassLoader {
+    void load() throws IOException {
+      try (java.io.InputStream in = Victim.class.getResourceAsStream("Victim.class")) {
+        java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
+        byte[] some = new byte[4096];
+        for (int n = in.read(some); n >= 0; n = in.read(some)) all.write(some, 0, n);
+        resolveClass(defineClass("org.rose.test.Victim", all.toByteArray(), 0, all.size()));
+      }
+    }
+  }
+
   static void part(String name, int i) throws IOException {
     switch (name) {
       case "step":
@@ -175,6 +187,10 @@ public final class Victim {
         catches(i);
         if (i % 10 == 0) itself(i);
         say("threw " + i);
+        break;
+      case "crowd":
+        new Another().load();
+        if (i == 200) itself(i);
         break;
       case "storm":
         itself(i);
