@@ -69,7 +69,7 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   for (const std::string& node : talkative)
     out.limits.push_back(fmt::format("{} exchanged more messages than are looked at: whether runs differ in what it sends and takes is not known", node));
   const auto cut_short = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.cut_short; });
-  if (cut_short > 0) out.limits.push_back(fmt::format("of {} runs only the first {} events were compared", cut_short, kMostSteps));
+  if (cut_short > 0) out.limits.push_back(fmt::format("of {} run{} only the first {} events were compared", cut_short, cut_short == 1 ? "" : "s", kMostSteps));
   const auto by_time = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::sound && !run.found_cut; });
   if (by_time > 0)
     out.limits.push_back(fmt::format("in {} of {} sound runs the step before the fault was not found: they are compared from about the same time on", by_time, out.sound));
