@@ -21,6 +21,8 @@ constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that th
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
+constexpr double kOnce = 0.5;                            // of what one run of many was doing when a fault came at its time: the others show the bug without
+constexpr std::size_t kMany = 4;
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
@@ -132,6 +134,7 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
 
 struct OnStack {
   std::size_t runs = 0, innermost = 0;
+  bool by_time = true;  // of all faults that found it there
   double weight = 0;  // added up over the runs
   std::string node, why, called;
 };
@@ -157,6 +160,7 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
           auto& best = here[frame.function];
           best = {std::max(best.first, own), best.second || i == 0};
           OnStack& on = seen[frame.function];
+          on.by_time = on.by_time && comes_by_time(input, fault->id);
           on.node = stack.node.empty() ? fault->node : stack.node;
           if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
           if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
@@ -178,7 +182,8 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
                              : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
-    out[function].add(&Evidence::stack, on.weight / static_cast<double>(failing), on.node, std::move(reason));
+    const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
+    out[function].add(&Evidence::stack, once * on.weight / static_cast<double>(failing), on.node, std::move(reason));
   }
 }
 

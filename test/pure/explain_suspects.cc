@@ -83,6 +83,30 @@ TEST_CASE("a crash at some time broke off all that was under way: the whole oper
   CHECK(ranks(false) == std::vector<std::string>{"find", "iterate", "visit", "range", "compare", "check", "try", "apply", "applyAll", "loop"});
 }
 
+TEST_CASE("what one run of many was doing when a fault came at its time, counts less than what several were", "[explain]") {
+  const auto ranks = [](bool by_time) {
+    Case one;
+    schedule::Fault& crash = one.input.schedule.faults[0];
+    crash.kind = schedule::FaultKind::crash;
+    crash.when.resize(1);
+    crash.when[0].kind = by_time ? schedule::ConditionKind::elapsed : schedule::ConditionKind::function;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i);
+      if (i < 2) run.stack({frame("find"), frame("compare"), frame("check"), frame("loop")});
+      else run.stack({frame("sync_" + std::to_string(i)), frame("loop")});
+      one.add(Group::failing, run.says(900, 4, "not saved"));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    std::map<std::string, double> out;
+    for (const explain::Suspect& suspect : one.explain().suspects) out[suspect.function] = suspect.score;
+    return out;
+  };
+  std::map<std::string, double> by_time = ranks(true), at_a_step = ranks(false);
+  CHECK(by_time["sync_3"] < 0.6 * by_time["compare"]);
+  CHECK(at_a_step["sync_3"] > 0.6 * at_a_step["compare"]);
+  CHECK(by_time["find"] == at_a_step["find"]);
+}
+
 TEST_CASE("of threads that a fault hits while they only wait one is told, and only where none does more", "[explain]") {
   for (const bool works : {true, false}) {
     Case one;
