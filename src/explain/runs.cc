@@ -84,6 +84,39 @@ std::string without_peer(const Kind& kind) {
   return kind.words.substr(0, at) + "another node" + kind.words.substr(std::min(at + kind.peer.size(), kind.words.size()));
 }
 
+// Of a run of too many events: which entries of functions are left out, so that the whole of it is known. Of the rarest functions none are;
+// of the others one is kept in so long a time, whatever the others do.
+class Thinning {
+ public:
+  explicit Thinning(const trace::Trace& trace) {
+    if (trace.events.size() <= kMostSteps) return;
+    std::map<Function, std::size_t> counts;
+    for (const trace::Event& e : trace.events)
+      if (e.type == trace::EventType::af) ++counts[of(e)];
+    std::vector<std::pair<std::size_t, Function>> rarest;
+    std::size_t all = trace.events.size();
+    for (const auto& [function, count] : counts) rarest.emplace_back(count, function), all -= count;
+    std::sort(rarest.begin(), rarest.end());
+    for (const auto& [count, function] : rarest)
+      if ((all += count) > kMostSteps / 2) busy_[function] = 0;
+    apart_ns_ = (trace.events.back().ts_ns - trace.events.front().ts_ns) / static_cast<std::int64_t>(kMostSteps / 2) * static_cast<std::int64_t>(busy_.size());
+  }
+  [[nodiscard]] bool is_busy(const trace::Event& e) const { return !busy_.empty() && busy_.contains(of(e)); }
+  // Of a busy function.
+  bool keeps(const trace::Event& e) {
+    std::int64_t& kept = busy_[of(e)];
+    if (kept != 0 && e.ts_ns - kept < apart_ns_) return false;
+    kept = e.ts_ns;
+    return true;
+  }
+
+ private:
+  using Function = std::pair<trace::StringId, trace::StringId>;  // and its node
+  static Function of(const trace::Event& e) { return {e.function, e.node}; }
+  std::map<Function, std::int64_t> busy_;  // when one was kept last; 0: none yet
+  std::int64_t apart_ns_ = 0;
+};
+
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
 }  // namespace
@@ -115,7 +148,10 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   const std::map<std::string, std::string> nodes = trace::nodes_by_address(trace.meta);
   std::unordered_map<std::int32_t, std::uint32_t> last;  // by thread
   const auto node_of = [&](const trace::Event& e) { return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node)); };
-  for (std::size_t i = 0; i < trace.events.size() && run.steps.size() < kMostSteps; ++i) {
+  Thinning thinning(trace);
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    run.cut_short = run.steps.size() >= kMostSteps;
+    if (run.cut_short) break;
     const trace::Event& e = trace.events[i];
     if (is_injected(e) || is_agents(trace, e)) continue;
     Kind kind;
@@ -166,6 +202,13 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       run.let_go.insert(id);
       continue;
     }
+    if (function && thinning.is_busy(e)) {
+      kinds.at(id).sampled = true;
+      if (!thinning.keeps(e)) {
+        if (e.tid != 0) last[e.tid] = id;
+        continue;
+      }
+    }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
     // A silence began when it was last heard.
     if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
@@ -173,7 +216,6 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     if (function) last[e.tid] = id;
     run.steps.push_back(step);
   }
-  run.cut_short = trace.events.size() > kMostSteps;
   for (std::size_t i = 0; i < lines.size() && run.steps.size() < 2 * kMostSteps; ++i) {
     const LogLine& line = lines[i];
     if (is_agents(line)) continue;

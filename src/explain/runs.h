@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-// What is kept of one run: beyond it, later steps are left out, and that is told.
+// What is kept of one run: beyond it, entries of busy functions are thinned out. What is too much all the same is left out at the end, and told.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
@@ -57,7 +57,7 @@ struct Kind {
   std::string lookup = {};     // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;   // not all of it is known: that it is missing, or there, says nothing
-  bool sampled = false;  // function: the tracer let go of it in some run (Run::let_go); where it comes among others says nothing
+  bool sampled = false;  // function: not all entries of it are known in some run; where it comes among others says nothing
   std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
 };

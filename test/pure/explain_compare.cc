@@ -1,6 +1,9 @@
 // What runs differ in, and what is only noise.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
+#include <map>
 #include <random>
 
 #include "explain_runs.h"
@@ -194,6 +197,37 @@ TEST_CASE("what only failing runs do, and so often that it is let go of, is told
   CHECK_FALSE(tells(other, "enters spin"));
   CHECK(tells(other, "enters give_up"));
   CHECK(std::any_of(other.limits.begin(), other.limits.end(), [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
+}
+
+TEST_CASE("of a run of too many events the busy functions are thinned out: what is rare, and what comes late, is known", "[explain]") {
+  script::Run run(1);
+  run.enters(1, "begin");
+  for (int ms = 2; ms < 902; ++ms) {
+    for (int k = 0; k < 400; ++k) run.enters(ms, fmt::format("spin{}", k % 20));
+    if (ms % 100 == 0) run.enters(ms, "tick", 2);
+  }
+  run.enters(950, "give_up").enters(960, "spin7");
+  explain::Kinds kinds;
+  const explain::Run kept = explain::condense(run.result(), run.lines(), Group::failing, kinds);
+  CHECK_FALSE(kept.cut_short);
+  CHECK(kept.steps.size() <= explain::kMostSteps);
+  CHECK(kept.steps.size() > explain::kMostSteps / 4);
+  std::map<std::string, std::size_t> entries;
+  std::int64_t longest = 0;
+  std::map<std::uint32_t, std::int64_t> last;
+  for (const explain::Step& step : kept.steps) {
+    ++entries[kinds[step.kind].function];
+    if (const auto before = last.find(step.kind); before != last.end() && kinds[step.kind].sampled) longest = std::max(longest, step.ts_ns - before->second);
+    last[step.kind] = step.ts_ns;
+  }
+  CHECK(entries["begin"] == 1);
+  CHECK(entries["tick"] == 9);
+  CHECK(entries["give_up"] == 1);
+  CHECK(entries["spin7"] > 500);
+  CHECK(longest < 70 * kMillisecond);
+  CHECK(kinds[kept.steps.back().kind].function == "spin7");
+  CHECK(kinds[kept.steps.back().kind].sampled);
+  CHECK_FALSE(kinds[kept.steps.front().kind].sampled);
 }
 
 TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[explain]") {
