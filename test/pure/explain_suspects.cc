@@ -61,13 +61,23 @@ TEST_CASE("where nothing differs nobody is accused, though it is known where the
   CHECK(e.stacks.size() == 1);
 }
 
+namespace {
+
+// Of a schedule that kills a node: at some time, or at a function.
+Case crashing(bool by_time) {
+  Case one;
+  schedule::Fault& crash = one.input.schedule.faults[0];
+  crash.kind = schedule::FaultKind::crash;
+  crash.when.resize(1);
+  crash.when[0].kind = by_time ? schedule::ConditionKind::elapsed : schedule::ConditionKind::function;
+  return one;
+}
+
+}  // namespace
+
 TEST_CASE("a crash at some time broke off all that was under way: the whole operation counts beside the innermost function, compilers' own do not", "[explain]") {
   const auto ranks = [](bool by_time) {
-    Case one;
-    schedule::Fault& crash = one.input.schedule.faults[0];
-    crash.kind = schedule::FaultKind::crash;
-    crash.when.resize(1);
-    crash.when[0].kind = by_time ? schedule::ConditionKind::elapsed : schedule::ConditionKind::function;
+    Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
       std::vector<schedule::Frame> frames;
       for (const char* function : {"find", "iterate", "visit", "range", "compare", "check", "try", "apply", "applyAll", "loop"}) frames.push_back(frame(function));
@@ -85,11 +95,7 @@ TEST_CASE("a crash at some time broke off all that was under way: the whole oper
 
 TEST_CASE("what one run of many was doing when a fault came at its time, counts less than what several were", "[explain]") {
   const auto ranks = [](bool by_time) {
-    Case one;
-    schedule::Fault& crash = one.input.schedule.faults[0];
-    crash.kind = schedule::FaultKind::crash;
-    crash.when.resize(1);
-    crash.when[0].kind = by_time ? schedule::ConditionKind::elapsed : schedule::ConditionKind::function;
+    Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
       script::Run run = failing(2 * i);
       if (i < 2) run.stack({frame("find"), frame("compare"), frame("check"), frame("loop")});
