@@ -441,8 +441,8 @@ class Case:
                 (self.folder / file.name).chmod(0o644)
 
     def measure(self):
-        figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "solved": False,
-                   "what": self.facts.get("what") or self.facts.get("fault", ""), "system": self.facts.get("system", ""),
+        figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit_of(self.folder),
+                   "solved": False, "what": self.facts.get("what") or self.facts.get("fault", ""), "system": self.facts.get("system", ""),
                    "language": self.facts.get("language", ""), "planted_level": self.facts.get("level"),
                    "attainable": self.attainable}
         try:
@@ -489,6 +489,12 @@ def machine():
     except OSError:
         pass
     return {"cores": os.cpu_count(), "cpu": model, "kernel": os.uname().release, "load": round(os.getloadavg()[0], 1)}
+
+
+def commit_of(folder):
+    """What was measured; None outside of a repository."""
+    asked = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def cell(value):
@@ -737,7 +743,11 @@ def noise_table(rows):
 def when_and_where(rows):
     dates = sorted({row["date"] for row in rows})
     machines = sorted({f"{row['machine']['cores']} cores, kernel {row['machine']['kernel']}" for row in rows})
-    return f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} on {'; '.join(machines)}."
+    loads = [row["machine"]["load"] for row in rows]
+    commits = {row.get("commit") for row in rows}
+    of = f"rose of {commits.pop()}" if len(commits) == 1 and None not in commits else "more than one commit"
+    return (f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} ({of}) on {'; '.join(machines)}, "
+            f"at a load of {min(loads):.0f} to {max(loads):.0f}.")
 
 
 def rows_of(columns, rows):
