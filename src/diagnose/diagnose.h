@@ -112,7 +112,7 @@ struct Candidate {
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
   std::optional<schedule::Fault> other_length; // it still was so when the dump was written: to the end of the run, or for as long as was seen
   std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
-  std::vector<std::int64_t> seen;  // calls and exceptions: when an incident of it began, and the last of all; by time
+  std::vector<std::int64_t> again;  // SCF: when further incidents of it began, by time
   std::int64_t since_ts = 0;    // logs tell only that it came between this and first_ts; 0: it came at first_ts
   bool profiled = false;        // the profile has it too, but far rarer
   int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise

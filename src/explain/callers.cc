@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kMostNameBytes = 64;               // of a value's text
 constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
 constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
-constexpr double kOuterCaller = 0.82;                    // of where it was decided: who calls that, as of a stack's frames
 constexpr std::size_t kMostCallers = 3;                  // of one function
 constexpr std::size_t kMostDecisions = 3;                // later ones come of them
 
@@ -57,8 +56,20 @@ std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, cons
   return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
 }
 
-void sort_best_first(std::vector<Suspect>& suspects) {
-  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
+// Whether who calls a suspect can be one, too: it has a name, is of the application, and another function.
+bool may_be_suspect(const Call& call) {
+  return !call.caller.empty() && key_of(call.caller) != key_of(call.function) && !is_library(frame_at(call, call.caller));
+}
+
+// Who calls a suspect. What is known to come only with the bug has its score; `score` 0: whoever is no suspect yet does not become one.
+void accuse(std::vector<Suspect>& suspects, const Call& call, double score, const std::string& why) {
+  score *= is_base(call.caller) ? kBase : 1;
+  if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
+    known->why += "; " + why;
+    if (!known->fresh) known->score = std::max(known->score, score);
+  } else if (score > 0) {
+    suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
+  }
 }
 
 }  // namespace
@@ -83,49 +94,44 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
-  const auto find = [&](const std::string& function) { return find_suspect(suspects, function); };
   struct Callers {
     std::vector<const Call*> told;
     bool outside = false;  // somebody who does not only come with the bug
   };
   std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {
-    const auto known = find(call.caller);
-    if (find(call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
+    if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
+    const auto known = find_suspect(suspects, call.caller);
     Callers& of = callers[key_of(call.function)];
     of.outside = of.outside || known == suspects.end() || !known->fresh;
-    const schedule::Frame frame = frame_at(call, call.caller);
     const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
-    if (!call.caller.empty() && !is_library(frame) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
+    if (may_be_suspect(call) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
+  struct Accused {
+    const Call* call = nullptr;
+    double score = 0;
+  };
   std::size_t decided = 0;
   std::vector<Call> first;
-  std::vector<Suspect> added;
+  std::vector<Accused> accused;
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
-    decided += of->second.outside ? 1 : 0;
-    if (of->second.outside && decided == 1)
-      for (const Call* call : of->second.told) first.push_back(*call);
-    for (const Call* call : of->second.told) {
+    const auto& [told, outside] = of->second;
+    decided += outside ? 1 : 0;
+    for (const Call* call : told) {
+      if (outside && decided == 1) first.push_back(*call);
       const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
-      const std::string why = fmt::format("calls {}, which only failing runs enter after the fault", at_place(frame_at(*call, call->function)));
-      const double score = callee.score * kCaller * (is_base(call->caller) ? kBase : 1);
-      if (const auto known = find(call->caller); known != suspects.end()) {
-        known->why += "; " + why;
-        if (!known->fresh && decided <= kMostDecisions) known->score = std::max(known->score, score);
-      } else if (of->second.outside && decided <= kMostDecisions) {
-        added.push_back({.function = call->caller, .file = call->file, .line = call->line, .node = call->node, .score = score, .why = why});
-      }
+      accused.push_back({call, outside && decided <= kMostDecisions ? callee.score * kCaller : 0});
     }
     // What only those call that come with the bug follows from that; what the symptom speaks of may be where it goes wrong all the same.
-    if (!of->second.outside && !callee.named) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
+    if (!outside && !callee.named) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
   }
-  for (Suspect& one : added)
-    if (find(one.function) == suspects.end()) suspects.push_back(std::move(one));
+  for (const auto& [call, score] : accused)
+    accuse(suspects, *call, score, fmt::format("calls {}, which only failing runs enter after the fault", at_place(frame_at(*call, call->function))));
   sort_best_first(suspects);
   return first;
 }
@@ -145,23 +151,20 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
   for (const std::string& function : functions) {
     const auto callee = find_suspect(suspects, function);
     if (callee == suspects.end()) continue;
-    const double score = callee->score * kOuterCaller;
+    const double score = callee->score * kOuter;
     std::set<std::string> told;
     for (Call& call : calls) {
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
-      const schedule::Frame frame = frame_at(call, call.caller);
-      if (call.caller.empty() || is_library(frame) || key_of(call.caller) == key_of(function) || told.size() >= kMostCallers || !told.insert(call.caller).second) continue;
-      const std::string why = fmt::format("calls {}, in which the wrong clock first makes a difference", at_place(frame_at(call, function)));
-      if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
-        known->why += "; " + why;
-        if (!known->fresh) known->score = std::max(known->score, score);
-      } else {
-        suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score * (is_base(call.caller) ? kBase : 1), .why = why});
-      }
+      if (may_be_suspect(call) && told.size() < kMostCallers && told.insert(call.caller).second)
+        accuse(suspects, call, score, fmt::format("calls {}, in which the wrong clock first makes a difference", at_place(frame_at(call, function))));
     }
   }
   sort_best_first(suspects);
+}
+
+void sort_best_first(std::vector<Suspect>& suspects) {
+  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
 }
 
 void keep_best(std::vector<Suspect>& suspects) {

@@ -171,6 +171,7 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided);
 // Makes suspects of those who call them.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
+void sort_best_first(std::vector<Suspect>& suspects);
 // Those that are told.
 void keep_best(std::vector<Suspect>& suspects);
 

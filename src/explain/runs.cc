@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -84,38 +85,94 @@ std::string without_peer(const Kind& kind) {
   return kind.words.substr(0, at) + "another node" + kind.words.substr(std::min(at + kind.peer.size(), kind.words.size()));
 }
 
-// Of a run of too many events: which entries of functions are left out, so that the whole of it is known. Of the rarest functions none are;
-// of the others one is kept in so long a time, whatever the others do.
-class Thinning {
+// A watched function of a run.
+struct Watched {
+  std::uint32_t kind = kNoKind;
+  bool busy = false;          // not each of its entries is kept
+  std::int64_t kept_ns = 0;   // which was, last; 0: none yet
+};
+
+// Those of a run. Of one of too many events some entries are left out, so that the whole of it is known: of the rarest functions none; of the
+// others one is kept in so long a time, whatever the others do.
+class WatchedFunctions {
  public:
-  explicit Thinning(const trace::Trace& trace) {
+  explicit WatchedFunctions(const trace::Trace& trace) {
     if (trace.events.size() <= kMostSteps) return;
-    std::map<Function, std::size_t> counts;
+    std::map<Name, std::size_t> counts;
     for (const trace::Event& e : trace.events)
-      if (e.type == trace::EventType::af) ++counts[of(e)];
-    std::vector<std::pair<std::size_t, Function>> rarest;
-    std::size_t all = trace.events.size();
+      if (e.type == trace::EventType::af) ++counts[name(e)];
+    std::vector<std::pair<std::size_t, Name>> rarest;
+    std::size_t all = trace.events.size(), busy = 0;
     for (const auto& [function, count] : counts) rarest.emplace_back(count, function), all -= count;
     std::sort(rarest.begin(), rarest.end());
     for (const auto& [count, function] : rarest)
-      if ((all += count) > kMostSteps / 2) busy_[function] = 0;
-    apart_ns_ = (trace.events.back().ts_ns - trace.events.front().ts_ns) / static_cast<std::int64_t>(kMostSteps / 2) * static_cast<std::int64_t>(busy_.size());
+      if ((all += count) > kMostSteps / 2) all_[function].busy = true, ++busy;
+    apart_ns_ = (trace.events.back().ts_ns - trace.events.front().ts_ns) / static_cast<std::int64_t>(kMostSteps / 2) * static_cast<std::int64_t>(busy);
   }
-  [[nodiscard]] bool is_busy(const trace::Event& e) const { return !busy_.empty() && busy_.contains(of(e)); }
-  // Of a busy function.
-  bool keeps(const trace::Event& e) {
-    std::int64_t& kept = busy_[of(e)];
-    if (kept != 0 && e.ts_ns - kept < apart_ns_) return false;
-    kept = e.ts_ns;
+  Watched& operator[](const trace::Event& entry) { return all_[name(entry)]; }
+  bool keeps(Watched& function, const trace::Event& entry) const {
+    if (!function.busy) return true;
+    if (function.kept_ns != 0 && entry.ts_ns - function.kept_ns < apart_ns_) return false;
+    function.kept_ns = entry.ts_ns;
     return true;
   }
 
  private:
-  using Function = std::pair<trace::StringId, trace::StringId>;  // and its node
-  static Function of(const trace::Event& e) { return {e.function, e.node}; }
-  std::map<Function, std::int64_t> busy_;  // when one was kept last; 0: none yet
+  using Name = std::pair<trace::StringId, trace::StringId>;  // and its node
+  static Name name(const trace::Event& e) { return {e.function, e.node}; }
+  std::map<Name, Watched> all_;
   std::int64_t apart_ns_ = 0;
 };
+
+// Of a watched function's entry, or of one that it is left by.
+Kind kind_of_entry(std::string_view function) {
+  Kind kind;
+  if (const Leaving leaving = leaving_of(function); !leaving.exception.empty()) {
+    kind.what = StepKind::thrown;
+    kind.function = leaving.method;
+    kind.words = fmt::format("leaves {} by {}", leaving.method, leaving.exception);
+    return kind;
+  }
+  kind.what = StepKind::function;
+  kind.function = function;
+  kind.words = "enters " + kind.function;
+  return kind;
+}
+
+// Of any other event; nothing: it is of no interest.
+std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+  Kind kind;
+  switch (e.type) {
+    case trace::EventType::af: return std::nullopt;
+    case trace::EventType::scf:
+      if (kernel::runtime_asks(e.err, kernel::syscall_name(e.syscall), e.path != 0 ? trace.str(e.path) : std::string_view())) return std::nullopt;
+      kind.what = StepKind::failed_call;
+      kind.words = call_words(trace, e, nodes);
+      if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : ""; e.err == ENOENT && !extension.empty())
+        kind.lookup = fmt::format("{} {}", kernel::syscall_name(e.syscall), extension);
+      break;
+    case trace::EventType::sys:
+      kind.what = StepKind::call;
+      kind.words = call_words(trace, e, nodes);
+      break;
+    case trace::EventType::ps:
+      kind.what = StepKind::process;
+      kind.words = process_words(e);
+      kind.out_of_memory = (e.flags & trace::kOutOfMemory) != 0;
+      break;
+    case trace::EventType::nd: {
+      const auto name = [&](trace::StringId id) {
+        const auto node = nodes.find(std::string(trace.str(id)));
+        return node != nodes.end() ? node->second : std::string(trace.str(id));
+      };
+      kind.what = StepKind::silence;
+      kind.node = name(e.dst);
+      kind.words = "hears nothing from " + name(e.src);
+      break;
+    }
+  }
+  return kind;
+}
 
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
@@ -148,72 +205,43 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   const std::map<std::string, std::string> nodes = trace::nodes_by_address(trace.meta);
   std::unordered_map<std::int32_t, std::uint32_t> last;  // by thread
   const auto node_of = [&](const trace::Event& e) { return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node)); };
-  Thinning thinning(trace);
+  WatchedFunctions functions(trace);
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     run.cut_short = run.steps.size() >= kMostSteps;
     if (run.cut_short) break;
     const trace::Event& e = trace.events[i];
     if (is_injected(e) || is_agents(trace, e)) continue;
-    Kind kind;
-    kind.node = node_of(e);
-    switch (e.type) {
-      case trace::EventType::af:
-        if (const Leaving leaving = leaving_of(trace.str(e.function)); !leaving.exception.empty()) {
-          kind.what = StepKind::thrown;
-          kind.function = leaving.method;
-          kind.words = fmt::format("leaves {} by {}", leaving.method, leaving.exception);
-          break;
-        }
-        kind.what = StepKind::function;
-        kind.function = trace.str(e.function);
-        kind.words = "enters " + kind.function;
-        break;
-      case trace::EventType::scf:
-        if (kernel::runtime_asks(e.err, kernel::syscall_name(e.syscall), e.path != 0 ? trace.str(e.path) : std::string_view())) continue;
-        kind.what = StepKind::failed_call;
-        kind.words = call_words(trace, e, nodes);
-        if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : ""; e.err == ENOENT && !extension.empty())
-          kind.lookup = fmt::format("{} {}", kernel::syscall_name(e.syscall), extension);
-        break;
-      case trace::EventType::sys:
-        kind.what = StepKind::call;
-        kind.words = call_words(trace, e, nodes);
-        break;
-      case trace::EventType::ps:
-        kind.what = StepKind::process;
-        kind.words = process_words(e);
-        kind.out_of_memory = (e.flags & trace::kOutOfMemory) != 0;
-        break;
-      case trace::EventType::nd: {
-        const auto name = [&](trace::StringId id) {
-          const auto node = nodes.find(std::string(trace.str(id)));
-          return node != nodes.end() ? node->second : std::string(trace.str(id));
-        };
-        kind.what = StepKind::silence;
-        kind.node = name(e.dst);
-        kind.words = "hears nothing from " + name(e.src);
-        break;
+    const bool entry = e.type == trace::EventType::af;
+    std::uint32_t id = kNoKind;
+    if (entry) {
+      Watched& function = functions[e];
+      if (function.kind == kNoKind) {
+        Kind kind = kind_of_entry(trace.str(e.function));
+        kind.node = node_of(e);
+        function.kind = kinds.of(std::move(kind));
+        if (function.busy) kinds.at(function.kind).sampled = true;
       }
-    }
-    const bool function = kind.what == StepKind::function || kind.what == StepKind::thrown;
-    const std::uint32_t id = kinds.of(std::move(kind));
-    if (function && (e.flags & trace::kTruncated) != 0) {
-      kinds.at(id).sampled = true;
-      run.let_go.insert(id);
-      continue;
-    }
-    if (function && thinning.is_busy(e)) {
-      kinds.at(id).sampled = true;
-      if (!thinning.keeps(e)) {
+      id = function.kind;
+      if ((e.flags & trace::kTruncated) != 0) {
+        kinds.at(id).sampled = true;
+        run.let_go.insert(id);
+        continue;
+      }
+      if (!functions.keeps(function, e)) {
         if (e.tid != 0) last[e.tid] = id;
         continue;
       }
+    } else {
+      std::optional<Kind> kind = kind_of(trace, e, nodes);
+      if (!kind) continue;
+      if (kind->node.empty()) kind->node = node_of(e);
+      id = kinds.of(*std::move(kind));
     }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
     // A silence began when it was last heard.
     if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
     if (const auto in = last.find(e.tid); in != last.end() && e.tid != 0) step.in = in->second;
-    if (function) last[e.tid] = id;
+    if (entry) last[e.tid] = id;
     run.steps.push_back(step);
   }
   for (std::size_t i = 0; i < lines.size() && run.steps.size() < 2 * kMostSteps; ++i) {

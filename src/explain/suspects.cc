@@ -16,7 +16,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr double kInnermost = 0.9, kOuter = 0.82;       // of a stack: the innermost frame, and each further one times that
+constexpr double kInnermost = 0.9;                       // of a stack: the innermost frame
 constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that the thread entered before the fault, where no stack is known
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
@@ -423,7 +423,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     if (suspect.named) suspect.why += fmt::format("; the symptom speaks of '{}'", word->second);
     out.push_back(std::move(suspect));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.score > b.score; });
+  sort_best_first(out);
   if (out.size() > kMostSuspected) out.resize(kMostSuspected);
   return out;
 }

@@ -153,8 +153,8 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   Candidate c = candidate_of(std::move(first), group.count, group.first_ts);
   c.alternatives = std::move(shapes);
   c.last_ts = group.last_ts;
-  c.seen = incidents_of(group.times, given.longest_ns);
-  if (c.seen.back() != c.last_ts) c.seen.push_back(c.last_ts);
+  c.again = incidents_of(group.times, given.longest_ns);
+  c.again.erase(c.again.begin());
   c.syscall = failure.syscall;
   c.error = kernel::errno_name(group.err);
   c.path = fault.call.path.value_or(group.pattern);

@@ -61,7 +61,6 @@ Candidate exception_candidate(const Given& given, const Times& times, const Told
   Candidate c = candidate_of(std::move(first), told.count, told.first_ts);
   c.alternatives = std::move(shapes);
   c.last_ts = told.last_ts;
-  if (c.last_ts != c.first_ts) c.seen.push_back(c.last_ts);
   c.ordinariness = 1;
   c.said = told.weight;
   c.why = told.words;

@@ -51,7 +51,6 @@ Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t 
   candidate.count = count;
   candidate.first_ts = ts;
   candidate.last_ts = ts;
-  candidate.seen = {ts};
   candidate.fault = std::move(fault);
   return candidate;
 }

@@ -25,6 +25,14 @@ bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
 using List = std::vector<const Candidate*>;
 
+// When its incidents began, and when it was seen last.
+std::vector<std::int64_t> moments_of(const Candidate& c) {
+  std::vector<std::int64_t> moments{c.first_ts};
+  moments.insert(moments.end(), c.again.begin(), c.again.end());
+  if (moments.back() != c.last_ts) moments.push_back(c.last_ts);
+  return moments;
+}
+
 double weight_of(const List& list) {
   double sum = 0;
   for (const Candidate* c : list) sum += c->weight;
@@ -87,9 +95,10 @@ class Builder {
       if (c->symptom) continue;
       ++mixed_calls;
       // What failed long before, too, may be meant where it failed then.
-      const auto near = std::find_if(c->seen.begin(), c->seen.end(), [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
-      mixed(*c, c->fault, near != c->seen.end() ? *near : c->seen.back(), nearest, kShareMixed * c->weight);
-      for (const std::int64_t at : c->seen)
+      const std::vector<std::int64_t> moments = moments_of(*c);
+      const auto near = std::find_if(moments.begin(), moments.end(), [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
+      mixed(*c, c->fault, near != moments.end() ? *near : moments.back(), nearest, kShareMixed * c->weight);
+      for (const std::int64_t at : moments)
         if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
     }
     together(calls);

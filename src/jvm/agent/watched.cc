@@ -79,7 +79,7 @@ Watched* WatchedMethods::of(MethodId method, std::string_view display, State& st
   // All of them must not take the room of exceptions.
   Watched* watched = by_method_.size() < kStateMethods ? add(display, state) : nullptr;
   if (watched == nullptr) {
-    if (!full_) state.note("so many methods are asked for that only the first 4096 are watched: name fewer");
+    if (!full_) state.note("so many methods are asked for that some are not watched: name fewer");
     full_ = true;
     return nullptr;
   }
