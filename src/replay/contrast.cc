@@ -108,24 +108,39 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 namespace {
 
-// A crash or pause that waits for a step, at no step in particular.
-void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+// It waits for what somebody does, not for a time only.
+bool waits_for_step(const schedule::Fault& fault) {
+  return fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
+           return condition.kind != schedule::ConditionKind::elapsed;
+         });
+}
+
+// A crash or pause that waits for a step, at no step in particular. A crash that comes at a time, when there is nothing to lose yet, and
+// halfway there: nodes notice each crash.
+void at_other_times(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
-    const bool placed = fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
-                          return condition.kind != schedule::ConditionKind::elapsed;
-                        });
-    const bool process = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause;
-    if (!process || !placed || !fault.after.empty() || outcome == fired.end() || outcome->fired_ns <= 0) continue;
+    const bool placed = waits_for_step(fault);
+    const bool may_move = fault.kind == schedule::FaultKind::crash || (fault.kind == schedule::FaultKind::pause && placed);
+    if (!may_move || !fault.after.empty() || outcome == fired.end() || outcome->fired_ns <= 0) continue;
     if (schedule::role_of(fault.node)) continue;  // who has the role is known by its steps only
-    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
-    schedule::Condition elapsed;
-    elapsed.elapsed_ns = outcome->fired_ns / 2;
-    other.schedule.faults[i].before.reset();
-    other.schedule.faults[i].when = {elapsed};
-    out.push_back(other);
-    out.push_back(std::move(other));  // one run alone says little
+    const auto at = [&](std::int64_t elapsed_ns, std::string_view words) {
+      Beside other{schedule, fmt::format("'{}' {}", fault.id, words)};
+      schedule::Condition elapsed;
+      elapsed.elapsed_ns = elapsed_ns;
+      other.schedule.faults[i].before.reset();
+      other.schedule.faults[i].when = {elapsed};
+      return other;
+    };
+    // One run alone says little.
+    const Beside half = at(outcome->fired_ns / 2, placed ? "half as late, at no step in particular" : "half as late");
+    if (placed) {
+      out.insert(out.end(), 2, half);
+    } else {
+      const Beside first = at(0, "when the workload begins");
+      out.insert(out.end(), {first, half, first});
+    }
   }
 }
 
@@ -191,7 +206,7 @@ void Contrast::add(const Contrast& later) {
 std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
   shorter(schedule, sorts[0]);
-  at_no_step(schedule, fired, sorts[1]);
+  at_other_times(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
   std::vector<Beside> out;

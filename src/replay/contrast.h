@@ -24,8 +24,9 @@ struct Beside {
   std::optional<Length> length = {};
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
-// comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
-// lasts, half as long. `fired`: of a run. At most `most`, of all sorts some.
+// comes at a certain step, half as late after the workload began, whatever is going on then; a crash that comes at a time, when the
+// workload begins and half as late; each of several faults left out; what lasts, half as long. `fired`: of a run. At most `most`, of
+// all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 // After a run of `tried`, which lasts less: halfway between the longest that did no harm and the shortest that did. None: it is near enough.
 [[nodiscard]] std::optional<Beside> other_length(const schedule::Schedule& schedule, const Beside& tried, bool showed);

@@ -1,5 +1,6 @@
 // Schedules a little beside one that reproduces.
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "replay/contrast.h"
 
@@ -46,6 +47,16 @@ TEST_CASE("a crash at a step comes at no step in particular, twice", "[contrast]
   CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
   CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);
   CHECK(std::count_if(others.begin(), others.end(), [](const auto& one) { return one.words.find("half as late") != std::string::npos; }) == 2);
+}
+
+TEST_CASE("a crash at a time comes when there is nothing to lose, too, and halfway there", "[contrast]") {
+  const auto schedule = parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"7s\" } ]\n");
+  std::vector<std::string> words;
+  for (const auto& one : beside(schedule, {fired("k", 7'000'000'000)}, 6))
+    words.push_back(fmt::format("{}: {}", one.words, one.schedule.faults[0].when.at(0).elapsed_ns / 1'000'000));
+  CHECK(words == std::vector<std::string>{"'k' when the workload begins: 0", "'k' half as late: 3500", "'k' when the workload begins: 0"});
+  // There is no earlier time than that.
+  CHECK(beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\n"), {fired("k", 0)}, 6).empty());
 }
 
 TEST_CASE("of several faults each is left out once, and what lasts is shorter", "[contrast]") {
