@@ -57,16 +57,21 @@ Result<void> write_new_file(const std::filesystem::path& path, std::string_view 
   if (!fd && errno == EEXIST)
     return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", path.string()), "give another name with -o");
   if (!fd) return fail_errno(ErrorKind::usage, fmt::format("cannot create {}", path.string()), errno);
-  int error = 0;
-  while (error == 0 && !content.empty()) {
-    const ssize_t n = ::write(fd.get(), content.data(), content.size());
-    if (n < 0 && errno != EINTR) error = errno;
-    if (n > 0) content.remove_prefix(static_cast<std::size_t>(n));
-  }
+  int error = write_bytes(fd.get(), content);
   if (error == 0 && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
   if (error == 0) return {};
   ::unlink(path.c_str());
   return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", path.string()), error);
+}
+
+int write_bytes(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
 }
 
 Result<void> write_control(const std::filesystem::path& path, std::string_view content) {
@@ -166,12 +171,7 @@ Result<void> AtomicFile::write(std::string_view bytes) {
     fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
     if (!fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
   }
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (const int error = write_bytes(fd_.get(), bytes); error != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), error);
   return {};
 }
 

@@ -34,6 +34,9 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // The same, but only when nothing has that name yet, not even meanwhile. ErrorKind::usage when something has.
 [[nodiscard]] Result<void> write_new_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
 
+// All of `bytes`, in as many writes as it takes. 0, or errno.
+[[nodiscard]] int write_bytes(int fd, std::string_view bytes);
+
 // For kernel files (cgroup, proc): one write to an existing file, no rename.
 [[nodiscard]] Result<void> write_control(const std::filesystem::path& path, std::string_view content);
 

@@ -14,12 +14,7 @@
 namespace rose::cli {
 
 void print(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the reader is gone (`rose dump show | head`)
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  (void)write_bytes(STDOUT_FILENO, text);  // it fails when the reader is gone (`rose dump show | head`)
 }
 
 Result<std::int64_t> duration_option(const std::string& option, const std::string& text) {

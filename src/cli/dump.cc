@@ -97,12 +97,7 @@ Result<std::filesystem::path> tracer_to_ask() {
 
 // All of `bytes` to stdout, which holds nothing else.
 Result<void> to_stdout(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(ErrorKind::input, "cannot write the dump to stdout", errno);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (const int error = write_bytes(STDOUT_FILENO, bytes); error != 0) return fail_errno(ErrorKind::input, "cannot write the dump to stdout", error);
   return {};
 }
 

@@ -53,12 +53,7 @@ Result<void> write_inside(const fs::path& folder, const std::string& name, std::
   if (error) return fail(ErrorKind::input, fmt::format("cannot make {}: {}", path.parent_path().string(), error.message()));
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (const int error = write_bytes(fd.get(), bytes); error != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), error);
   return {};
 }
 

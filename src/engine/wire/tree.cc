@@ -199,12 +199,8 @@ Result<void> TreeBuilder::piece(const std::string& digest, std::string_view byte
   }
   got_ += bytes.size();
   sum_.add(bytes);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (root_ / entry.path).string()), errno);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (const int error = write_bytes(file_.get(), bytes); error != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (root_ / entry.path).string()), error);
   if (got_ > entry.size) return fail(ErrorKind::input, fmt::format("{} has changed since the diagnosis began", entry.path), std::string(kExcludeHint));
   return got_ == entry.size ? file_done() : Result<void>();
 }

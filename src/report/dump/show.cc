@@ -14,8 +14,8 @@
 #include "base/units.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
-#include "report/dump/phrases.h"
 #include "kernel/uring.h"
+#include "report/dump/phrases.h"
 #include "trace/jsonl.h"
 #include "trace/limits.h"
 
