@@ -53,7 +53,7 @@ Result<void> write_inside(const fs::path& folder, const std::string& name, std::
   if (error) return fail(ErrorKind::input, fmt::format("cannot make {}: {}", path.parent_path().string(), error.message()));
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
-  if (const int error = write_bytes(fd.get(), bytes); error != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), error);
+  if (const int failed = write_bytes(fd.get(), bytes); failed != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), failed);
   return {};
 }
 

@@ -39,9 +39,9 @@ class Turns {
 
   // What a run beside it showed. Nothing: it could not be told.
   void tried(const Beside& one, std::optional<bool> showed) {
-    if (!one.length || !showed) return;
+    if (!one.part || !showed) return;
     // By turns with the others.
-    if (auto other = other_length(schedule_, one, *showed)) waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
+    if (auto other = other_part(schedule_, one, *showed)) waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
 
   // What to run next, side by side; none: it is done.
@@ -67,7 +67,7 @@ class Turns {
         besides_.push_back(std::move(waiting_.front()));
         waiting_.pop_front();
         const Beside& one = besides_.back();
-        turns.push_back({one.length ? ContrastRun::shorter : ContrastRun::beside, &one.schedule, one.words, &one});
+        turns.push_back({one.part && !one.part->of_time ? ContrastRun::shorter : ContrastRun::beside, &one.schedule, one.words, &one});
       } else {
         break;
       }
@@ -115,9 +115,28 @@ bool waits_for_step(const schedule::Fault& fault) {
          });
 }
 
-// A crash or pause that waits for a step, at no step in particular. A crash that comes at a time, when there is nothing to lose yet, and
-// halfway there: nodes notice each crash.
-void at_other_times(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;  // of which parts are tried
+
+schedule::Condition elapsed(std::int64_t ns) {
+  schedule::Condition condition;
+  condition.elapsed_ns = ns;
+  return condition;
+}
+
+Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
+  Beside other{schedule, {}, part};
+  schedule::Fault& fault = other.schedule.faults[part.fault];
+  const int percent = (100 * part.part + kParts / 2) / kParts;
+  const std::string share = percent == 50 ? "half" : percent == 25 ? "a quarter" : percent == 75 ? "three quarters" : fmt::format("{} %", percent);
+  other.words = fmt::format("'{}' {} as {}", fault.id, share, part.of_time ? "late" : "long");
+  const std::int64_t ns = part.whole_ns / kParts * part.part;
+  if (part.of_time) fault.when = {elapsed(ns)};
+  else fault.duration_ns = ns;
+  return other;
+}
+
+// A crash or pause that waits for a step, at no step in particular. A crash that comes at a time, before it does harm: nodes notice each crash.
+void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
@@ -125,22 +144,14 @@ void at_other_times(const schedule::Schedule& schedule, const std::vector<schedu
     const bool may_move = fault.kind == schedule::FaultKind::crash || (fault.kind == schedule::FaultKind::pause && placed);
     if (!may_move || !fault.after.empty() || outcome == fired.end() || outcome->fired_ns <= 0) continue;
     if (schedule::role_of(fault.node)) continue;  // who has the role is known by its steps only
-    const auto at = [&](std::int64_t elapsed_ns, std::string_view words) {
-      Beside other{schedule, fmt::format("'{}' {}", fault.id, words)};
-      schedule::Condition elapsed;
-      elapsed.elapsed_ns = elapsed_ns;
-      other.schedule.faults[i].before.reset();
-      other.schedule.faults[i].when = {elapsed};
-      return other;
-    };
-    // One run alone says little.
-    const Beside half = at(outcome->fired_ns / 2, placed ? "half as late, at no step in particular" : "half as late");
-    if (placed) {
-      out.insert(out.end(), 2, half);
-    } else {
-      const Beside first = at(0, "when the workload begins");
-      out.insert(out.end(), {first, half, first});
+    if (!placed) {
+      if (outcome->fired_ns >= kShortest) out.push_back(with_part(schedule, {.fault = i, .whole_ns = outcome->fired_ns, .of_time = true}));
+      continue;
     }
+    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
+    other.schedule.faults[i].before.reset();
+    other.schedule.faults[i].when = {elapsed(outcome->fired_ns / 2)};
+    out.insert(out.end(), 2, other);  // one run alone says little
   }
 }
 
@@ -176,21 +187,12 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   }
 }
 
-std::optional<Beside> with_length(const schedule::Schedule& schedule, const Beside::Length& length) {
-  const schedule::Fault& whole = schedule.faults[length.fault];
-  if (whole.duration_ns < std::int64_t{kLengthParts} * 1'000'000) return std::nullopt;
-  const int percent = (100 * length.part + kLengthParts / 2) / kLengthParts;
-  const std::string part = percent == 50 ? "half" : percent == 25 ? "a quarter" : percent == 75 ? "three quarters" : fmt::format("{} %", percent);
-  Beside other{schedule, fmt::format("'{}' {} as long", whole.id, part), length};
-  other.schedule.faults[length.fault].duration_ns = whole.duration_ns / kLengthParts * length.part;
-  return other;
-}
-
 // What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is not needed for it:
 // the nearer the two, the better that is told.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i)
-    if (auto half = with_length(schedule, {.fault = i})) out.push_back(*std::move(half));
+    if (const std::int64_t whole = schedule.faults[i].duration_ns; whole >= kShortest)
+      out.push_back(with_part(schedule, {.fault = i, .whole_ns = whole}));
 }
 
 }  // namespace
@@ -206,7 +208,7 @@ void Contrast::add(const Contrast& later) {
 std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
   shorter(schedule, sorts[0]);
-  at_other_times(schedule, fired, sorts[1]);
+  earlier(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
   std::vector<Beside> out;
@@ -222,12 +224,12 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
   return out;
 }
 
-std::optional<Beside> other_length(const schedule::Schedule& schedule, const Beside& tried, bool showed) {
-  Beside::Length length = *tried.length;
-  (showed ? length.harmful : length.harmless) = length.part;
-  length.part = (length.harmless + length.harmful) / 2;
-  if (length.part == length.harmless) return std::nullopt;
-  return with_length(schedule, length);
+std::optional<Beside> other_part(const schedule::Schedule& schedule, const Beside& tried, bool showed) {
+  Beside::Part part = *tried.part;
+  (showed ? part.harmful : part.harmless) = part.part;
+  part.part = (part.harmless + part.harmful) / 2;
+  if (part.part == part.harmless) return std::nullopt;
+  return with_part(schedule, part);
 }
 
 Result<Contrast> contrast(const config::Config& config, const schedule::Schedule& schedule, const ContrastOptions& options, RunStore& store,

@@ -11,25 +11,27 @@
 
 namespace rose::replay {
 
-inline constexpr int kLengthParts = 16;  // of a fault's length: as near as the length is looked for at which the bug begins to show
+inline constexpr int kParts = 16;  // of a fault's length, or of the time until it: as near as it is looked for where the bug begins to show
 
 struct Beside {
   schedule::Schedule schedule;
   std::string words;  // "'full': the 2nd call instead of the 1st"
-  // Of one that lasts less: which fault, how long, and between which lengths the bug begins to show, in parts of its length.
-  struct Length {
+  // Of one that lasts less, or comes earlier: how long, or when, and between what the bug begins to show, in parts of the whole.
+  struct Part {
     std::size_t fault = 0;
-    int part = kLengthParts / 2, harmless = 0, harmful = kLengthParts;
+    std::int64_t whole_ns = 0;
+    bool of_time = false;
+    int part = kParts / 2, harmless = 0, harmful = kParts;
   };
-  std::optional<Length> length = {};
+  std::optional<Part> part = {};
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
-// comes at a certain step, half as late after the workload began, whatever is going on then; a crash that comes at a time, when the
-// workload begins and half as late; each of several faults left out; what lasts, half as long. `fired`: of a run. At most `most`, of
-// all sorts some.
+// comes at a certain step, half as late after the workload began, whatever is going on then; a crash that comes at a time, half as late;
+// each of several faults left out; what lasts, half as long. `fired`: of a run. At most `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
-// After a run of `tried`, which lasts less: halfway between the longest that did no harm and the shortest that did. None: it is near enough.
-[[nodiscard]] std::optional<Beside> other_length(const schedule::Schedule& schedule, const Beside& tried, bool showed);
+// After a run of `tried`, which lasts less or comes earlier: halfway between the most that did no harm and the least that did. None: it is
+// near enough.
+[[nodiscard]] std::optional<Beside> other_part(const schedule::Schedule& schedule, const Beside& tried, bool showed);
 
 enum class ContrastRun { schedule, sound, beside, shorter };
 
