@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "diagnose/path_search.h"
 #include "diagnose/surprise.h"
 #include "kernel/syscalls.h"
 
@@ -189,7 +190,9 @@ class Reader {
   void read(std::size_t s) {
     const trace::Trace& trace = given_.inputs.traces[s];
     Texts texts(*this, trace);
-    for (const Event& event : trace.events) {
+    const std::vector<bool> searched = search_steps(trace);
+    for (std::size_t i = 0; i < trace.events.size(); ++i) {
+      const Event& event = trace.events[i];
       if (event.type != EventType::scf && event.type != EventType::sys) continue;
       const int node = given_.nodes.of(s, event);
       if (event.type == EventType::sys) {
@@ -197,7 +200,7 @@ class Reader {
       } else if (node < 0) {
         strangers_[given_.nodes.dump_name(s, event)] += weight_of(event);
       } else {
-        failure(trace, event, node, texts);
+        failure(trace, event, node, searched[i], texts);
       }
     }
   }
@@ -214,7 +217,7 @@ class Reader {
     if (renames || call.starts_with("open") || call == "creat") made_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
   }
 
-  void failure(const trace::Trace& trace, const Event& event, int node, Texts& texts) {
+  void failure(const trace::Trace& trace, const Event& event, int node, bool searched, Texts& texts) {
     if (const std::optional<LeftOut> why = left_out(event, node, texts)) {
       left_out_[static_cast<std::size_t>(*why)] += weight_of(event);
       return;
@@ -250,6 +253,7 @@ class Reader {
     }
     group.last_ts = std::max(group.last_ts, event.ts_ns);
     if ((event.flags & (trace::kUnlinked | trace::kTruncated)) == 0) group.nameless = false;
+    group.searched = group.searched && searched;
   }
 
   std::optional<LeftOut> left_out(const Event& event, int node, Texts& texts) {

@@ -32,6 +32,7 @@ struct FailedCall {
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;
   bool nameless = true;    // every event on an unlinked or cut path
+  bool searched = true;    // every event is a step of a search in one folder after the other
   std::vector<std::int64_t> times;  // of its first events, some dozens
   bool recovered = false;  // the same call succeeded afterwards
   bool newborn = false;    // on a file that was made only after the workload began

@@ -28,13 +28,6 @@ bool data_call(std::string_view syscall) {
   return in(kCalls, syscall);
 }
 
-bool lookup_call(std::string_view syscall) {
-  static constexpr std::array<std::string_view, 17> kCalls{
-      "open",     "openat",    "openat2",    "stat",   "lstat",      "newfstatat", "statx", "access", "faccessat",
-      "faccessat2", "readlink", "readlinkat", "execve", "execveat", "statfs",     "chdir", "getxattr"};
-  return in(kCalls, syscall);
-}
-
 }  // namespace
 
 bool resource_error(int err) {
@@ -143,6 +136,13 @@ int ordinariness(int err, std::string_view syscall, std::string_view path, bool 
     case EXDEV: return 2;
     default: return 1;
   }
+}
+
+bool lookup_call(std::string_view syscall) {
+  static constexpr std::array<std::string_view, 17> kCalls{
+      "open",     "openat",    "openat2",    "stat",   "lstat",      "newfstatat", "statx", "access", "faccessat",
+      "faccessat2", "readlink", "readlinkat", "execve", "execveat", "statfs",     "chdir", "getxattr"};
+  return in(kCalls, syscall);
 }
 
 bool hot_call(std::string_view syscall) {

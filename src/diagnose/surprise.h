@@ -16,6 +16,8 @@ namespace rose::diagnose {
 [[nodiscard]] bool usual_noise(int err, std::string_view syscall, std::string_view path);
 // 0: resource and disk errors; 1: others; 2: everyday errors (ENOENT, EEXIST, EINTR, ...); 3: usual noise.
 [[nodiscard]] int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer);
+// Calls that ask for what has a name: open, stat, access, execve, ...
+[[nodiscard]] bool lookup_call(std::string_view syscall);
 // Calls that programs make all the time: the first of them is nothing special.
 [[nodiscard]] bool hot_call(std::string_view syscall);
 // Is it the name of a file, not of a pipe, socket or anonymous inode?

@@ -569,6 +569,24 @@ TEST_CASE("one more of many files of a kind that healthy runs look for in vain i
   CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 4);
 }
 
+TEST_CASE("a folder on the way of a search is no fault; that an application's own file is on none of its disks is one") {
+  const auto ordinariness = [](const std::vector<std::string>& folders) {
+    Dump dump;
+    for (std::size_t i = 0; i < folders.size(); ++i) dump.scf(1 + 0.001 * static_cast<double>(i), "n1", "newfstatat", EACCES, folders[i] + "/mkdir");
+    dump.scf(5, "n1", "openat", EACCES, "/srv/n1/edits");
+    const auto config = deployment();
+    const Plan plan = plan_of(config, dump);
+    std::set<int> out;
+    for (const Candidate& c : plan.candidates)
+      if (c.syscall == "newfstatat") out.insert(c.ordinariness);
+    CHECK(plan.candidates.at(0).syscall == (out.contains(0) ? "newfstatat" : "openat"));
+    return out;
+  };
+  CHECK(ordinariness({"/opt/go/bin", "/home/user/bin", "/opt/tools/bin", "/usr/local/sbin"}) == std::set<int>{3});
+  CHECK(ordinariness({"/data1", "/data2", "/data3", "/data4"}) == std::set<int>{0});
+  CHECK(ordinariness({"/opt/go/bin", "/opt/go/bin", "/opt/go/bin", "/usr/local/sbin"}) == std::set<int>{0, 3});  // one of them is asked again and again
+}
+
 TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   Dump dump;
   dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/C.utf8/LC_TIME");

@@ -63,6 +63,7 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
     }
     failure.ordinariness = ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
     if (failure.ordinariness == 2 && looks_up && looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path))) failure.ordinariness = 3;
+    if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
   }
   return failures;
