@@ -25,6 +25,7 @@ constexpr double kOnce = 0.5;                            // of what one run of m
 constexpr std::size_t kMany = 4;
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
+constexpr double kOfAnyCrash = 0.35;                     // of what a crash brings without the bug, too, where what it broke off is known
 constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
 constexpr double kPassesOn = 0.8;                        // of a method that an exception only comes through, and that its caller leaves by it, too
 constexpr double kNamed = 0.25;                          // of a function of which the symptom speaks
@@ -125,6 +126,21 @@ bool waits(const schedule::Stack& stack) {
   return false;
 }
 
+// A crash that came at its time ends whatever was going on: this, too.
+bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) && !waits(stack);
+}
+
+bool anything_broken_off(const Input& input) {
+  return std::any_of(input.runs.begin(), input.runs.end(), [&](const Run& run) {
+    const auto faults = fired(run);
+    return run.group == Group::failing && std::any_of(faults.begin(), faults.end(), [&](const schedule::FaultOutcome* fault) {
+             return std::any_of(fault->stacks.begin(), fault->stacks.end(), [&](const schedule::Stack& stack) { return in_application(stack) && breaks_off(input, *fault, stack); });
+           });
+  });
+}
+
 // The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
 std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
@@ -134,23 +150,26 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
 
 struct OnStack {
   std::size_t runs = 0, innermost = 0;
-  bool by_time = true;  // of all faults that found it there
+  bool by_time = true;      // of all faults that found it there
+  bool broken_off = false;  // by one of them
   double weight = 0;  // added up over the runs
   std::string node, why, called;
 };
 
 void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
   std::map<std::string, OnStack> seen;
+  std::size_t known = 0;  // failing runs in which something was seen to be broken off
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
     std::map<std::string, std::pair<double, bool>> here;  // of this run: the best weight, and whether it is innermost
+    bool any_broken_off = false;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
         // Of a process that is hit as a whole, threads that only wait, too.
         const bool idle = waits(stack) && (comes_by_time(input, fault->id) || (stack.tid != 0 && stack.tid != thread_of(*fault)));
         const schedule::Fault* kind = input.schedule.find(fault->id);
         const bool cut = kind != nullptr && kind->kind == schedule::FaultKind::partition;
-        const bool broken_off = kind != nullptr && kind->kind == schedule::FaultKind::crash && !idle && comes_by_time(input, fault->id);
+        const bool broken_off = breaks_off(input, *fault, stack);
         const double share = cut ? kCutOff : idle ? kByChance : 1;
         const std::vector<const schedule::Frame*> frames = application(stack, broken_off ? stack.frames.size() : kMostFrames);
         const std::vector<double> weights = weights_of(frames.size(), broken_off);
@@ -161,6 +180,8 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
           best = {std::max(best.first, own), best.second || i == 0};
           OnStack& on = seen[frame.function];
           on.by_time = on.by_time && comes_by_time(input, fault->id);
+          on.broken_off = on.broken_off || broken_off;
+          any_broken_off = any_broken_off || broken_off;
           on.node = stack.node.empty() ? fault->node : stack.node;
           if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
           if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
@@ -169,6 +190,7 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
         }
       }
     }
+    known += any_broken_off ? 1 : 0;
     for (const auto& [function, best] : here) {
       OnStack& on = seen[function];
       ++on.runs;
@@ -183,7 +205,9 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
-    out[function].add(&Evidence::stack, once * on.weight / static_cast<double>(failing), on.node, std::move(reason));
+    // Of a process that only waited when it was killed nothing says what that broke off.
+    const std::size_t of = on.broken_off ? std::max(known, (failing + 1) / 2) : failing;
+    out[function].add(&Evidence::stack, once * on.weight / static_cast<double>(of), on.node, std::move(reason));
   }
 }
 
@@ -308,12 +332,15 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   };
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   const double answer = fails_in_sight(input) ? kAnswer : 1;
+  // Where nothing comes with the bug alone, it is what the crash broke off that tells this crash from any.
+  const bool any_crash = !bug_alone && anything_broken_off(input);
+  const double harmless = bug_alone ? kHarmlessToo : any_crash ? kOfAnyCrash : 1;
   const std::set<std::uint32_t> outermost = broken_off(input);
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
   for (const Difference* d : in_order) {
     const Kind& kind = input.kinds[d->kind];
-    const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (bug_alone && d->harmless ? kHarmlessToo : 1);
+    const double own = d->weight * 0.95 * (d->missing && killed ? kDead : 1) * (d->harmless ? harmless : 1);
     const double weight = own * answer / (1 + 0.05 * (d->only_bug ? before_of_bug : before));
     const std::string runs = counted(*d, comparison, failing, sound, near);
     if (d->next != kNoKind) {
@@ -329,7 +356,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
-      if (d->clean && !d->missing && (d->only_bug || near == 0 || !bug_alone)) out[kind.function].fresh = true;
+      if (d->clean && !d->missing && (d->only_bug || near == 0 || (!bug_alone && !(any_crash && d->harmless)))) out[kind.function].fresh = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {

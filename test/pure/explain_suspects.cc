@@ -113,6 +113,25 @@ TEST_CASE("what one run of many was doing when a fault came at its time, counts 
   CHECK(by_time["find"] == at_a_step["find"]);
 }
 
+TEST_CASE("what others make of any crash at some time is less than what this one broke off; of one at a step nothing is known to be broken off", "[explain]") {
+  const auto ranks = [](bool by_time) {
+    Case one = crashing(by_time);
+    for (int i = 0; i < 5; ++i) {
+      const auto peers = [](script::Run run) { return run.enters(300, "closeStream", 9).enters(301, "redial", 9); };
+      one.add(Group::failing, peers(failing(3 * i).stack({frame("find"), frame("compare"), frame("loop")})));
+      one.add(Group::sound, sound(3 * i + 1));
+      if (i < 3) one.add(Group::near, peers(script::Run(3 * i + 2).enters(100, "request").faulted(101)));
+    }
+    const explain::Explanation e = one.explain();
+    std::vector<std::string> out;
+    for (const explain::Suspect& suspect : e.suspects) out.push_back(suspect.function);
+    CHECK(explain::fresh_functions(e, 9).empty() == by_time);  // nobody is asked who calls what comes of any crash
+    return out;
+  };
+  CHECK(ranks(true) == std::vector<std::string>{"find", "compare", "loop", "closeStream", "redial"});
+  CHECK(ranks(false) == std::vector<std::string>{"find", "compare", "closeStream", "redial", "loop"});
+}
+
 TEST_CASE("of threads that a fault hits while they only wait one is told, and only where none does more", "[explain]") {
   for (const bool works : {true, false}) {
     Case one;
