@@ -22,7 +22,7 @@ constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
 constexpr double kOnce = 0.5;                            // of what one run of many was doing when a fault came at its time: the others show the bug without
-constexpr std::size_t kMany = 4;
+constexpr std::size_t kMany = 4, kFewestBrokenOff = 2;
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kOfAnyCrash = 0.35;                     // of what a crash brings without the bug, too, where what it broke off is known
@@ -206,7 +206,7 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
     // Of a process that only waited when it was killed nothing says what that broke off.
-    const std::size_t of = on.broken_off ? std::max(known, (failing + 1) / 2) : failing;
+    const std::size_t of = on.broken_off ? std::max(known, kFewestBrokenOff) : failing;
     out[function].add(&Evidence::stack, once * on.weight / static_cast<double>(of), on.node, std::move(reason));
   }
 }

@@ -227,8 +227,10 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
 std::optional<Beside> other_part(const schedule::Schedule& schedule, const Beside& tried, bool showed) {
   Beside::Part part = *tried.part;
   (showed ? part.harmful : part.harmless) = part.part;
+  if (part.again) return std::nullopt;
   part.part = (part.harmless + part.harmful) / 2;
-  if (part.part == part.harmless) return std::nullopt;
+  part.again = part.part == part.harmless;
+  if (part.again && (part.harmless == 0 || !part.of_time)) return std::nullopt;
   return with_part(schedule, part);
 }
 

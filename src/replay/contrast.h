@@ -21,6 +21,7 @@ struct Beside {
     std::size_t fault = 0;
     std::int64_t whole_ns = 0;
     bool of_time = false;
+    bool again = false;  // the latest that did no harm: one run alone says little
     int part = kParts / 2, harmless = 0, harmful = kParts;
   };
   std::optional<Part> part = {};
@@ -29,8 +30,8 @@ struct Beside {
 // comes at a certain step, half as late after the workload began, whatever is going on then; a crash that comes at a time, half as late;
 // each of several faults left out; what lasts, half as long. `fired`: of a run. At most `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
-// After a run of `tried`, which lasts less or comes earlier: halfway between the most that did no harm and the least that did. None: it is
-// near enough.
+// After a run of `tried`, which lasts less or comes earlier: halfway between the most that did no harm and the least that did; where that is
+// near enough, the latest that did no harm once more. None: that was all.
 [[nodiscard]] std::optional<Beside> other_part(const schedule::Schedule& schedule, const Beside& tried, bool showed);
 
 enum class ContrastRun { schedule, sound, beside, shorter };
