@@ -62,6 +62,7 @@ class Search {
       if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
       Lead best = reached ? leads_.back() : leads_.front();
       if (reached) as_found_ = Found{.lead = best};  // what is told, should somebody not want to wait for something surer or simpler
+      if (reached) ROSE_CHECK(more_alike(best));
       if (reached && best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
       ROSE_CHECK(finish(best));
     }
@@ -238,7 +239,10 @@ class Search {
     std::vector<Alternative> alternatives;  // armed in one run: the first that comes is what was tried
   };
 
-  [[nodiscard]] int left() const { return until_ > 0 ? std::min(lab_.left(), until_ - d_.runs) : lab_.left(); }
+  [[nodiscard]] int left() const {
+    const int until = until_ > 0 ? until_ : alike_until_;
+    return until > 0 ? std::min(lab_.left(), until - d_.runs) : lab_.left();
+  }
 
   // True when a schedule reached the target rate; it is leads_.back().
   Result<bool> search() {
@@ -270,6 +274,10 @@ class Search {
       }
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
+        if (alike_until_ > 0 && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
+          d_.tried[trial.tried].note += "; it may be another failure, as what was accepted";
+          continue;
+        }
         if (doubtful(trial)) {
           d_.tried[trial.tried].note += "; it may be another failure, for nothing came back of what the evidence shows of this one, or the workload was over far too soon: others come first";
           doubted_.push_back(std::move(trial));
@@ -583,6 +591,27 @@ class Search {
     }
   }
 
+  // What was accepted may be another failure: a node ended itself in production, and in no run of it. One in which it does is looked for.
+  Result<void> more_alike(Lead& found) {
+    const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
+    if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
+    doubted_.clear();
+    std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
+    alike_until_ = d_.runs + std::min(kMostAlike, lab_.left() - options_.confirm_runs);
+    while (left() > 0) {
+      ROSE_TRY(const bool reached, search());
+      if (!reached) break;
+      if (!alike(leads_.back())) continue;
+      d_.tried[found.tried].note += fmt::format("; accepted with {} of {}, but it may be another failure: then one was found that is more like production's",
+                                                found.tally.reproduced, found.tally.conclusive());
+      found = leads_.back();
+      as_found_ = Found{.lead = found};
+      break;
+    }
+    alike_until_ = 0;
+    return {};
+  }
+
   // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more rarely
   // where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is looked for.
   Result<void> surer(Lead& found) {
@@ -662,6 +691,7 @@ class Search {
   std::vector<Lead> waiting_;                    // whose test is not over
   std::vector<Trial> doubted_;                   // not tested yet: they may show another failure
   int doubted_until_ = 0;                        // runs, while others come before them; 0: there were none
+  int alike_until_ = 0;                          // runs, while one more like production's failure than what was accepted is looked for; 0: it is not
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::set<std::string> moved_from_time_;       // faults that showed the bug at a time, and were moved on to calls

@@ -108,8 +108,9 @@ inline constexpr double kLittleHope = 0.15;         // that a schedule under tes
 inline constexpr std::size_t kMostNext = 5;         // schedules told of what would be tried next
 inline constexpr int kMostUnarmable = 10;           // schedules in a row that can't be armed, before any could: it is not for them
 
-// --- doubted hits, where logs alone are known
-inline constexpr int kMostOthers = 12;              // runs of others, before a schedule is tested that brought no telling message back
+// --- doubted hits
+inline constexpr int kMostOthers = 12;              // runs of others, before a schedule is tested that may show another failure
+inline constexpr int kMostAlike = 24;               // further ones, after it was accepted all the same: as many again, and their test
 
 // --- surer than what was accepted
 inline constexpr double kSureRate = 0.9;            // of the test's runs; below, it hangs by something that it does not wait for

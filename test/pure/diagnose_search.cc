@@ -845,6 +845,36 @@ TEST_CASE("that no node ended itself, as one did in production, makes what shows
   }
 }
 
+TEST_CASE("what ends the node that ended itself in production is looked for even after something that does not was accepted") {
+  const auto config = deployment();
+  Dump dump;
+  dump.started(0, "n1").flags = trace::kMain;
+  for (int i = 0; i < 20; ++i) dump.scf(3 + 0.1 * i, "n3", "read", EIO, fmt::format("/data/n3/part-{}", static_cast<char>('a' + i)));
+  dump.scf(4, "n2", "write", EIO, "/data/n2/log");
+  dump.scf(9.9, "n1", "rename", EACCES, "/data/n1/zones");
+  dump.exited(10, "n1", 1);
+  dump.ends(20);
+  // n1 ends itself only if its third rename fails; n2's write shows another failure.
+  const auto the_one = [](const Schedule& s) {
+    const Fault* rename = fault_of(s, FaultKind::syscall, "n1");
+    return rename != nullptr && rename->call.syscall == "rename" && rename->count <= 3 && (rename->times < 0 || rename->count + rename->times > 3);
+  };
+  Cluster cluster([&](const Schedule& s, int) {
+    Answer answer{hit_if(fault_of(s, FaultKind::syscall, "n2") != nullptr || the_one(s)), {}, {}};
+    Dump run;
+    for (int i = 0; i < 5; ++i) run.sys(1 + i, "n1", "rename", "/data/n1/zones");
+    if (the_one(s)) run.exited(6, "n1", 1);
+    answer.trace = run.take();
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, dump, cluster);
+  REQUIRE(d.found);
+  CHECK(fault_of(*d.found, FaultKind::syscall, "n1") != nullptr);
+  CHECK(d.remarks.doubts.empty());
+  const auto noted = [&](std::string_view what) { return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; }); };
+  CHECK(noted("then one was found that is more like production's"));
+}
+
 TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {
   const auto config = deployment();
   for (const double length : {30.0, 1.0}) {
