@@ -597,7 +597,7 @@ class Search {
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    alike_until_ = d_.runs + std::min(kMostAlike, lab_.left() - options_.confirm_runs);
+    alike_until_ = d_.runs + std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs));
     while (left() > 0) {
       ROSE_TRY(const bool reached, search());
       if (!reached) break;

@@ -22,7 +22,8 @@ constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
 constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
 constexpr double kOnce = 0.5;                            // of what one run of many was doing when a fault came at its time: the others show the bug without
-constexpr std::size_t kMany = 4, kFewestBrokenOff = 2;
+constexpr std::size_t kMany = 4;
+constexpr std::size_t kFewestBrokenOff = 2;              // runs, that what they broke off counts in full, however many others only waited
 constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
 constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
 constexpr double kOfAnyCrash = 0.35;                     // of what a crash brings without the bug, too, where what it broke off is known
