@@ -135,23 +135,33 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   return other;
 }
 
-// A crash or pause that waits for a step, at no step in particular. A crash that comes at a time, before it does harm: nodes notice each crash.
+// When it fired, where that may be another time by itself; 0: not. Who has a role is known by its steps only.
+std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
+  const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
+  return !fault.after.empty() || schedule::role_of(fault.node) || outcome == fired.end() ? 0 : outcome->fired_ns;
+}
+
+// A crash or pause that waits for a step, at no step in particular.
+void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+  for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
+    const schedule::Fault& fault = schedule.faults[i];
+    const bool process = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause;
+    const std::int64_t fired_ns = movable_ns(fault, fired);
+    if (!process || !waits_for_step(fault) || fired_ns <= 0) continue;
+    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
+    other.schedule.faults[i].before.reset();
+    other.schedule.faults[i].when = {elapsed(fired_ns / 2)};
+    out.insert(out.end(), 2, other);  // one run alone says little
+  }
+}
+
+// A crash that comes at a time, before it does harm: nodes notice each crash.
 void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
-    const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
-    const bool placed = waits_for_step(fault);
-    const bool may_move = fault.kind == schedule::FaultKind::crash || (fault.kind == schedule::FaultKind::pause && placed);
-    if (!may_move || !fault.after.empty() || outcome == fired.end() || outcome->fired_ns <= 0) continue;
-    if (schedule::role_of(fault.node)) continue;  // who has the role is known by its steps only
-    if (!placed) {
-      if (outcome->fired_ns >= kShortest) out.push_back(with_part(schedule, {.fault = i, .whole_ns = outcome->fired_ns, .of_time = true}));
-      continue;
-    }
-    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
-    other.schedule.faults[i].before.reset();
-    other.schedule.faults[i].when = {elapsed(outcome->fired_ns / 2)};
-    out.insert(out.end(), 2, other);  // one run alone says little
+    const std::int64_t fired_ns = movable_ns(fault, fired);
+    if (fault.kind == schedule::FaultKind::crash && !waits_for_step(fault) && fired_ns >= kShortest)
+      out.push_back(with_part(schedule, {.fault = i, .whole_ns = fired_ns, .of_time = true}));
   }
 }
 
@@ -208,9 +218,11 @@ void Contrast::add(const Contrast& later) {
 std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
   shorter(schedule, sorts[0]);
-  earlier(schedule, fired, sorts[1]);
+  at_no_step(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
+  // Half of what the bug takes, at another time, has half of what comes with it.
+  if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); })) earlier(schedule, fired, sorts[1]);
   std::vector<Beside> out;
   for (std::size_t i = 0; out.size() < most; ++i) {
     bool any = false;

@@ -27,8 +27,9 @@ struct Beside {
   std::optional<Part> part = {};
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
-// comes at a certain step, half as late after the workload began, whatever is going on then; a crash that comes at a time, half as late;
-// each of several faults left out; what lasts, half as long. `fired`: of a run. At most `most`, of all sorts some.
+// comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
+// lasts, half as long; where there is nothing of all this, a crash that comes at a time, half as late. `fired`: of a run. At most
+// `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 // After a run of `tried`, which lasts less or comes earlier: halfway between the most that did no harm and the least that did; where that is
 // near enough, the latest that did no harm once more. None: that was all.
