@@ -88,12 +88,13 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack, st
 }
 
 // How much each of a stack's `frames` counts. The innermost received the fault. One that ended a process at whatever time it was broke
-// off all of them, and what an outer one does may be half done: those count, too, but for the one that the thread runs from first to last.
+// off all of them, and what an outer one does may be half done: those count, too, but for the one that the thread runs from first to last;
+// and which one is innermost then is chance.
 std::vector<double> weights_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
     const double inner = static_cast<double>(i), outer = static_cast<double>(frames - 2 - i) + 0.5;
-    out[i] = kInnermost * std::pow(kOuter, broken_off && i + 1 < frames ? std::min(inner, outer) : inner);
+    out[i] = kInnermost * std::pow(kOuter, broken_off && i + 1 < frames ? std::min(inner + 1, outer) : inner);
   }
   return out;
 }

@@ -178,7 +178,7 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
   }
 }
 
-// Each fault by itself left out, where there are several and they are no alternatives.
+// Each fault by itself left out, where there are several and they are no alternatives; as far as there is room, twice.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const auto& fault) { return !fault.group.empty(); })) return;
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -195,6 +195,9 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
     faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
     out.push_back(std::move(other));
   }
+  // One run alone says little.
+  const std::vector<Beside> once = out;
+  out.insert(out.end(), once.begin(), once.end());
 }
 
 // What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is not needed for it:

@@ -27,7 +27,7 @@ struct Beside {
   std::optional<Part> part = {};
 };
 // Each fault of a nth call, or behind the nth occurrence of its last condition, once earlier and once later; a crash or pause that
-// comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out; what
+// comes at a certain step, half as late after the workload began, whatever is going on then; each of several faults left out, twice; what
 // lasts, half as long; where there is nothing of all this, a crash that comes at a time, half as late. `fired`: of a run. At most
 // `most`, of all sorts some.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most);

@@ -75,7 +75,7 @@ Case crashing(bool by_time) {
 
 }  // namespace
 
-TEST_CASE("a crash at some time broke off all that was under way: the whole operation counts beside the innermost function, compilers' own do not", "[explain]") {
+TEST_CASE("a crash at some time broke off all that was under way: the whole operation counts before the function that it fell in, compilers' own do not", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("a crash at some time broke off all that was under way: the whole oper
     for (const explain::Suspect& suspect : one.explain().suspects) out.push_back(suspect.function);
     return out;
   };
-  CHECK(ranks(true) == std::vector<std::string>{"find", "applyAll", "iterate", "apply", "visit", "try", "range", "check", "compare", "loop"});
+  CHECK(ranks(true) == std::vector<std::string>{"applyAll", "find", "apply", "iterate", "try", "visit", "check", "range", "compare", "loop"});
   CHECK(ranks(false) == std::vector<std::string>{"find", "iterate", "visit", "range", "compare", "check", "try", "apply", "applyAll", "loop"});
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("what one run of many was doing when a fault came at its time, counts 
   std::map<std::string, double> by_time = ranks(true), at_a_step = ranks(false);
   CHECK(by_time["sync_3"] < 0.6 * by_time["compare"]);
   CHECK(at_a_step["sync_3"] > 0.6 * at_a_step["compare"]);
-  CHECK(by_time["find"] == at_a_step["find"]);
+  CHECK(by_time["find"] == Approx(0.82 * at_a_step["find"]));  // which one it fell in is chance
 }
 
 TEST_CASE("what others make of any crash at some time is less than what this one broke off; of one at a step nothing is known to be broken off", "[explain]") {
@@ -128,7 +128,7 @@ TEST_CASE("what others make of any crash at some time is less than what this one
     CHECK(explain::fresh_functions(e, 9).empty() == by_time);  // nobody is asked who calls what comes of any crash
     return out;
   };
-  CHECK(ranks(true) == std::vector<std::string>{"find", "compare", "loop", "closeStream", "redial"});
+  CHECK(ranks(true) == std::vector<std::string>{"compare", "find", "loop", "closeStream", "redial"});
   CHECK(ranks(false) == std::vector<std::string>{"find", "compare", "closeStream", "redial", "loop"});
 }
 
