@@ -69,7 +69,7 @@ std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
   if (!tried.traced) return missing;
   for (const Candidate& c : plan.candidates) {
     if (c.kind != schedule::FaultKind::crash || !c.own_end || c.partly || c.usual < 1) continue;
-    const auto ends_it = [&](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash && fault.node == c.node; };
+    const auto ends_it = [&](const schedule::Fault& fault) { return fault.id == c.fault.id; };  // another kill of the node is not that end
     if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) || tried.brought_back.contains(sign_of_end(c.node))) return {};
     missing.push_back(c.why.substr(0, c.why.find(';')));
   }
