@@ -334,9 +334,9 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   };
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   const double answer = fails_in_sight(input) ? kAnswer : 1;
-  // Where nothing comes with the bug alone, it is what the crash broke off that tells this crash from any.
-  const bool any_crash = !bug_alone && anything_broken_off(input);
-  const double harmless = bug_alone ? kHarmlessToo : any_crash ? kOfAnyCrash : 1;
+  // It is what the crash broke off that tells it from any.
+  const bool any_crash = anything_broken_off(input);
+  const double harmless = any_crash ? kOfAnyCrash : bug_alone ? kHarmlessToo : 1;
   const std::set<std::uint32_t> outermost = broken_off(input);
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
