@@ -745,7 +745,7 @@ def when_and_where(rows):
     machines = sorted({f"{row['machine']['cores']} cores, kernel {row['machine']['kernel']}" for row in rows})
     loads = [row["machine"]["load"] for row in rows]
     commits = {row.get("commit") for row in rows}
-    of = f"rose of {commits.pop()}" if len(commits) == 1 and None not in commits else "more than one commit"
+    of = "of a commit that was not noted" if None in commits else f"rose of {commits.pop()}" if len(commits) == 1 else f"rose of {', '.join(sorted(commits))}"
     return (f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} ({of}) on {'; '.join(machines)}, "
             f"at a load of {min(loads):.0f} to {max(loads):.0f}.")
 
@@ -759,17 +759,16 @@ def logs_only_table(columns, rows):
     if not rows:
         return []
     of_dumps = {share_cell, blind_cell, control_cell, logs_cell, both_cell}
-    return ["", "From logs alone, as no dump tells of their cause:", "", *rows_of([column for column in columns if column[1] not in of_dumps], rows)]
+    return ["", "From logs alone, as no dump tells of their cause:", "", *rows_of([column for column in columns if column[1] not in of_dumps], rows),
+            "", when_and_where(rows)]
 
 
 def table_of(kind, rows, logs_only=()):
     columns, summary = KINDS[kind]
     seldom = {logs_cell: "from_logs", both_cell: "from_both"}
     shown = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
-    measured = [*rows, *logs_only]
-    lines = rows_of(shown, rows) + logs_only_table(columns, logs_only)
-    return "\n".join(lines + ["", when_and_where(measured) if measured else "Not measured yet.", ""] + summary(rows) +
-                     logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_table(rows))
+    lines = rows_of(shown, rows) + ["", when_and_where(rows) if rows else "Not measured yet."] + logs_only_table(columns, logs_only)
+    return "\n".join(lines + [""] + summary(rows) + logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_table(rows))
 
 
 def refresh_table(folder, table):
