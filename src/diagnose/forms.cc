@@ -40,17 +40,13 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
 std::int64_t longest_workload(const config::Config& config) { return config.workload ? config.workload->timeout_ns : 60 * kSecond; }
 
 schedule::Condition elapsed(std::int64_t ns) {
-  schedule::Condition condition;
-  condition.elapsed_ns = std::max(kTimeStep, ns / kTimeStep * kTimeStep);  // down: rather armed too early than too late
-  return condition;
+  return schedule::Condition::elapsed(std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // down: rather armed too early than too late
 }
 
 std::vector<schedule::Condition> after_ns(std::int64_t ns) {
   ns = (ns + kTimeStep / 2) / kTimeStep * kTimeStep;
   if (ns <= 0) return {};
-  schedule::Condition condition;
-  condition.elapsed_ns = ns;
-  return {condition};
+  return {schedule::Condition::elapsed(ns)};
 }
 
 }  // namespace rose::diagnose

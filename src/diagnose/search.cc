@@ -228,6 +228,9 @@ class Search {
 
   // --- the loop
 
+  // A schedule that reaches the target, or one beside it that is more like production's failure, or surer.
+  enum class Purpose { reach, alike, surer };
+
   struct Trial {
     Move* move = nullptr;   // nullptr: another run of what missed
     Try what;
@@ -240,8 +243,7 @@ class Search {
   };
 
   [[nodiscard]] int left() const {
-    const int until = until_ > 0 ? until_ : alike_until_;
-    return until > 0 ? std::min(lab_.left(), until - d_.runs) : lab_.left();
+    return purpose_ == Purpose::reach ? lab_.left() : std::min(lab_.left(), until_ - d_.runs);
   }
 
   // True when a schedule reached the target rate; it is leads_.back().
@@ -274,7 +276,7 @@ class Search {
       }
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
-        if (alike_until_ > 0 && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
+        if (purpose_ == Purpose::alike && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
           d_.tried[trial.tried].note += "; it may be another failure, as what was accepted";
           continue;
         }
@@ -292,7 +294,7 @@ class Search {
 
   // A test that waits, when nothing promises more than the rest of its runs.
   Lead* worth_going_on() {
-    if (waiting_.empty() || until_ > 0) return nullptr;
+    if (waiting_.empty() || purpose_ == Purpose::surer) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) { return worth_of_test(a) < worth_of_test(b); });
     if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
@@ -322,7 +324,7 @@ class Search {
       }
       const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
       // What missed is no surer than what was accepted.
-      Misses::Missed* missed = again_ < kMostAgain && until_ == 0 ? misses_.best(d_.tried, running) : nullptr;
+      Misses::Missed* missed = again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr && (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
         batch.push_back(another_run(*missed));
         ++runs;
@@ -356,7 +358,7 @@ class Search {
 
   // The best try and the next ones, where it is not known that they come by; nothing: it is made alone.
   std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
-    if (window_.size() < 2 || until_ > 0 || !world_.uses("window")) return std::nullopt;
+    if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
     const NextTry first = best.peek();
     if (!unsure(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
     std::vector<std::pair<double, Alternative>> others;
@@ -456,7 +458,7 @@ class Search {
       if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
       if (!trial.what.look && !trial.what.again) retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
     }
-    return forecast_misses(world_, lab_, moves_, under_way, retries, until_ == 0 ? kMostAgain - again_ : 0, room);
+    return forecast_misses(world_, lab_, moves_, under_way, retries, purpose_ != Purpose::surer ? kMostAgain - again_ : 0, room);
   }
 
   void learn(Trial& trial) {
@@ -510,7 +512,7 @@ class Search {
   // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no node ended itself,
   // as one did in the dump: it may have been another failure. For some runs others come first, and what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || until_ > 0 || looks_alike(inputs_, d_, d_.tried[trial.tried])) return false;
+    if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried])) return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
@@ -547,7 +549,7 @@ class Search {
       return false;
     }
     ++tests_alike_[ids];
-    ROSE_CHECK(confirmation_.test(lead, until_ > 0, until_ == 0));
+    ROSE_CHECK(confirmation_.test(lead, purpose_ == Purpose::surer, purpose_ != Purpose::surer));
     if (!lead.waits) return tested(std::move(lead), true);
     d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: what promises more comes first", lead.tally.reproduced, lead.tally.conclusive());
     go_on_from(lead);
@@ -597,19 +599,8 @@ class Search {
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    alike_until_ = d_.runs + std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs));
-    while (left() > 0) {
-      ROSE_TRY(const bool reached, search());
-      if (!reached) break;
-      if (!alike(leads_.back())) continue;
-      d_.tried[found.tried].note += fmt::format("; accepted with {} of {}, but it may be another failure: then one was found that is more like production's",
-                                                found.tally.reproduced, found.tally.conclusive());
-      found = leads_.back();
-      as_found_ = Found{.lead = found};
-      break;
-    }
-    alike_until_ = 0;
-    return {};
+    return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found, alike,
+                    ", but it may be another failure: then one was found that is more like production's");
   }
 
   // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more rarely
@@ -624,18 +615,26 @@ class Search {
       if (std::vector<Try> tries = untimed(found); !tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
     // No more runs than its misses would cost whoever runs it.
     const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
-    until_ = d_.runs + std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
+    const int most = std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
+    ROSE_CHECK(look_for(Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); }, ", then a surer one was found"));
+    misses_ = std::move(misses);
+    return {};
+  }
+
+  // Searches on for that many runs at most. What fits takes the place of what was found.
+  Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits, std::string_view then) {
+    purpose_ = purpose;
+    until_ = d_.runs + most;
     while (left() > 0) {
       ROSE_TRY(const bool reached, search());
       if (!reached) break;
-      if (!better(leads_.back(), found)) continue;
-      d_.tried[found.tried].note += fmt::format("; accepted with {} of {}, then a surer one was found", found.tally.reproduced,
-                                                found.tally.conclusive());
+      if (!fits(leads_.back())) continue;
+      d_.tried[found.tried].note += fmt::format("; accepted with {} of {}{}", found.tally.reproduced, found.tally.conclusive(), then);
       found = leads_.back();
+      as_found_ = Found{.lead = found};
       break;
     }
-    until_ = 0;
-    misses_ = std::move(misses);
+    purpose_ = Purpose::reach;
     return {};
   }
 
@@ -691,13 +690,13 @@ class Search {
   std::vector<Lead> waiting_;                    // whose test is not over
   std::vector<Trial> doubted_;                   // not tested yet: they may show another failure
   int doubted_until_ = 0;                        // runs, while others come before them; 0: there were none
-  int alike_until_ = 0;                          // runs, while one more like production's failure than what was accepted is looked for; 0: it is not
   std::set<std::string> tested_;                 // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::set<std::string> moved_from_time_;       // faults that showed the bug at a time, and were moved on to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
-  int until_ = 0;                                // runs, while something surer than what was accepted is looked for; 0: it is not
+  Purpose purpose_ = Purpose::reach;
+  int until_ = 0;                                // runs, where something was reached already
   std::optional<Found> final_;
   std::optional<Found> as_found_;                // before it was made simpler
 };

@@ -134,15 +134,6 @@ bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const s
   return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) && !waits(stack);
 }
 
-bool anything_broken_off(const Input& input) {
-  return std::any_of(input.runs.begin(), input.runs.end(), [&](const Run& run) {
-    const auto faults = fired(run);
-    return run.group == Group::failing && std::any_of(faults.begin(), faults.end(), [&](const schedule::FaultOutcome* fault) {
-             return std::any_of(fault->stacks.begin(), fault->stacks.end(), [&](const schedule::Stack& stack) { return in_application(stack) && breaks_off(input, *fault, stack); });
-           });
-  });
-}
-
 // The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
 std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
@@ -158,9 +149,10 @@ struct OnStack {
   std::string node, why, called;
 };
 
-void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
+// Returns the number of failing runs in which something was seen to be broken off.
+std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out) {
   std::map<std::string, OnStack> seen;
-  std::size_t known = 0;  // failing runs in which something was seen to be broken off
+  std::size_t known = 0;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
     std::map<std::string, std::pair<double, bool>> here;  // of this run: the best weight, and whether it is innermost
@@ -211,6 +203,7 @@ void from_stacks(const Input& input, std::size_t failing, Evidences& out) {
     const std::size_t of = on.broken_off ? std::max(known, kFewestBrokenOff) : failing;
     out[function].add(&Evidence::stack, once * on.weight / static_cast<double>(of), on.node, std::move(reason));
   }
+  return known;
 }
 
 // A limit of memory hits who wants the page that is one too many, when it wants it.
@@ -314,7 +307,7 @@ std::set<std::uint32_t> broken_off(const Input& input) {
   return out;
 }
 
-void from_differences(const Input& input, const Comparison& comparison, Evidences& out) {
+void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {
   const auto amount = [&](Group group) {
     return static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
   };
@@ -335,8 +328,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
   const double answer = fails_in_sight(input) ? kAnswer : 1;
   // It is what the crash broke off that tells it from any.
-  const bool any_crash = anything_broken_off(input);
-  const double harmless = any_crash ? kOfAnyCrash : bug_alone ? kHarmlessToo : 1;
+  const double harmless = known_broken_off ? kOfAnyCrash : bug_alone ? kHarmlessToo : 1;
   const std::set<std::uint32_t> outermost = broken_off(input);
   // Differences that come first are nearer to the cause; of what only the bug has, those of its kind.
   double before = 0, before_of_bug = 0;
@@ -358,7 +350,7 @@ void from_differences(const Input& input, const Comparison& comparison, Evidence
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
-      if (d->clean && !d->missing && (d->only_bug || near == 0 || (!bug_alone && !(any_crash && d->harmless)))) out[kind.function].fresh = true;
+      if (d->clean && !d->missing && (d->only_bug || near == 0 || (!bug_alone && !(known_broken_off && d->harmless)))) out[kind.function].fresh = true;
       out[kind.function].add(&Evidence::difference, weight, kind.node,
                              fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {
@@ -415,9 +407,9 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
       std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); }));
   if (failing == 0) return {};
   Evidences evidences;
-  from_stacks(input, failing, evidences);
+  const bool known_broken_off = from_stacks(input, failing, evidences) > 0;
   from_entries(input, failing, evidences);
-  from_differences(input, comparison, evidences);
+  from_differences(input, comparison, known_broken_off, evidences);
   std::vector<Suspect> out;
   std::vector<std::string> names;
   for (const auto& [key, evidence] : evidences.all()) names.push_back(evidence.name);

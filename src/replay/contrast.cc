@@ -117,12 +117,6 @@ bool waits_for_step(const schedule::Fault& fault) {
 
 constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;  // of which parts are tried
 
-schedule::Condition elapsed(std::int64_t ns) {
-  schedule::Condition condition;
-  condition.elapsed_ns = ns;
-  return condition;
-}
-
 Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   Beside other{schedule, {}, part};
   schedule::Fault& fault = other.schedule.faults[part.fault];
@@ -130,7 +124,7 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   const std::string share = percent == 50 ? "half" : percent == 25 ? "a quarter" : percent == 75 ? "three quarters" : fmt::format("{} %", percent);
   other.words = fmt::format("'{}' {} as {}", fault.id, share, part.of_time ? "late" : "long");
   const std::int64_t ns = part.whole_ns / kParts * part.part;
-  if (part.of_time) fault.when = {elapsed(ns)};
+  if (part.of_time) fault.when = {schedule::Condition::elapsed(ns)};
   else fault.duration_ns = ns;
   return other;
 }
@@ -150,7 +144,7 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
     if (!process || !waits_for_step(fault) || fired_ns <= 0) continue;
     Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
     other.schedule.faults[i].before.reset();
-    other.schedule.faults[i].when = {elapsed(fired_ns / 2)};
+    other.schedule.faults[i].when = {schedule::Condition::elapsed(fired_ns / 2)};
     out.insert(out.end(), 2, other);  // one run alone says little
   }
 }

@@ -87,6 +87,12 @@ struct Condition {
   int count = 1;                            // the nth from when the previous condition was met
   bool same_thread = false;
 
+  static Condition elapsed(std::int64_t ns) {
+    Condition condition;
+    condition.elapsed_ns = ns;
+    return condition;
+  }
+
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 

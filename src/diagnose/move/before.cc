@@ -101,9 +101,7 @@ class BeforeMove final : public Move {
 
   static Fault in_time(Fault fault, std::int64_t ns, const std::string& after) {
     if (!after.empty()) fault.after = {after};
-    Condition condition;
-    condition.elapsed_ns = rounded(ns);
-    fault.when = {condition};
+    fault.when = {Condition::elapsed(rounded(ns))};
     return fault;
   }
 

@@ -73,7 +73,7 @@ class Builder {
       }
     }
     std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
-    const std::vector<List> incidents = incidents_of(timed);
+    const std::vector<List> incidents = split_at_gaps(timed);
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
@@ -129,7 +129,7 @@ class Builder {
   }
 
   // Faults further apart than a whole workload takes have little to do with each other.
-  std::vector<List> incidents_of(const List& timed) const {
+  std::vector<List> split_at_gaps(const List& timed) const {
     std::vector<List> found;
     for (const Candidate* c : timed) {
       if (found.empty() || c->first_ts - found.back().back()->first_ts > limit_) found.emplace_back();
