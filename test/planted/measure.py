@@ -347,15 +347,12 @@ class Case:
         figures["dump_alone"] = {"solved": found["target_reached"]} | {
             key: found.get(key) for key in ("schedules", "runs", "confirm_runs", "simplify_runs", "rate_runs")}
 
-    def plan(self, figures, found):
-        """The rank of the root cause among the candidates: of the fact "root", else of the found schedule's first fault."""
+    def plan(self, figures):
         _, plan = self.rose_json("plan", "diagnose", "--plan", *self.evidence(), accept=(0,))
-        fault = (found.get("fault") or [{}])[0]
-        root = self.facts.get("root") or {key: fault[key] for key in ("kind", "node", "syscall", "error") if key in fault}
-        root = {key: value for key, value in root.items() if not (isinstance(value, str) and value.startswith("@"))}
+        if not self.facts.get("root"):
+            raise Failed('case.json has no "root": the faults that are the cause')
         figures["candidates"] = len(plan["candidates"])
-        figures["rank"] = next((c["rank"] for c in plan["candidates"] if root and all(
-            re.fullmatch(str(value), str(c.get(key) or "")) for key, value in root.items())), None)
+        figures["rank"] = rank_of(self.facts["root"], plan["candidates"])
 
     def diagnose(self, figures):
         began = time.monotonic()
@@ -455,7 +452,7 @@ class Case:
             self.diagnose(figures)
             found = tomllib.loads(self.schedule.read_text())
             rate = self.replay(figures)
-            self.plan(figures, found)
+            self.plan(figures)
             self.fixed(figures)
             if self.options.control:
                 self.control(figures)
@@ -495,6 +492,17 @@ def commit_of(folder):
     """What was measured; None outside of a repository."""
     asked = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else None
+
+
+def rank_of(root, candidates):
+    """Of the cause: one more than the candidates that stand before the last of its faults, and are none of them; None where one is missing."""
+    def is_meant(fault, candidate):
+        return all(re.fullmatch(value, str(candidate.get(key) or "")) for key, value in fault.items())
+
+    if not all(any(is_meant(fault, one) for one in candidates) for fault in root):
+        return None
+    last = max(next(i for i, one in enumerate(candidates) if is_meant(fault, one)) for fault in root)
+    return 1 + sum(not any(is_meant(fault, one) for fault in root) for one in candidates[:last])
 
 
 def cell(value):
@@ -568,6 +576,7 @@ def number_cell(value, form):
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),
+    ("rank of its cause", lambda f: number_cell(f.get("rank"), "d")),
     ("level", level_cell),
     ("schedules before confirmation", lambda f: number_cell(f.get("schedules"), "d")),
     ("runs", runs_cell),
@@ -605,7 +614,7 @@ BUGS = [
     ("system", lambda f: cell(f.get("system"))),
     ("language", lambda f: cell(f.get("language"))),
     ("fault found", words_cell),
-    ("rank of its fault", lambda f: number_cell(f.get("rank"), "d")),
+    ("rank of its cause", lambda f: number_cell(f.get("rank"), "d")),
     ("level", level_cell),
     ("schedules", lambda f: number_cell(f.get("schedules"), "d")),
     ("runs", runs_cell),
@@ -629,9 +638,14 @@ def median_of(rows, key):
     return statistics.median(values) if values else None
 
 
+def ranks_line(rows):
+    ranked = [row for row in rows if row.get("rank") is not None and row["rank"] <= 2]
+    return f"- root cause ranked first or second: {len(ranked)} of {len(rows)}"
+
+
 def planted_summary(rows):
     solved = [row for row in rows if row["solved"]]
-    lines = [f"- solved at 80 % of the attainable rate or more: {len(solved)} of {len(rows)}"]
+    lines = [f"- solved at 80 % of the attainable rate or more: {len(solved)} of {len(rows)}", ranks_line(rows)]
     for level in (1, 2, 3):
         of_level = [row for row in solved if row.get("level") == level]
         if of_level:
@@ -671,7 +685,6 @@ def both_summary(rows):
 
 def bugs_summary(rows):
     solved = [row for row in rows if row["solved"]]
-    ranked = [row for row in rows if row.get("rank") is not None and row["rank"] <= 2]
     runs = [finding_runs(row) for row in solved if row.get("runs") is not None]
     slowest = max(rows, key=lambda row: row.get("seconds") or 0, default=None)
     noisy = [row["case"] for row in rows if row.get("control", {}).get("reproduced", 0)]
@@ -681,7 +694,7 @@ def bugs_summary(rows):
     if slowest and slowest.get("seconds"):
         lines.append(f"- the longest search took {slowest['seconds'] / 60:.0f} minutes ({slowest['case']})")
     lines += [
-        f"- root cause ranked first or second: {len(ranked)} of {len(rows)}",
+        ranks_line(rows),
         "- without faults none shows" if not noisy else f"- shows without faults too: {', '.join(noisy)}",
     ]
     blind = [row["blind"] for row in rows if row.get("blind")]
