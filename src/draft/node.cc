@@ -36,9 +36,20 @@ std::string as_node_name(std::string_view text) {
   return name.empty() ? "node" : name;
 }
 
+// Erlang runs a system of modules: the name that it has among nodes, or the module that it starts with.
+std::string erlang_name(const std::vector<std::string>& words) {
+  std::string starts;
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "-name" || words[i] == "-sname") return words[i + 1].substr(0, words[i + 1].find('@'));
+    if (words[i] == "-s" && starts.empty()) starts = words[i + 1];
+  }
+  return starts;
+}
+
 // What a runtime runs: the script, the jar, the class.
 std::string runs_what(const Seen& seen) {
   const Process& process = seen.program ? *seen.program : seen.main;
+  if (seen.runtime == "Erlang") return erlang_name(process.argv);
   for (std::size_t i = 1; i < process.argv.size(); ++i) {
     const std::string& word = process.argv[i];
     if (word == "-jar" && i + 1 < process.argv.size()) return base_name(process.argv[i + 1]);

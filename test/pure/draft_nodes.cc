@@ -256,6 +256,17 @@ TEST_CASE("names of nodes differ, as variables too") {
   CHECK_FALSE(names[3].empty());
 }
 
+TEST_CASE("a system in Erlang has the name that it has among nodes, or that of its first module") {
+  Seen seen = program({"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "-W", "w", "-P", "1048576", "--", "-root", "/usr/lib/erlang", "-progname", "erl", "--",
+                       "-home", "/var/lib/rabbitmq", "--", "-noshell", "-s", "rabbit", "boot", "-boot", "start_sasl"});
+  seen.runtime = "Erlang";
+  CHECK(node_names({seen}, {nullptr}) == Texts{"rabbit"});
+  seen.main.argv.insert(seen.main.argv.end(), {"-sname", "mq@host-7"});
+  CHECK(node_names({seen}, {nullptr}) == Texts{"mq"});
+  seen.main.argv = {"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "-W", "w"};
+  CHECK(node_names({seen}, {nullptr}) == Texts{"beam-smp"});
+}
+
 TEST_CASE("odd command lines end as questions or as valid TOML") {
   for (Texts argv : std::vector<Texts>{{"/opt/kv", "'''\n'''", "\n'"},
                                        {"/opt/kv", "\"\\", "\x01\x7f"},
