@@ -10,19 +10,20 @@
 #include <filesystem>
 #include <set>
 
-#include "base/json.h"
-#include "deploy/environment.h"
-#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/held_child.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/java_agent.h"
 #include "cli/recording.h"
 #include "cli/targets.h"
+#include "deploy/environment.h"
+#include "deploy/image_files.h"
 #include "kernel/privilege.h"
 #include "observe/binaries.h"
 #include "observe/tracer.h"
@@ -249,7 +250,11 @@ std::string from_here(const std::string& incident) {
 // A script that is named by its path at the beginning must be there, and executable, before anything starts.
 Result<void> check_incident(const std::string& incident) {
   const std::string script = incident.substr(0, incident.find_first_of(" \t\n;&|<>()"));
-  if (script.find('/') == std::string::npos || script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};
+  if (script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};
+  if (script.find('/') == std::string::npos) {
+    if (!is_program(script) || !program_in_path(script).empty()) return {};
+    return fail(ErrorKind::usage, fmt::format("--incident: '{}' is no command", script), fmt::format("for the file here write './{}'", script));
+  }
   if (::access(script.c_str(), X_OK) == 0 && !std::filesystem::is_directory(script)) return {};
   const bool there = std::filesystem::exists(script);
   // What the shell finds relative to the run directory only the run can tell.

@@ -5,6 +5,7 @@
 
 #include "base/address.h"
 #include "base/ascii.h"
+#include "base/program.h"
 #include "base/regex.h"
 #include "base/text.h"
 #include "config/config_reader.h"
@@ -43,14 +44,8 @@ std::string locate(const std::string& name, const std::filesystem::path& beside,
   std::error_code ignored;
   if (!beside.empty() && std::filesystem::is_regular_file(beside / name, ignored)) return (beside / name).string();
   const auto own = node.env.find("PATH");
-  const char* inherited = std::getenv("PATH");
-  const std::string path = own != node.env.end() ? own->second : inherited != nullptr ? inherited : "";
-  for (const std::string& folder : split(path, ':')) {
-    if (folder.empty() || folder.front() != '/') continue;
-    const std::filesystem::path file = std::filesystem::path(folder) / name;
-    if (std::filesystem::is_regular_file(file, ignored)) return file.string();
-  }
-  return name;
+  std::string found = own != node.env.end() ? program_in(own->second, name) : program_in_path(name);
+  return found.empty() ? name : found;
 }
 
 }  // namespace

@@ -1,37 +1,19 @@
 #include "deploy/environment.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/program.h"
 #include "base/text.h"
 
 namespace rose::deploy {
 namespace {
 
-constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-bool executable_file(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
-}
-
 std::string search_path(const Variables& variables) {
   const auto found = variables.find("PATH");
-  return found == variables.end() ? kDefaultPath : found->second;
-}
-
-// "" when it is in none.
-std::string search(std::string_view name, const Variables& variables) {
-  for (const std::string& folder : split(search_path(variables), ':')) {
-    // An empty entry means the current directory, which is rose's and not the command's: skipped.
-    if (folder.empty() || folder.front() != '/') continue;
-    const std::string path = fmt::format("{}/{}", folder, name);
-    if (executable_file(path)) return path;
-  }
-  return {};
+  return found == variables.end() ? std::string(kUsualPath) : found->second;
 }
 
 std::string join_ips(const std::vector<NodeInfo>& nodes) {
@@ -137,7 +119,7 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
 }
 
 void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program) {
-  if (!search(program, variables).empty() || !executable_file((folder / program).string())) return;
+  if (!program_in(search_path(variables), program).empty() || !is_program((folder / program).string())) return;
   variables["PATH"] = fmt::format("{}:{}", search_path(variables), folder.string());
 }
 
@@ -145,16 +127,16 @@ Result<std::string> find_program(const std::string& name, const std::filesystem:
                                  const Variables& variables, std::string_view what) {
   if (name.empty()) return fail(ErrorKind::input, fmt::format("{}: the command is empty", what));
   if (name.find('/') == std::string::npos) {
-    std::string path = search(name, variables);
+    std::string path = program_in(search_path(variables), name);
     if (!path.empty()) return path;
     return fail(ErrorKind::input, fmt::format("{}: command '{}' is not in PATH ({})", what, name,
                                               search_path(variables)),
-                executable_file((directory / name).string())
+                is_program((directory / name).string())
                     ? fmt::format("for the one beside the configuration write './{}'", name)
                     : "install it, or give its path");
   }
   const std::string path = (directory / name).lexically_normal().string();
-  if (executable_file(path)) return path;
+  if (is_program(path)) return path;
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0)
     return fail(ErrorKind::input, fmt::format("{}: command {} cannot be found: {}", what, path, std::strerror(errno)),

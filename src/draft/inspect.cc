@@ -15,6 +15,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/containers.h"
@@ -74,21 +75,10 @@ std::optional<uid_t> uid_of(pid_t pid) {
   return effective;
 }
 
-bool is_executable(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 0111) != 0;
-}
-
 const std::string& variable(const Variables& variables, std::string_view name) {
   static const std::string none;
   const auto found = std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
   return found == variables.end() ? none : found->second;
-}
-
-std::string search_program(const std::string& name, const std::string& path) {
-  for (const std::string& folder : split(path.empty() ? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" : path, ':'))
-    if (folder.starts_with('/') && is_executable(folder + "/" + name)) return folder + "/" + name;
-  return "";
 }
 
 // Shells and what else only starts something.
@@ -121,7 +111,7 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
   if (error != 0) unread.push_back(fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
   CommandLine command = read_command_line(*line);
   // A program whose path holds spaces, and which has no arguments.
-  title = command.title && !is_executable(command.words.front());
+  title = command.title && !is_program(command.words.front());
   process.argv = std::move(command.words);
   const auto environment = read_file(proc_file(pid, "environ"), kMostCommandBytes);
   if (!environment) {
@@ -280,11 +270,11 @@ void look_at_paths(Seen& seen) {
     // The program, under the name it was called by.
     const std::string& name = words.front();
     std::string program = name;
-    if (name.find('/') == std::string::npos) program = search_program(name, variable(seen.main.env, "PATH"));
+    if (name.find('/') == std::string::npos) program = program_in(variable(seen.main.env, "PATH"), name);
     else if (!name.starts_with('/')) program = seen.main.cwd.empty() ? "" : fs::path(seen.main.cwd + "/" + name).lexically_normal().string();
     std::error_code ignored;
     const bool same = seen.main.exe.empty() || fs::equivalent(program, seen.main.exe, ignored);
-    if (!program.empty() && is_executable(program) && (same || seen.program || words != argv)) seen.paths[name] = {program, false, false};
+    if (!program.empty() && is_program(program) && (same || seen.program || words != argv)) seen.paths[name] = {program, false, false};
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool value = i > 1 || !words[i].starts_with('-');
       const Split split_of = split_word(words[i]);
@@ -341,7 +331,7 @@ void find_pid_files(Seen& seen) {
 void look_at_settings(Seen& seen) {
   std::set<std::string> files;
   for (const auto& [word, fact] : seen.paths)
-    if (!fact.folder && fact.absolute != seen.main.exe && !is_executable(fact.absolute)) files.insert(fact.absolute);
+    if (!fact.folder && fact.absolute != seen.main.exe && !is_program(fact.absolute)) files.insert(fact.absolute);
   for (const std::string& file : seen.written) files.erase(file);  // its log names addresses, too
   if (const System* system = find_system(seen); system != nullptr && files.empty() && !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)
@@ -557,9 +547,8 @@ Host inspect_host() {
   host.names = {"localhost"};
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' && host.names.front() != name.data()) host.names.emplace_back(name.data());
-  const char* path = std::getenv("PATH");
   for (const char* tool : {"redis-cli", "psql", "curl", "etcdctl", "bash", "mosquitto_pub", "docker", "podman", "podman-compose", "nerdctl"})
-    if (!search_program(tool, path == nullptr ? "" : path).empty()) host.tools.emplace_back(tool);
+    if (!program_in_path(tool).empty()) host.tools.emplace_back(tool);
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (const char* equals = std::strchr(*entry, '=')) host.environment.emplace_back(std::string(static_cast<const char*>(*entry), equals), equals + 1);
   return host;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/subprocess.h"
 #include "folder.h"
 
@@ -132,6 +133,26 @@ TEST_CASE("reading has its limits") {
   REQUIRE_FALSE(large.has_value());
   CHECK(large.error().message == fmt::format("{} is larger than 999 bytes", (folder / "a").string()));
   CHECK(read_file(folder / "b").error().kind == ErrorKind::input);
+}
+
+TEST_CASE("a program is found as a shell finds it, but in no current directory") {
+  const Folder folder;
+  for (const char* name : {"a/tool", "b/tool", "b/data", "b/other"}) {
+    fs::create_directories((folder / name).parent_path());
+    REQUIRE(write_file(folder / name, "", 0755));
+  }
+  fs::permissions(folder / "b/data", fs::perms::owner_read);
+  fs::create_directory(folder / "a/other");
+  const std::string path = (folder / "a").string() + "::.:" + (folder / "b").string();
+  CHECK(program_in(path, "tool") == (folder / "a/tool").string());
+  CHECK(program_in(path, "other") == (folder / "b/other").string());  // a folder is none
+  CHECK(program_in(path, "data").empty());
+  const fs::path here = fs::current_path();
+  fs::current_path(folder / "b");
+  CHECK(program_in(".::b", "tool").empty());
+  fs::current_path(here);
+  CHECK_FALSE(program_in("", "sh").empty());
+  CHECK_FALSE(program_in_path("sh").empty());
 }
 
 TEST_CASE("a command's outputs and status are kept") {

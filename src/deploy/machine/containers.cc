@@ -1,6 +1,5 @@
 #include "deploy/machine/containers.h"
 
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include "base/ascii.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "deploy/machine/processes.h"
@@ -88,13 +88,6 @@ Result<std::optional<std::filesystem::path>> by_id(const std::map<std::string, s
               fmt::format("give more of one of these ids: {}", list(fit)));
 }
 
-bool in_path(const std::string& tool) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':'))
-    if (!folder.empty() && ::access((folder + "/" + tool).c_str(), X_OK) == 0) return true;
-  return false;
-}
-
 std::optional<std::string> output_of(const std::vector<std::string>& argv) {
   const auto output = run_command(argv, {}, kAskTimeout);
   if (!output) {
@@ -121,7 +114,7 @@ struct Named {
 };
 std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
   for (const char* tool : {"docker", "podman", "nerdctl"}) {
-    if (!in_path(tool)) continue;
+    if (program_in_path(tool).empty()) continue;
     asked += fmt::format("{}{}", asked.empty() ? "" : ", ", tool);
     const auto answer = answer_of({tool, "inspect", "--type", "container", "--format", "{{.Id}} {{.State.Pid}}", "--", name});
     if (!answer) continue;
@@ -131,7 +124,7 @@ std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
     std::from_chars(words[1].data(), words[1].data() + words[1].size(), named.pid);
     return named;
   }
-  if (in_path("crictl")) {
+  if (!program_in_path("crictl").empty()) {
     asked += fmt::format("{}crictl", asked.empty() ? "" : ", ");
     // Its names are regular expressions: a name that holds none of their characters is meant whole.
     if (name.find_first_of("^$.*+?()[]{}|\\") == std::string::npos)
@@ -168,7 +161,7 @@ void add_known_labels(std::vector<std::string>& labels, const Json& all) {
 
 bool ask_names(const std::string& id, std::vector<std::string>& labels) {
   for (const char* tool : {"docker", "podman", "nerdctl"}) {
-    if (!in_path(tool)) continue;
+    if (program_in_path(tool).empty()) continue;
     const auto answer = output_of({tool, "inspect", "--type", "container", "--", id});
     const Json json = Json::parse(answer.value_or(""), nullptr, false);
     if (!json.is_array() || json.empty() || !json.front().is_object()) continue;
@@ -177,7 +170,7 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
     if (json.front().contains("Config") && json.front()["Config"].contains("Labels")) add_known_labels(labels, json.front()["Config"]["Labels"]);
     return true;
   }
-  if (!in_path("crictl")) return false;
+  if (program_in_path("crictl").empty()) return false;
   const auto answer = output_of({"crictl", "inspect", "--output", "json", id});
   const Json json = Json::parse(answer.value_or(""), nullptr, false);
   if (!json.is_object() || !json.contains("status")) return false;
@@ -187,7 +180,7 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
 }
 
 bool ask_pod_names(const std::string& uid, std::vector<std::string>& labels) {
-  if (!in_path("crictl")) return false;
+  if (program_in_path("crictl").empty()) return false;
   const auto answer = output_of({"crictl", "pods", "--output", "json", "--label", "io.kubernetes.pod.uid=" + uid});
   const Json json = Json::parse(answer.value_or(""), nullptr, false);
   if (!json.is_object() || !json.contains("items") || !json["items"].is_array() || json["items"].empty()) return false;
