@@ -127,8 +127,8 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     else if (d_.interrupted)
       d_.reason = fmt::format("interrupted; the best schedule until then reproduced the bug in {}", rate);
     else
-      d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}",
-                              percent(inputs_.config->diagnose.target_rate), rate, ended_early());
+      d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}{}", percent(inputs_.config->diagnose.target_rate),
+                              end->rate_told ? fmt::format("{} of {} confirming runs, and in ", d_.tested.reproduced, d_.tested.conclusive()) : "", rate, ended_early());
   } else {
     conclude_without();
   }
