@@ -52,9 +52,9 @@ Result<trace::Trace> load_trace(const std::filesystem::path& path) {
   return std::move(dump.trace);
 }
 
-Result<std::optional<profile::Profile>> load_profile(const std::string& path) {
+Result<std::optional<profile::Profile>> load_profile(const std::string& path, profile::Part part) {
   if (path.empty()) return std::optional<profile::Profile>{};
-  ROSE_TRY(profile::Profile profile, profile::read_profile(path));
+  ROSE_TRY(profile::Profile profile, profile::read_profile(path, part));
   return std::optional<profile::Profile>(std::move(profile));
 }
 

@@ -47,7 +47,7 @@ void print(std::string_view text);
 // An EVENTS.jsonl or a dump: told apart by the first byte. A damaged dump is an error here.
 [[nodiscard]] Result<trace::Trace> load_trace(const std::filesystem::path& path);
 
-[[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path);
+[[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path, profile::Part part = profile::Part::all);
 
 // Root is needed to make namespaces and cgroups and to load programs; said before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);

@@ -157,7 +157,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   if (duration_ns != 0 && triggers.after_ns >= duration_ns)
     return fail(ErrorKind::usage, fmt::format("--after {} is not shorter than --duration {}", options.recording.after, options.duration));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
-  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
+  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
   if (profile) tracer_options.hot_function_rate = kHotFunctionShare * profile->infrequent_below;
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
   if (const std::size_t unnamed = options.targets.units.size() + options.targets.containers.size(); unnamed > 1)
@@ -269,7 +269,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_CHECK(check_incident(options.incident));
   ROSE_CHECK(replay::need_workload_and_oracle(config));
-  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
+  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(config);
   ROSE_CHECK(override_options(options, run_options.tracer));
@@ -376,7 +376,7 @@ Result<int> write_agent(const TraceOptions& options, const Common& common) {
   if (options.profile.empty())
     return fail(ErrorKind::usage, "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
                 "name what to trace, or give a profile");
-  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
+  ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
   return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below, options.java_exceptions, common);
 }
 

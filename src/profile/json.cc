@@ -294,14 +294,17 @@ std::string to_json(const Profile& profile) {
   return json_text(root, 1) + "\n";
 }
 
-Result<Profile> parse_profile(std::string_view text, std::string_view name) {
+Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part) {
   if (too_deep(text)) {
     return fail(ErrorKind::input, fmt::format("{}: not a profile: nested more than {} deep", name, kMostDepth),
                 std::string(kHint));
   }
   Json root;
   try {
-    root = Json::parse(text);
+    const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, const Json& key) {
+      return event != Json::parse_event_t::key || depth != 1 || (key != "failures" && key != "state_changes");
+    };
+    root = Json::parse(text, part == Part::all ? nullptr : wanted);
   } catch (const Json::parse_error& problem) {
     // "[json.exception.parse_error.101] parse error at line 3, column 7: ..."
     std::string_view what = problem.what();
@@ -315,12 +318,12 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name) {
   return read_root(root, name);
 }
 
-Result<Profile> read_profile(const std::filesystem::path& path) {
+Result<Profile> read_profile(const std::filesystem::path& path, Part part) {
   Result<std::string> text = read_file(path, kMostProfileBytes);
   std::error_code unreadable;
   if (!text && !std::filesystem::exists(path, unreadable)) text.error().hint = "'rose profile -c rose.toml' makes a profile";
   if (!text) return Unexpected(std::move(text).error());
-  return parse_profile(*text, path.native());
+  return parse_profile(*text, path.native(), part);
 }
 
 Result<void> write_profile(const Profile& profile, const std::filesystem::path& path) {

@@ -125,8 +125,10 @@ class BenignIndex {
 };
 
 [[nodiscard]] std::string to_json(const Profile& profile);
-[[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name);
-[[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path);
+// Of a profile's calls there may be 100,000 kinds and more: `functions` leaves them out, and needs no memory for them.
+enum class Part { all, functions };
+[[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part = Part::all);
+[[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path, Part part = Part::all);
 [[nodiscard]] Result<void> write_profile(const Profile& profile, const std::filesystem::path& path);
 
 }  // namespace rose::profile

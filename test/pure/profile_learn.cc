@@ -348,6 +348,23 @@ TEST_CASE("a profile survives its file") {
   CHECK_FALSE(nowhere);
 }
 
+TEST_CASE("a profile's functions are read without its calls") {
+  Profile profile;
+  profile.failures.push_back({"n1", "openat", "ENOENT", "/a", "", 1});
+  profile.state_changes.push_back({"n1", "rename", "", "/b", "", 1});
+  profile.syscalls["n1"]["openat"] = 3;
+  profile.functions.push_back({"n1", "save", "/bin/db", 1, 0.1, true});
+  const auto read = parse_profile(to_json(profile), "p", Part::functions);
+  REQUIRE(read);
+  CHECK(read->failures.empty());
+  CHECK(read->state_changes.empty());
+  CHECK(read->syscalls == profile.syscalls);
+  REQUIRE(read->functions.size() == 1);
+  CHECK(read->functions[0].function == "save");
+  CHECK_FALSE(parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failures": [, "functions": []})", "p", Part::functions));
+  CHECK_FALSE(parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failing": []})", "p", Part::functions));
+}
+
 TEST_CASE("bytes that are not UTF-8 do not stop a profile from being written") {
   Profile profile;
   profile.failures.push_back({"n1", "openat", "ENOENT", "/a/\xff\xfe", "", 1});
