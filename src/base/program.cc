@@ -18,7 +18,7 @@ std::string program_in(std::string_view path, std::string_view name) {
   for (const std::string& folder : split(path.empty() ? kUsualPath : path, ':')) {
     if (!folder.starts_with('/')) continue;
     std::string file = folder;
-    file += '/';
+    if (file.back() != '/') file += '/';
     file += name;
     if (is_program(file)) return file;
   }

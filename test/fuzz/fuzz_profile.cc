@@ -10,6 +10,8 @@ using namespace rose;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto profile = profile::parse_profile(text, "profile.json");
+  const auto functions = profile::parse_profile(text, "profile.json", profile::Part::functions);
+  if (profile && (!functions || functions->functions.size() != profile->functions.size())) std::abort();
   if (!profile) {
     if (profile.error().kind != ErrorKind::input || profile.error().message.rfind("profile.json", 0) != 0) std::abort();
     return 0;

@@ -1,6 +1,5 @@
 #include "deploy/machine/containers.h"
 
-
 #include <algorithm>
 #include <array>
 #include <charconv>
