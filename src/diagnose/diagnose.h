@@ -99,7 +99,7 @@ struct Part {
 
 // A fault that the dump suggests.
 struct Candidate {
-  int rank = 0;                 // 1 is tried first
+  int rank = 0;                 // 1 is the likeliest
   schedule::FaultKind kind = schedule::FaultKind::syscall;
   std::string node;             // of the deployment
   std::string syscall, error;   // "" where they do not apply
@@ -137,7 +137,7 @@ struct Discarded {
 };
 
 struct Plan {
-  std::vector<Candidate> candidates;            // by rank
+  std::vector<Candidate> candidates;            // in the paper's order: see by_rank()
   std::vector<Observable> observables;
   std::vector<Discarded> discarded;
   std::vector<schedule::Schedule> schedules;    // what level 1 would try, likeliest first
@@ -153,6 +153,8 @@ struct Plan {
 
 // `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0);
+// The plan's candidates, most likely first, and what an earlier fault explains last.
+[[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
 class Runner {
  public:

@@ -160,7 +160,7 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
 class Lab;
 // The yield of a run of it, for what it costs.
 [[nodiscard]] double worth_of(const World& world, const Lab& lab, const Try& t);
-// The likeliest first; of equal ones by rank.
+// The likeliest first; of equal ones in the paper's order.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 // Waits for nothing but times.

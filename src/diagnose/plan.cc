@@ -42,4 +42,11 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   return plan;
 }
 
+std::vector<const Candidate*> by_rank(const Plan& plan) {
+  std::vector<const Candidate*> list;
+  for (const Candidate& candidate : plan.candidates) list.push_back(&candidate);
+  std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) { return a->rank < b->rank; });
+  return list;
+}
+
 }  // namespace rose::diagnose

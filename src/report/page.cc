@@ -123,15 +123,16 @@ std::string dump_section(const diagnose::Plan& plan) {
   if (!plan.candidates.empty()) {
     out += "<h3>Candidates, most likely first</h3>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th><th>fault</th>"
            "<th class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
-    for (std::size_t i = 0; i < std::min(plan.candidates.size(), kMostRows / 3); ++i) {
-      const diagnose::Candidate& candidate = plan.candidates[i];
+    const std::vector<const diagnose::Candidate*> candidates = diagnose::by_rank(plan);
+    for (std::size_t i = 0; i < std::min(candidates.size(), kMostRows / 3); ++i) {
+      const diagnose::Candidate& candidate = *candidates[i];
       out += fmt::format("<tr><td class=\"n\">{}</td><td>{}{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", candidate.rank,
                          cell(schedule::in_words(candidate.fault)), candidate.symptom ? " <span class=\"note\">(symptom)</span>" : "",
                          candidate.count, cell(candidate.why));
     }
     out += "</tbody></table></div>\n";
-    if (plan.candidates.size() > kMostRows / 3)
-      out += fmt::format("<p class=\"note small\">and {} more</p>\n", plan.candidates.size() - kMostRows / 3);
+    if (candidates.size() > kMostRows / 3)
+      out += fmt::format("<p class=\"note small\">and {} more</p>\n", candidates.size() - kMostRows / 3);
   }
   if (!plan.discarded.empty()) {
     out += "<h3>Discarded, and why</h3>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
@@ -197,16 +198,16 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
 // The candidates that became the found schedule's faults; when nothing was found, the likeliest.
 std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& diagnosis) {
   std::vector<const diagnose::Candidate*> chosen;
-  for (const diagnose::Candidate& candidate : diagnosis.plan.candidates) {
+  for (const diagnose::Candidate* candidate : diagnose::by_rank(diagnosis.plan)) {
     if (!diagnosis.found) {
-      if (chosen.size() < 5 && !candidate.symptom) chosen.push_back(&candidate);
+      if (chosen.size() < 5 && !candidate->symptom) chosen.push_back(candidate);
       continue;
     }
     // Copies on other nodes are named after the one they come from ("crash-n1-on-n2").
     const bool used = std::any_of(diagnosis.found->faults.begin(), diagnosis.found->faults.end(), [&](const schedule::Fault& fault) {
-      return fault.id == candidate.fault.id || fault.id.starts_with(candidate.fault.id + "-on-");
+      return fault.id == candidate->fault.id || fault.id.starts_with(candidate->fault.id + "-on-");
     });
-    if (used) chosen.push_back(&candidate);
+    if (used) chosen.push_back(candidate);
   }
   return chosen;
 }

@@ -31,25 +31,25 @@ Json discarded_json(const diagnose::Plan& plan) {
 
 std::string plan_json(const diagnose::Plan& plan) {
   Json candidates = Json::array();
-  for (const diagnose::Candidate& candidate : plan.candidates) {
-    candidates.push_back({{"rank", candidate.rank},
-                          {"kind", schedule::kind_name(candidate.kind)},
-                          {"node", candidate.node},
-                          {"syscall", text_or_null(candidate.syscall)},
-                          {"error", text_or_null(candidate.error)},
-                          {"path", text_or_null(candidate.path)},
-                          {"peer", text_or_null(candidate.peer)},
-                          {"count", candidate.count},
-                          {"first_ts", candidate.first_ts},
-                          {"why", candidate.why},
-                          {"symptom", candidate.symptom},
-                          {"weight", candidate.weight},
-                          {"words", schedule::in_words(candidate.fault)}});
-    if (candidate.kind != schedule::FaultKind::exception) continue;
+  for (const diagnose::Candidate* candidate : diagnose::by_rank(plan)) {
+    candidates.push_back({{"rank", candidate->rank},
+                          {"kind", schedule::kind_name(candidate->kind)},
+                          {"node", candidate->node},
+                          {"syscall", text_or_null(candidate->syscall)},
+                          {"error", text_or_null(candidate->error)},
+                          {"path", text_or_null(candidate->path)},
+                          {"peer", text_or_null(candidate->peer)},
+                          {"count", candidate->count},
+                          {"first_ts", candidate->first_ts},
+                          {"why", candidate->why},
+                          {"symptom", candidate->symptom},
+                          {"weight", candidate->weight},
+                          {"words", schedule::in_words(candidate->fault)}});
+    if (candidate->kind != schedule::FaultKind::exception) continue;
     Json& exception = candidates.back();
-    exception["throws"] = candidate.fault.throws;
-    exception["function"] = candidate.fault.function;
-    exception["line"] = candidate.fault.at_line ? Json(*candidate.fault.at_line) : Json(nullptr);
+    exception["throws"] = candidate->fault.throws;
+    exception["function"] = candidate->fault.function;
+    exception["line"] = candidate->fault.at_line ? Json(*candidate->fault.at_line) : Json(nullptr);
   }
   Json schedules = Json::array();
   for (const schedule::Schedule& schedule : plan.schedules) schedules.push_back(schedule::to_toml(schedule));
@@ -69,9 +69,9 @@ std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
     out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can hit. A diagnosis begins with a run without faults, and\n"
                        "  then tries the calls that come shortly before what only the failure's logs say, and ends, pauses and cuts of the nodes\n"
                      : "  none\n";
-  for (const diagnose::Candidate& candidate : plan.candidates)
-    out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate.rank, printable(schedule::in_words(candidate.fault)),
-                       candidate.symptom ? "  [symptom]" : "", printable(candidate.why));
+  for (const diagnose::Candidate* candidate : diagnose::by_rank(plan))
+    out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate->rank, printable(schedule::in_words(candidate->fault)),
+                       candidate->symptom ? "  [symptom]" : "", printable(candidate->why));
   if (!plan.discarded.empty()) {
     out += "\ndiscarded:\n";
     for (const diagnose::Discarded& group : plan.discarded) out += fmt::format("  {:>8}  {}\n", group.events, printable(group.why));

@@ -7,15 +7,16 @@ rose=$(realpath "$rose")
 examples=$(realpath "$here/../../examples/bugs")
 shift 2
 
-# root FIELD: of case.json, else of the schedule's first fault.
+# plan case.json, as test/planted/measure.py ranks it.
 ranks='
-import json, re, sys, tomllib
-plan, case, schedule = sys.argv[1:]
-fault = tomllib.load(open(schedule, "rb"))["fault"][0]
-root = json.load(open(case)).get("root") or {key: fault[key] for key in ("kind", "node", "syscall", "error") if key in fault}
-good = [c["rank"] for c in json.load(open(plan))["candidates"] if all(re.fullmatch(str(v), str(c.get(k) or "")) for k, v in root.items())]
-print(good[0] if good else "none", root)
-sys.exit(0 if good and good[0] <= 2 else 1)'
+import json, sys
+plan, case, measure_in = sys.argv[1:]
+sys.path.insert(0, measure_in)
+import measure
+root = json.load(open(case))["root"]
+rank = measure.rank_of(root, json.load(open(plan))["candidates"])
+print(rank, root)
+sys.exit(0 if rank is not None and rank <= 2 else 1)'
 
 ran=0
 reasons=
@@ -31,7 +32,7 @@ for case in "$examples"/*/case.json; do
   if [ -e "$folder/incident.dump" ]; then
     expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json" -c "$folder/rose.toml" --json
     cp "$work/out" "$work/plan.json"
-    python3 -c "$ranks" "$work/plan.json" "$case" "$folder/schedule.toml" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
+    python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
     echo "$bug: root cause at rank $(cat "$work/rank")"
   fi
 

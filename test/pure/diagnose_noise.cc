@@ -86,6 +86,25 @@ TEST_CASE("noise: the last of many incidents is nearer than those before it, and
   CHECK(of_last(1000) > 1.4 * of_last(0.5));
 }
 
+TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of the hours before it") {
+  const auto config = deployment();
+  Dump dump;
+  for (int hour = 0; hour < 20; ++hour) {
+    if (hour % 2 == 0) dump.crashed(3600 * hour, "n2");
+    else dump.paused(3600 * hour, 3600 * hour + 20 + hour, "n3");
+  }
+  dump.cut(80'000, 80'010, 1, {2, 3});
+  dump.scf(80'011, "n2", "read", ECONNRESET, "", "10.77.0.1:7000");
+  dump.ends(80'020);
+  const Plan plan = plan_of(config, dump);
+  const std::vector<const Candidate*> ranked = by_rank(plan);
+  REQUIRE(ranked.size() >= 4);
+  CHECK(ranked.front()->kind == FaultKind::partition);
+  CHECK(plan.candidates.front().kind != FaultKind::partition);  // where they are tried together, it is in the paper's order
+  for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
+  CHECK(std::is_sorted(ranked.begin(), ranked.end(), [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
+}
+
 TEST_CASE("noise: of a window that begins late little is known of a host, but what it does tells whose it is") {
   const auto config = deployment();
   Dump normal;

@@ -158,7 +158,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
   return processes;
 }
 
-std::vector<Candidate> ranked(std::vector<std::vector<Candidate>> kinds) {
+std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds) {
   std::vector<Candidate*> all;
   for (std::vector<Candidate>& kind : kinds)
     for (Candidate& c : kind) all.push_back(&c);
@@ -169,14 +169,11 @@ std::vector<Candidate> ranked(std::vector<std::vector<Candidate>> kinds) {
   std::vector<Candidate> candidates;
   candidates.reserve(sorted.size());
   for (const auto& [key, index] : sorted) candidates.push_back(std::move(*all[index]));
-  candidates = promoted(std::move(candidates));
-  int rank = 0;
-  for (Candidate& candidate : candidates) candidate.rank = ++rank;
-  return candidates;
+  return promoted(std::move(candidates));
 }
 
-std::vector<Candidate> weighed(std::vector<Candidate> ranked, std::int64_t longest_ns, bool nearness) {
-  for (Candidate& c : ranked) {
+std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns, bool nearness) {
+  for (Candidate& c : candidates) {
     c.weight = odds(c);
     if (c.profiled) c.weight *= kOddsProfiled;
     c.weight *= c.usual;
@@ -185,20 +182,25 @@ std::vector<Candidate> weighed(std::vector<Candidate> ranked, std::int64_t longe
     if (c.fatal) c.weight *= kOddsFatal;
     c.weight *= c.said;
   }
-  if (nearness) weigh_nearness(ranked, longest_ns);
+  if (nearness) weigh_nearness(candidates, longest_ns);
   double all = 0;
-  for (const Candidate& c : ranked) all += c.weight;
-  for (Candidate& c : ranked) c.weight /= all;
-  return ranked;
+  for (const Candidate& c : candidates) all += c.weight;
+  for (Candidate& c : candidates) c.weight /= all;
+  std::vector<Candidate*> likeliest;
+  for (Candidate& c : candidates) likeliest.push_back(&c);
+  std::stable_sort(likeliest.begin(), likeliest.end(),
+                   [](const Candidate* a, const Candidate* b) { return std::pair(a->symptom, -a->weight) < std::pair(b->symptom, -b->weight); });
+  for (std::size_t i = 0; i < likeliest.size(); ++i) likeliest[i]->rank = static_cast<int>(i) + 1;
+  return candidates;
 }
 
-std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& ranked) {
+std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates) {
   constexpr std::size_t kMost = 256;
   std::vector<Observable> list;
   for (const Observable& one : inputs.log_observables)
     if (list.size() < kMost) list.push_back(one);
   if (inputs.only_logs()) return list;  // candidates of logs were not seen to happen
-  for (const Candidate& c : ranked) {
+  for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
     if (c.kind == FaultKind::crash && c.own_end)
       list.push_back({sign_of_end(c.node), c.node, c.first_ts});
