@@ -11,10 +11,9 @@ shift 2
 
 ran=0
 reasons=
-for folder in "$examples"/*/; do
-  folder=${folder%/}
-  system=$(basename "$folder")
-  [[ " $* " == *" $system "* ]] || continue
+for system in "$@"; do
+  folder=$examples/$system
+  [ -d "$folder" ] || { fail "there is no examples/systems/$system"; continue; }
   if why=$(unavailable "examples/systems/$system"); then
     reasons="$reasons $system: $why;"
     continue

@@ -349,8 +349,6 @@ class Case:
 
     def plan(self, figures):
         _, plan = self.rose_json("plan", "diagnose", "--plan", *self.evidence(), accept=(0,))
-        if not self.facts.get("root"):
-            raise Failed('case.json has no "root": the faults that are the cause')
         figures["candidates"] = len(plan["candidates"])
         figures["rank"] = rank_of(self.facts["root"], plan["candidates"])
 
@@ -443,6 +441,8 @@ class Case:
                    "language": self.facts.get("language", ""), "planted_level": self.facts.get("level"),
                    "attainable": self.attainable}
         try:
+            if not self.facts.get("root"):
+                raise Failed('case.json has no "root": the faults that are the cause')
             self.install()
             self.incident(figures)
             if self.options.noise:
@@ -499,10 +499,11 @@ def rank_of(root, candidates):
     def is_meant(fault, candidate):
         return all(re.fullmatch(value, str(candidate.get(key) or "")) for key, value in fault.items())
 
-    if not all(any(is_meant(fault, one) for one in candidates) for fault in root):
+    places = [[i for i, one in enumerate(candidates) if is_meant(fault, one)] for fault in root]
+    if not all(places):
         return None
-    last = max(next(i for i, one in enumerate(candidates) if is_meant(fault, one)) for fault in root)
-    return 1 + sum(not any(is_meant(fault, one) for fault in root) for one in candidates[:last])
+    last = max(found[0] for found in places)
+    return 1 + len(set(range(last)).difference(*places))
 
 
 def cell(value):
